@@ -12,7 +12,9 @@ from quality import without_front_matter
 
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Page, Scope, Section
-from chapterverse.readers import SlugRule, read_document, read_markdown
+from chapterverse.readers.html import read_document
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 
 _SCOPE = Scope("docs")
 

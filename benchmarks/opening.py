@@ -50,7 +50,7 @@ def done(stage):
 store = open_store(Settings(store=sys.argv[1]))
 (head,) = store.heads()
 done("head")
-from chapterverse.store.drafting import ShardSnapshot
+from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.store.shard import Shard
 service = ServiceSession.open(Settings(store=sys.argv[1]))
 record, prefix = store._live(head.scope), store._prefix(head.scope)

@@ -36,7 +36,7 @@ from chapterverse.evaluation.quoting import (
     bare,
     cut_in_silence,
     held_words,
-    quotes,
+    quoted_texts,
     repeats,
     same,
 )
@@ -100,7 +100,7 @@ def readers(names: list[str], options: argparse.Namespace) -> None:
             seconds += time.process_time() - started
             refused = answer["status"] == "not_in_docs"
             found = AnswerKey(row["key"], row["begins"]).figures([] if refused else answer["segments"])
-            texts = [] if refused else quotes(answer["segments"])
+            texts = [] if refused else quoted_texts(answer["segments"])
             found |= {"quotes": float(len(texts)), "repeated": float(repeats(texts))}
             found["cut in silence"] = 0.0 if refused else float(cuts(site, answer))
             if not refused:
@@ -131,7 +131,7 @@ def references(options: argparse.Namespace) -> None:
             continue
         answer = site.ask(row["question"], row["history"])
         refused = answer["status"] == "not_in_docs"
-        texts = [] if refused else quotes(answer["segments"])
+        texts = [] if refused else quoted_texts(answer["segments"])
         shares.append(held_words(added_words(row["answer"], row["question"]), texts))
         if not refused:
             words.append(len(answer["response"].split()))

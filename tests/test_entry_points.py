@@ -66,7 +66,7 @@ def test_an_address_of_another_machine_is_told_in_one_sentence(host: str) -> Non
 )
 def test_an_address_is_one_that_a_browser_here_can_open(host: str, name: str) -> None:
     with entry_points.bind(host, 0) as sock:
-        assert entry_points.address(sock) == f"http://{name}:{sock.getsockname()[1]}"
+        assert entry_points.socket_origin(sock) == f"http://{name}:{sock.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("host", ["::1", "::"])
@@ -77,7 +77,7 @@ def test_an_address_of_ipv6_is_in_brackets(host: str) -> None:
         except OSError:
             pytest.skip("this machine has no IPv6")
     with entry_points.bind(host, 0) as sock:
-        assert entry_points.address(sock) == f"http://[::1]:{sock.getsockname()[1]}"
+        assert entry_points.socket_origin(sock) == f"http://[::1]:{sock.getsockname()[1]}"
 
 
 # In the background

@@ -22,13 +22,13 @@ from chapterverse.filters import (
     VALUES,
     And,
     Asked,
-    Condition,
+    FieldCondition,
     Filter,
     In,
     Or,
     all_of,
     fields,
-    parse,
+    parse_filter,
     readdressed,
     resolve,
     version_of,
@@ -71,13 +71,13 @@ def kept(filters: Filter | None, chunk: Chunk) -> bool:
 
 
 def found(filters: dict[str, Any]) -> list[Chunk]:
-    where = resolved(parse(filters))
+    where = resolved(parse_filter(filters))
     return [chunk for chunk in CHUNKS if kept(where, chunk)]
 
 
 def sentence(filters: object) -> str:
     with pytest.raises(InputError) as caught:
-        parse(filters)
+        parse_filter(filters)
     assert caught.value.field == "filters"
     return str(caught.value)
 
@@ -94,17 +94,17 @@ def sentence(filters: object) -> str:
         ({"language": {"$eq": "de"}}, In("language", ("de",))),
         ({"language": {"$in": ["de"]}}, In("language", ("de",))),
         ({"tags": {"$contains": "linux"}}, In("tags", ("linux",))),
-        ({"tags": {"$prefix": "lin"}}, Condition("tags", "$prefix", "lin")),
-        ({"chapter_title": {"$contains": "lin"}}, Condition("chapter_title", "$contains", "lin")),
-        ({"url": "https://docs.example/"}, Condition("url", "$prefix", "https://docs.example/")),
+        ({"tags": {"$prefix": "lin"}}, FieldCondition("tags", "$prefix", "lin")),
+        ({"chapter_title": {"$contains": "lin"}}, FieldCondition("chapter_title", "$contains", "lin")),
+        ({"url": "https://docs.example/"}, FieldCondition("url", "$prefix", "https://docs.example/")),
         ({"url": {"$eq": "https://docs.example/"}}, In("url", ("https://docs.example/",))),
-        ({"url": ["a", "b", "a"]}, Or((Condition("url", "$prefix", "a"), Condition("url", "$prefix", "b")))),
-        ({"url": {"$prefix": "https://"}}, Condition("url", "$prefix", "https://")),
+        ({"url": ["a", "b", "a"]}, Or((FieldCondition("url", "$prefix", "a"), FieldCondition("url", "$prefix", "b")))),
+        ({"url": {"$prefix": "https://"}}, FieldCondition("url", "$prefix", "https://")),
         ({"chunk_index": 0}, In("chunk_index", (0,))),
-        ({"created_at": "2026-01-01"}, Condition("created_at", "$eq", NEW_YEAR)),
+        ({"created_at": "2026-01-01"}, FieldCondition("created_at", "$eq", NEW_YEAR)),
         (
             {"chunk_index": {"$gt": 1, "$lte": 5}},
-            And((Condition("chunk_index", "$gt", 1), Condition("chunk_index", "$lte", 5))),
+            And((FieldCondition("chunk_index", "$gt", 1), FieldCondition("chunk_index", "$lte", 5))),
         ),
         ({"type": "faq", "scope": "global"}, And((In("type", ("faq",)), In("scope", ("global",))))),
         ({"$or": [{"type": "faq"}, {"version": "2"}]}, Or((In("type", ("faq",)), In("version", ("2",))))),
@@ -113,20 +113,20 @@ def sentence(filters: object) -> str:
     ],
 )
 def test_what_is_asked_becomes_a_tree(filters: dict[str, Any], asked: Asked | None) -> None:
-    assert parse(filters) == asked
+    assert parse_filter(filters) == asked
 
 
 @pytest.mark.parametrize(
     "date", ["2026-01-01", "2026-01-01T00:00:00", "2026-01-01T00:00:00Z", "2026-01-01T02:00+02:00", "20251231T19-05"]
 )
 def test_dates_are_instants(date: str) -> None:
-    assert parse({"created_at": {"$gte": date}}) == Condition("created_at", "$gte", NEW_YEAR)
+    assert parse_filter({"created_at": {"$gte": date}}) == FieldCondition("created_at", "$gte", NEW_YEAR)
 
 
 def test_several_dates_are_any_of_them() -> None:
-    asked = parse({"created_at": ["2026-01-01", "2026-01-01T00:00:00Z", "2027-01-01"]})
+    asked = parse_filter({"created_at": ["2026-01-01", "2026-01-01T00:00:00Z", "2027-01-01"]})
     assert asked == Or(
-        (Condition("created_at", "$eq", NEW_YEAR), Condition("created_at", "$eq", NEW_YEAR.replace(2027)))
+        (FieldCondition("created_at", "$eq", NEW_YEAR), FieldCondition("created_at", "$eq", NEW_YEAR.replace(2027)))
     )
 
 
@@ -149,13 +149,13 @@ def test_a_range_leaves_more_than_one_value_and_not_all(filters: dict[str, Any],
 
 
 def test_what_every_chunk_fulfills_costs_the_store_no_list() -> None:
-    assert resolved(parse({"url": {"$prefix": "https://"}})) == EVERYTHING
+    assert resolved(parse_filter({"url": {"$prefix": "https://"}})) == EVERYTHING
     # Of a list not every chunk need have an element.
-    assert resolved(parse({"tags": {"$prefix": ""}})) != EVERYTHING
-    assert resolved(parse({"url": {"$prefix": "ftp:"}})) == In("url", ())
+    assert resolved(parse_filter({"tags": {"$prefix": ""}})) != EVERYTHING
+    assert resolved(parse_filter({"url": {"$prefix": "ftp:"}})) == In("url", ())
     # What has no date is in no range of them.
     undated = [point("a", "a", created_at="soon").chunk]
-    assert resolved(parse({"created_at": {"$lt": "9999-12-31"}}), undated) == In("created_at", ())
+    assert resolved(parse_filter({"created_at": {"$lt": "9999-12-31"}}), undated) == In("created_at", ())
 
 
 @settings(deadline=None)
@@ -229,7 +229,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_a_filter_within_filters_ends_somewhere() -> None:
-    assert parse(nested(DEPTH))
+    assert parse_filter(nested(DEPTH))
     for depth in (DEPTH + 1, 100, 100_000):
         assert sentence(nested(depth)) == "A filter may be nested at most 5 deep."
     endless: dict[str, Any] = {}
@@ -241,9 +241,9 @@ def test_a_filter_has_a_size() -> None:
     def either(number: int) -> dict[str, Any]:
         return {"$or": [{"type": "faq"}] * number}
 
-    assert parse(either(CONDITIONS))
+    assert parse_filter(either(CONDITIONS))
     assert sentence(either(CONDITIONS + 1)) == "A filter may hold at most 100 conditions."
-    assert parse({"chunk_index": list(range(VALUES))})
+    assert parse_filter({"chunk_index": list(range(VALUES))})
     many = [{"chunk_index": list(range(VALUES))}, {"chunk_index": 1}]
     assert sentence({"$or": many}) == "A filter may hold at most 1000 values."
     dates = [f"2026-01-01T{n // 60:02}:{n % 60:02}" for n in range(CONDITIONS + 1)]
@@ -262,7 +262,7 @@ JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dict
 @given(st.dictionaries(NAMES, JSON, max_size=4) | JSON)
 def test_any_json_is_a_filter_or_one_sentence(value: Any) -> None:
     try:
-        asked = parse(value)
+        asked = parse_filter(value)
     except InputError:
         assert sentence(value).endswith(".")
         return
@@ -304,7 +304,7 @@ def test_addresses_are_those_that_the_index_has() -> None:
             {"url": {"$eq": f"{base}b", "$contains": other}},
             {"version": "http://here/"},
         )
-        return parse({"$or": list(named)})
+        return parse_filter({"$or": list(named)})
 
     moved = readdressed(asked("http://here/"), lambda url: url.replace("http://here/", "https://docs.example/"))
     assert moved == asked("https://docs.example/")
@@ -313,7 +313,7 @@ def test_addresses_are_those_that_the_index_has() -> None:
 
 def test_the_fields_of_a_filter() -> None:
     assert fields(None) == frozenset()
-    assert fields(parse({"$or": [{"language": "de"}, {"tags": "a", "url": {"$prefix": "b"}}]})) == {
+    assert fields(parse_filter({"$or": [{"language": "de"}, {"tags": "a", "url": {"$prefix": "b"}}]})) == {
         "language",
         "tags",
         "url",
@@ -338,4 +338,4 @@ def test_the_fields_of_a_filter() -> None:
     ],
 )
 def test_the_version_that_a_filter_leaves(filters: dict[str, Any], version: str | None) -> None:
-    assert version_of(parse(filters)) == version
+    assert version_of(parse_filter(filters)) == version

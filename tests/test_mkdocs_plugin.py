@@ -30,7 +30,7 @@ from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
-from chapterverse.widget import names, titles
+from chapterverse.widget.bundle import names, titles
 from fakes.environment import replaced_environment
 
 STORE = ".cache/plugin/chapterverse"

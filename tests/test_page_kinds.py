@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from chapterverse.page_kinds import CONTENT_TYPES, LISTINGS, PageFacts, content_type, listing_kind
-from chapterverse.readers import SlugRule, read_site, read_sources
+from chapterverse.readers.site import read_site
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from growth import assert_linear
 from readers.golden import SITES
 
@@ -200,7 +202,7 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
         "tags.md": "# Tags\n\n[TAGS]\n",
         "old.md": "---\nredirect_to: /brew/\n---\n",
     }
-    reading = read_sources(write(tmp_path, files), "https://tea.example/", SlugRule.MKDOCS, include=["tags.md"])
+    reading = read_sources(write(tmp_path, files), "https://tea.example/", slugs=SlugRule.MKDOCS, include=["tags.md"])
     assert {source.file_path: source.read().content_type for source in reading.sources} == {
         "index.md": "home",
         "brew.md": "article",

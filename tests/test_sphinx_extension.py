@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.indexing.plugin_options import Options
+from chapterverse.indexing.plugins.options import Options
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 from chapterverse.site.check import check

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, Asked, parse, version_of
+from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, Asked, parse_filter, version_of
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 
@@ -156,10 +156,10 @@ _FILTERS = {
         {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
     ],
 }
-#: A filter as a tree. `parse` validates it and writes the messages.
+#: A filter as a tree. `parse_filter` validates it and writes the messages.
 Filters = Annotated[
     Asked | None,
-    GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse)),
+    GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse_filter)),
     WithJsonSchema(_FILTERS),
 ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chapterverse.text.lexical import primary_subtag
+
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
@@ -149,4 +151,4 @@ LANGUAGES = tuple(_PHRASES)
 
 def of(language: str) -> Phrases:
     """Return the phrases for a BCP 47 tag, English by default."""
-    return _PHRASES.get(language.partition("-")[0].lower(), _PHRASES["en"])
+    return _PHRASES.get(primary_subtag(language), _PHRASES["en"])

@@ -75,7 +75,7 @@ def bind(host: str, port: int) -> socket.socket:
     return sock
 
 
-def address(sock: socket.socket) -> str:
+def socket_origin(sock: socket.socket) -> str:
     """Return the socket's origin for a browser on this machine."""
     host, port = sock.getsockname()[:2]
     name = _EVERYWHERE.get(host, f"[{host}]" if ":" in host else host)
@@ -107,7 +107,7 @@ class Background:
     """
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
-        self.address = address(sock)
+        self.address = socket_origin(sock)
         self._server = load("server")(app)
         # In a thread, uvicorn leaves Ctrl-C to the main program.
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [sock]}, daemon=True)

@@ -18,7 +18,7 @@ _KEYS = {"file": {"url"}, "url": set[str](), "sitemap": {"depth"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ExternalEntry:
     """One source.
 
     Attributes:
@@ -36,7 +36,7 @@ class Entry:
     depth: int = DEPTH
 
     @classmethod
-    def of(cls, given: object, root: Path) -> Entry:
+    def of(cls, given: object, root: Path) -> ExternalEntry:
         """Return an entry of the option `also`: a text, or a mapping.
 
         Args:
@@ -46,7 +46,7 @@ class Entry:
             ConfigurationError: it is neither, names no file that is there, or holds another key or value.
         """
         if isinstance(given, str):
-            given = {"url" if is_address(given) else "file": given}
+            given = {"url" if is_web_address(given) else "file": given}
         if not isinstance(given, Mapping):
             raise _malformed(given)
         kind = next((kind for kind in ("sitemap", "file", "url") if kind in given), None)
@@ -59,28 +59,28 @@ class Entry:
             raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MOST_DEPTH}.")
         if kind == "file":
             return cls._file(place, url, root)
-        if not is_address(place):
+        if not is_web_address(place):
             raise _malformed(given)
         return cls("url" if kind == "url" else "sitemap", urldefrag(place)[0], depth=depth)
 
     @classmethod
-    def _file(cls, name: str, url: object, root: Path) -> Entry:
+    def _file(cls, name: str, url: object, root: Path) -> ExternalEntry:
         path = root / name
         if not path.is_file():
             raise ConfigurationError(f"also names the file {name[:100]}, which is not there.")
-        if not isinstance(url, str) or (url and not is_address(url)):
+        if not isinstance(url, str) or (url and not is_web_address(url)):
             raise ConfigurationError(
                 f"also: the url of {name[:100]} must be an address, such as https://example.com/a."
             )
         return cls("file", str(path), Path(name).name if Path(name).is_absolute() else Path(name).as_posix(), url)
 
 
-def entries(given: Iterable[object], root: Path) -> tuple[Entry, ...]:
+def parse_entries(given: Iterable[object], root: Path) -> tuple[ExternalEntry, ...]:
     """Return the entries of the option `also`; raises as `Entry.of`."""
-    return tuple(Entry.of(each, root) for each in given)
+    return tuple(ExternalEntry.of(each, root) for each in given)
 
 
-def is_address(text: str) -> bool:
+def is_web_address(text: str) -> bool:
     """Return whether a text is an address of the web and no path."""
     return text.lower().startswith(("https://", "http://"))
 

@@ -7,8 +7,9 @@
     {"created_at": {"$gte": "2026-01-01", "$lt": "2026-07-01"}}      every condition of a field holds
     {"$or": [{"type": "faq"}, {"chunk_index": 0, "version": "2.0"}]} any of these filters holds, each as a whole
 
-`parse` reads it. `resolve` replaces conditions by the values of one generation that fulfill them, so a store only needs
-"is one of these". Thus all stores find the same chunks, although their engines treat ranges, dates and patterns apart.
+`parse_filter` reads it. `resolve` replaces conditions by the values of one generation that fulfill them, so a store
+only needs "is one of these". Thus all stores find the same chunks, although their engines treat ranges, dates and
+patterns apart.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FieldCondition:
     """The field's value has this relation to the operand. Dates are compared as instants."""
 
     field: str
@@ -88,14 +89,14 @@ class Or(Generic[_Leaf]):
 #: A filter for stores.
 Filter: TypeAlias = In | And[In] | Or[In]
 #: A filter as parsed from a request.
-Asked: TypeAlias = In | Condition | And[In | Condition] | Or[In | Condition]
+Asked: TypeAlias = In | FieldCondition | And[In | FieldCondition] | Or[In | FieldCondition]
 
 #: A filter for every chunk, and one for none.
 EVERYTHING: Filter = And(())
 NOTHING: Filter = In("chunk_id", ())
 
 
-def parse(filters: object) -> Asked | None:
+def parse_filter(filters: object) -> Asked | None:
     """Parse a request's filter; an empty object filters nothing.
 
     Raises:
@@ -213,7 +214,7 @@ def _made(field: str, name: str, values: Sequence[object]) -> Asked:
     equal = name in _EQUAL or (field == _LIST and name == "$contains")
     if equal and field != _DATE:
         return In(field, operands)
-    conditions = tuple(Condition(field, "$eq" if equal else name, one) for one in operands)
+    conditions = tuple(FieldCondition(field, "$eq" if equal else name, one) for one in operands)
     return Or(conditions) if len(conditions) > 1 else conditions[0]
 
 
@@ -240,7 +241,7 @@ def _joined(parts: Sequence[Asked]) -> Asked:
 def _resolved(tree: Asked, index: FieldValues) -> Filter:
     if isinstance(tree, In):
         return tree
-    if isinstance(tree, Condition):
+    if isinstance(tree, FieldCondition):
         values = index.values(tree.field)
         matching = tree.among(values)
         # Every chunk has a value of most fields, and a list of thousands would slow the store down.
@@ -261,7 +262,7 @@ def _readdressed(tree: Asked, address: Callable[[str], str]) -> Asked:
     return tree if tree.operator == "$contains" else replace(tree, operand=address(str(tree.operand)))
 
 
-def _leaves(tree: Asked) -> Iterator[In | Condition]:
+def _leaves(tree: Asked) -> Iterator[In | FieldCondition]:
     if isinstance(tree, And | Or):
         for part in tree.parts:
             yield from _leaves(part)

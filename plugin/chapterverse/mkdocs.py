@@ -21,13 +21,15 @@ from mkdocs.structure.pages import Page as MkDocsPage
 
 from chapterverse.entry_points import Preview
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing import plugin_api
+from chapterverse.indexing.plugins import index_run, page_marks, problems
+from chapterverse.indexing.plugins.options import Options, explain_unknown_options, is_preview
+from chapterverse.indexing.plugins.pages import PageCollection, page_fields, page_source, theme_language
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Source
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import FOLDER, build_folder
 from chapterverse.site.markdown_page import BuiltPage
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 
 log = get_plugin_logger(__name__)
 
@@ -62,7 +64,7 @@ class ChapterVerseConfig(Config):
     include = c.ListOfItems(c.Type(str), default=[])
     """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
     also = c.Type(list, default=[])
-    """Sources beyond the site: files, addresses and sitemaps, see `external_entries.Entry`."""
+    """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
     """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
     widget = c.Type(dict, default={})
@@ -71,7 +73,7 @@ class ChapterVerseConfig(Config):
     def validate(self) -> tuple[ConfigErrors, ConfigWarnings]:
         failed, warnings = super().validate()
         # MkDocs only warns of them.
-        unknown = plugin_api.unknown_options(self, self._schema_keys)
+        unknown = explain_unknown_options(self, self._schema_keys)
         failed += [(name, ValidationError(sentence)) for name, sentence in unknown.items()]
         return failed, [(name, warning) for name, warning in warnings if name not in unknown]
 
@@ -90,17 +92,16 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not self.config.enabled:
             return
         self._whole = False
-        self._serving = self._serving or plugin_api.is_preview(config.site_dir, config.site_url, str(config.dev_addr))
+        self._serving = self._serving or is_preview(config.site_dir, config.site_url, str(config.dev_addr))
         self._read(config)
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
         if config is not self._build:
             self._build = config
-            chosen = self.config.exclude, self.config.include, self._documents.entries
-            self._pages = plugin_api.PageCollection.of(*chosen)
+            self._pages = PageCollection.of(self.config.exclude, self.config.include, self._documents.entries)
             about = self._settings, config.site_name, config.site_url or "", config.site_description or ""
             self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about)
             # Now, because `--strict` counts warnings until the site is written.
-            for problem in [] if self._serving else plugin_api.problems(self._settings, config.site_url):
+            for problem in [] if self._serving else problems.list_problems(self._settings, config.site_url):
                 log.warning(problem)
         if self._serving and self._preview is None:
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
@@ -112,7 +113,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
         chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
-        widget = assets(chosen, plugin_api.language(config.theme))
+        widget = assets(chosen, theme_language(config.theme))
         folder, included = build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
         for name, content in widget.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
@@ -135,7 +136,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if not file.inclusion.is_excluded() and self._pages.takes(file.src_uri, file.dest_uri, page.meta, content):
             read = self._pages.add(_source(page, config))
         # After the indexed content, and inside the element that a theme's instant navigation replaces.
-        page.content = plugin_api.page_content(content, read, page.meta, file.src_uri, log)
+        page.content = page_marks.render_content(content, read, page.meta, file.src_uri, log)
 
     # After a plugin that encrypts the page.
     @event_priority(-100)
@@ -165,34 +166,33 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._settings.may_publish and (self._build.site_url or self.config.strict):
             self._index(self._pages, self._build)
         elif not self._settings.may_publish and self._settings.publish is not False:
-            log.info(f"Nothing was indexed: {plugin_api.withheld(self._settings)}")
+            log.info(f"Nothing was indexed: {problems.explain_withheld(self._settings)}")
 
     def _read(self, config: MkDocsConfig) -> None:
-        chosen = {name: self.config[name] for name in plugin_api.SETTINGS}
+        options = Options(**self.config)
         root, version = Path(config.config_file_path or ".").resolve().parent, os.environ.get("MIKE_DOCS_VERSION")
         try:
-            self._settings = plugin_api.settings(root, config.site_name, version, preview=self._serving, **chosen)
+            self._settings = options.settings(root, config.site_name, version, preview=self._serving)
             self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
-            self._widget = plugin_api.widget(self.config.widget)
-            self._agent_options = AgentOptions.of(self.config.agents)
+            self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 
-    def _index(self, pages: plugin_api.PageCollection, config: MkDocsConfig) -> None:
+    def _index(self, pages: PageCollection, config: MkDocsConfig) -> None:
         site = self._settings, config.site_url, self.config.chunk_tokens
-        update = partial(plugin_api.update_index, pages, *site, self._documents, log)
-        if error := plugin_api.try_to_index(update, log, self.config.strict and not self._serving):
-            raise PluginError(f"chapterverse: {plugin_api.explained(error)}")
+        update = partial(index_run.update_index, pages, *site, self._documents, log)
+        if error := index_run.try_to_index(update, log, self.config.strict and not self._serving):
+            raise PluginError(f"chapterverse: {index_run.explain_error(error)}")
 
 
 def _source(page: MkDocsPage, config: MkDocsConfig) -> Source:
     built = _built_page(page, config)
-    stated = plugin_api.stated(page.meta, config.theme, built.path, built.html)
-    return plugin_api.source(page.file.src_uri, built.url, built.title, built.html, **stated)
+    stated = page_fields(page.meta, config.theme, built.path, built.html)
+    return page_source(page.file.src_uri, built.url, built.title, built.html, **stated)
 
 
 def _built_page(page: MkDocsPage, config: MkDocsConfig) -> BuiltPage:
     # MkDocs takes titles from headings as HTML, and from the navigation as text.
     url, title = page.canonical_url or "", html.unescape(str(page.title or page.file.name))
-    language, about = plugin_api.language(config.theme), str(page.meta.get("description") or "")
+    language, about = theme_language(config.theme), str(page.meta.get("description") or "")
     return BuiltPage(page.file.dest_uri, url, title, language, page.content or "", description=about)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from chapterverse.external_entries import Entry
+    from chapterverse.external_entries import ExternalEntry
 
 #: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
@@ -150,7 +150,7 @@ class Settings:
     qdrant_url: str = _setting("", "QDRANT_URL")
     qdrant_api_key: str = _secret("QDRANT_API_KEY")
     preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
-    also: tuple[Entry, ...] = ()
+    also: tuple[ExternalEntry, ...] = ()
     pull_request: bool = False
     preview_of: str = ""
     tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -17,20 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing import plugin_api
-from chapterverse.indexing.plugin_options import Options
+from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
+from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.problems import explain_no_address, explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
+from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import deliver
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 
 # Sphinx loads this module, and nothing else may: at run time it is imported where it is used.
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
-    from chapterverse.readers import Reading
+    from chapterverse.readers.site_pages import SitePages
 
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
@@ -46,7 +48,7 @@ class _Extension:
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
     agent_options: AgentOptions = field(default_factory=AgentOptions)
-    reading: Reading | None = None
+    reading: SitePages | None = None
 
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
@@ -62,7 +64,7 @@ class _Extension:
         """Write the widget's files, and have every page load them."""
         if not self._is_active(app):
             return
-        for problem in plugin_api.problems(self.settings, _base_url(app.config), "html_baseurl"):
+        for problem in list_problems(self.settings, _base_url(app.config), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
         options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options()}
         files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
@@ -82,12 +84,12 @@ class _Extension:
                 _log().warning("chapterverse: No files for agents were written: %s", error)
         if not self.settings.may_publish:
             if self.settings.publish is not False:
-                _log().info("chapterverse: Nothing was indexed: %s", plugin_api.withheld(self.settings))
+                _log().info("chapterverse: Nothing was indexed: %s", explain_withheld(self.settings))
             return
         if not base_url and not self.options.strict:
             return
         update = partial(self._index, app, base_url)
-        if failure := plugin_api.try_to_index(update, _log(), self.options.strict, "chapterverse: "):
+        if failure := try_to_index(update, _log(), self.options.strict, "chapterverse: "):
             raise _failure(failure)
 
     def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
@@ -96,9 +98,9 @@ class _Extension:
         files.add_built_pages(reading)
         files.finish().log(_log(), "chapterverse: ")
 
-    def _reading(self, app: Sphinx, base_url: str) -> Reading:
+    def _reading(self, app: Sphinx, base_url: str) -> SitePages:
         """Return the built pages: read once, as links to files for agents change no content."""
-        from chapterverse.readers import read_site
+        from chapterverse.readers.site import read_site
 
         if self.reading is not None:
             return self.reading
@@ -109,15 +111,15 @@ class _Extension:
 
     def _index(self, app: Sphinx, base_url: str) -> None:
         if not base_url:
-            raise ConfigurationError(plugin_api.no_address("html_baseurl"))
+            raise ConfigurationError(explain_no_address("html_baseurl"))
         docs = Path(app.srcdir)
         documents = Documents.of(self.settings, docs, Path(app.confdir))
         reading = self._reading(app, base_url)
-        plugin_api.index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
+        index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
 
     def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
-        globs = plugin_api.PageCollection.of(self.options.exclude, ()).globs
+        globs = PageGlobs.of(self.options.exclude, ())
         metadata = app.env.metadata
         return [
             _pattern(built)
@@ -126,7 +128,7 @@ class _Extension:
         ]
 
     def _including(self, app: Sphinx) -> list[str]:
-        globs = plugin_api.PageCollection.of((), self.options.include).globs
+        globs = PageGlobs.of((), self.options.include)
         pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
         return [*self.options.include, *pages]
 
@@ -147,7 +149,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _failure(error: Exception) -> SystemExit:
     """Return what ends the build with one sentence: Sphinx adds a traceback to its own errors."""
-    return SystemExit(f"chapterverse: {plugin_api.explained(error)}")
+    return SystemExit(f"chapterverse: {explain_error(error)}")
 
 
 def _base_url(config: Config) -> str:

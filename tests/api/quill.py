@@ -13,7 +13,7 @@ from typing import Any
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import ProviderError
 from chapterverse.indexing import sync
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Page, Scope, Source
@@ -179,7 +179,7 @@ def publish(
         open_store(settings),
         open_ledger(settings),
         embedder,
-        Budget(),
+        ChunkSizes(),
         base,
     )
     sources = [source(path, text, base, languages.get(path, "en")) for path, text in pages.items()]

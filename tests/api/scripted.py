@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
-from chapterverse.entry_points import address, bind
+from chapterverse.entry_points import bind, socket_origin
 from chapterverse.settings import Settings
 from chapterverse_api.contract import (
     AnswerEvent,
@@ -147,7 +147,7 @@ def serving(app: ASGIApp, bounds: Bounds | None = None) -> Iterator[str]:
             while not running.started:
                 assert thread.is_alive(), "the server did not start"
                 thread.join(0.005)
-            yield address(sock)
+            yield socket_origin(sock)
         finally:
             running.should_exit = True
             thread.join()

@@ -18,14 +18,14 @@ from api.index.test_live_index import asked, fits, live, names, settle
 from api.index.test_live_index import publish as publish_s3
 from chapterverse.errors import IndexUnavailable
 from chapterverse.indexing import sync
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
-from chapterverse.store.qdrant import QdrantStore
-from chapterverse.store.s3 import S3Store
+from chapterverse.store.qdrant.store import QdrantStore
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
+from chapterverse.store.s3.store import S3Store
 from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
 from chapterverse_api.generation.draft import Span
@@ -181,7 +181,7 @@ def test_who_asks_at_once_waits_for_one_try_together(server: QdrantServer, clock
 def service(server: QdrantServer, tmp_path: Path) -> Service:
     settings = Settings(ledger=f"sqlite:{tmp_path / 'ledger'}", site=quill.SCOPE.site)
     store = store_on(server)
-    target = Target(quill.SCOPE, store, open_ledger(settings), None, Budget(), quill.BASE)
+    target = Target(quill.SCOPE, store, open_ledger(settings), None, ChunkSizes(), quill.BASE)
     sync.index([quill.source(path, text) for path, text in quill.PAGES.items()], target)
     return quill.service(settings, store=reading(server))
 

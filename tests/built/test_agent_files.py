@@ -13,9 +13,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.readers import read_site
 from chapterverse.readers.html import read_linked
 from chapterverse.readers.linked import escape
+from chapterverse.readers.site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, Outcome
@@ -183,7 +183,7 @@ def test_each_language_has_its_own_lists(tmp_path: Path) -> None:
 def test_the_lists_stay_below_their_limits_and_name_what_they_leave_out() -> None:
     site = llms_text.SiteFacts("Tea", BASE)
     pages = [
-        llms_text.MarkdownPage(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
+        llms_text.PageFile(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
         for n in range(3000)
     ]
     (group,) = llms_text.page_groups(pages)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.calibration import Calibration, Features, Matching, Weights, read_question, sampling
+from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients, Matching, read_question, sampling
 from chapterverse.calibration.evidence import _names
-from chapterverse.calibration.sampling import fit
+from chapterverse.calibration.sampling import fit_to_index
 from chapterverse.model import Chunk, EmbedderCard, Head, Point
 from chapterverse.store import Snapshot
 from chapterverse.store.edge import EdgeStore
@@ -80,7 +80,7 @@ def published(folder: Path, made: list[Point]) -> Iterator[Snapshot]:
     store = EdgeStore(folder)
     with store.publish(SCOPE, EmbedderCard()) as publication:
         publication.write(made)
-        calibration = fit(publication.preview()).to_json()
+        calibration = fit_to_index(publication.preview()).to_json()
         publication.commit(Head("docs", "", 1, len(made), len(made), "test", calibration=calibration))
     yield store.snapshot(SCOPE)
 
@@ -126,7 +126,7 @@ def test_the_strongest_evidence_is_in_the_right_chunk(manual: Snapshot) -> None:
 
 def test_more_of_the_question_is_more_evidence(manual: Snapshot) -> None:
     calibration = Calibration.from_json(manual.head.calibration)
-    few, half, all_of_it = (calibration.of(Features(c, s, 1.6)) for c, s in ((0.2, 0.1), (0.6, 0.3), (1.0, 0.5)))
+    few, half, all_of_it = (calibration.of(ChunkFeatures(c, s, 1.6)) for c, s in ((0.2, 0.1), (0.6, 0.3), (1.0, 0.5)))
     assert 0 < few < half < all_of_it < 1
 
 
@@ -138,7 +138,7 @@ def test_a_fit_is_the_same_whatever_led_to_the_index(tmp_path: Path, manual: Sna
         with store.publish(SCOPE, EmbedderCard()) as publication:
             publication.write(list(reversed(write)))
             publication.delete([p.chunk.chunk_id for p in delete])
-            calibration = fit(publication.preview()).to_json()
+            calibration = fit_to_index(publication.preview()).to_json()
             publication.commit(Head("docs", "", generation, 20, 20, "test", calibration=calibration))
     assert store.snapshot(SCOPE).head.calibration == manual.head.calibration
 
@@ -180,7 +180,7 @@ def test_an_empty_index_has_no_evidence_for_anything(tmp_path: Path) -> None:
         assert best("port", snapshot) == (0.0, None)
         calibration = Calibration.from_json(snapshot.head.calibration)
         assert calibration.floor > 0
-        assert calibration.of(Features(1.0, 1.0, 0.0)) < calibration.floor
+        assert calibration.of(ChunkFeatures(1.0, 1.0, 0.0)) < calibration.floor
 
 
 def test_an_index_without_words_has_none_either(tmp_path: Path) -> None:
@@ -308,47 +308,47 @@ def test_a_name_that_the_pages_do_not_hold_is_refused_by_an_index_that_nobody_ca
 
 
 def test_every_feature_but_the_bias_raises_evidence() -> None:
-    calibration = Calibration(Weights(-3, 1, 1, 1, 1), Weights(-3, 1, 1, 1, 1, 1, 1, 1))
-    low = Features(0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2)
-    for name in Features._fields:
+    calibration = Calibration(Coefficients(-3, 1, 1, 1, 1), Coefficients(-3, 1, 1, 1, 1, 1, 1, 1))
+    low = ChunkFeatures(0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2)
+    for name in ChunkFeatures._fields:
         assert calibration.of(low._replace(**{name: 0.9})) > calibration.of(low)
 
 
 def test_cosines_of_an_embedder_that_nobody_calibrated_mean_nothing() -> None:
-    calibration = Calibration(Weights(-1, 2, 1, 0, 1))
-    found = Features(0.5, 0.2, 1.0, 0.7)
+    calibration = Calibration(Coefficients(-1, 2, 1, 0, 1))
+    found = ChunkFeatures(0.5, 0.2, 1.0, 0.7)
     assert calibration.of(found._replace(nearness=0.9)) == calibration.of(found)
 
 
 def test_without_the_embedder_words_have_weights_of_their_own() -> None:
-    calibration = Calibration(Weights(-1, 2), Weights(-4, 1, nearness=8))
-    by_words, by_both = (calibration.of(Features(0.5, 0.2, 1.0, nearness=n)) for n in (None, 0.5))
+    calibration = Calibration(Coefficients(-1, 2), Coefficients(-4, 1, nearness=8))
+    by_words, by_both = (calibration.of(ChunkFeatures(0.5, 0.2, 1.0, nearness=n)) for n in (None, 0.5))
     assert by_words == 0.5
     assert by_both == pytest.approx(1 / (1 + 2.718281828**-0.5))
 
 
 def test_what_only_meaning_finds_can_be_enough() -> None:
-    calibration = Calibration(Weights(-4, 8), Weights(-4, 4, nearness=8))
-    wordless = Features(0.0, 0.0, 0.0, 0.0, 0.7)
+    calibration = Calibration(Coefficients(-4, 8), Coefficients(-4, 4, nearness=8))
+    wordless = ChunkFeatures(0.0, 0.0, 0.0, 0.0, 0.7)
     assert calibration.of(wordless) >= calibration.floor
 
 
 def test_calibrations_of_older_releases_are_read() -> None:
     old = {"bias": -8.5, "coverage": 9.1, "strength": 3.4, "length": 2.0, "floor": 0.48}
     calibration = Calibration.from_json(old)
-    assert calibration == Calibration(Weights(-8.5, 9.1, 3.4, 2.0), None, 0.48, 0)
+    assert calibration == Calibration(Coefficients(-8.5, 9.1, 3.4, 2.0), None, 0.48, 0)
     assert calibration.questions == 0
 
 
 def test_a_measured_calibration_survives_json() -> None:
-    calibration = Calibration(Weights(-1.5, 2, 1, 0.5, 3), Weights(-2, 1, 1, 0, 2, 4.25), 0.5, 80)
+    calibration = Calibration(Coefficients(-1.5, 2, 1, 0.5, 3), Coefficients(-2, 1, 1, 0, 2, 4.25), 0.5, 80)
     assert Calibration.from_json(json.loads(json.dumps(calibration.to_json()))) == calibration
     assert calibration.questions
 
 
 def test_a_head_without_a_calibration_has_no_evidence() -> None:
     calibration = Calibration.from_json({})
-    assert calibration.of(Features(1.0, 1.0, 2.0)) < calibration.floor
+    assert calibration.of(ChunkFeatures(1.0, 1.0, 2.0)) < calibration.floor
 
 
 def test_synonyms_are_those_that_the_index_holds(manual: Snapshot) -> None:

@@ -6,8 +6,8 @@ from statistics import mean
 
 import pytest
 
-from chapterverse.calibration import Calibration, Features, Weights
-from chapterverse.calibration.fit import FLOOR, Example, fit, held_out, measure
+from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
+from chapterverse.calibration.fit import FLOOR, Example, fit_to_questions, held_out, measure_calibration
 from chapterverse.calibration.regression import auc, logistic, regress, rising
 from growth import assert_linear
 
@@ -23,7 +23,7 @@ def example(chance: random.Random, answerable: bool, candidates: int = 4, *, emb
 
     familiarity = drawn(1.3)
     shares = (1.0, *(chance.random() for _ in range(candidates - 1)))
-    found = [Features(drawn(s), drawn(s) / 2, 1.5, familiarity, drawn(s) if embedded else None) for s in shares]
+    found = [ChunkFeatures(drawn(s), drawn(s) / 2, 1.5, familiarity, drawn(s) if embedded else None) for s in shares]
     return Example(answerable, tuple(found))
 
 
@@ -36,9 +36,9 @@ def examples(answerable: int, unanswerable: int, *, embedded: bool = False, seed
 def test_no_more_is_falsely_refused_than_allowed_and_the_rest_is_refused() -> None:
     asked = examples(100, 50)
     for bar in (0.0, 0.05, 0.1, 0.3):
-        figures = measure(asked, fit(asked, bar))
+        figures = measure_calibration(asked, fit_to_questions(asked, bar))
         assert figures.false_refusals <= bar
-    strict, lax = (measure(asked, fit(asked, bar)) for bar in (0.0, 0.3))
+    strict, lax = (measure_calibration(asked, fit_to_questions(asked, bar)) for bar in (0.0, 0.3))
     assert strict.refused < lax.refused
     assert lax.refused > 0.9
 
@@ -46,7 +46,7 @@ def test_no_more_is_falsely_refused_than_allowed_and_the_rest_is_refused() -> No
 def test_figures_are_of_questions_that_the_fit_has_not_seen() -> None:
     asked = examples(60, 40)
     honest = held_out(asked, BAR)
-    fresh = measure(examples(2000, 2000, seed=1), fit(asked, BAR))
+    fresh = measure_calibration(examples(2000, 2000, seed=1), fit_to_questions(asked, BAR))
     assert honest.auc == pytest.approx(fresh.auc, abs=0.06)
     assert honest.refused == pytest.approx(fresh.refused, abs=0.15)
 
@@ -64,7 +64,7 @@ def test_no_weight_but_the_bias_is_negative() -> None:
         replace(e, candidates=tuple(f._replace(length=1 + chance.random() + (not e.answerable)) for f in e.candidates))
         for e in examples(80, 80, embedded=True)
     ]
-    calibration = fit(asked, BAR)
+    calibration = fit_to_questions(asked, BAR)
     assert calibration.both is not None
     for weights in (calibration.words, calibration.both):
         assert weights.length == 0.0
@@ -78,35 +78,35 @@ def test_a_weaker_candidate_changes_nothing() -> None:
         replace(e, candidates=(*e.candidates, *(f._replace(coverage=f.coverage / 2) for f in e.candidates)))
         for e in asked
     ]
-    assert fit(weak, BAR) == fit(asked, BAR)
+    assert fit_to_questions(weak, BAR) == fit_to_questions(asked, BAR)
 
 
 def test_the_floor_is_one_half_with_the_embedder_and_without() -> None:
     asked = examples(80, 40, embedded=True)
-    calibration = fit(asked, BAR)
+    calibration = fit_to_questions(asked, BAR)
     assert (calibration.floor, calibration.questions) == (FLOOR, 120)
     by_words = [replace(e, candidates=tuple(f._replace(nearness=None) for f in e.candidates)) for e in asked]
     assert calibration.both is not None
-    assert measure(asked, calibration).auc > measure(by_words, calibration).auc
-    assert measure(by_words, calibration).false_refusals <= BAR
-    assert fit(by_words, BAR) == replace(calibration, both=None)
+    assert measure_calibration(asked, calibration).auc > measure_calibration(by_words, calibration).auc
+    assert measure_calibration(by_words, calibration).false_refusals <= BAR
+    assert fit_to_questions(by_words, BAR) == replace(calibration, both=None)
 
 
 def test_what_only_meaning_finds_passes_where_meaning_tells() -> None:
     chance = random.Random(2)
     asked = [
-        Example(kind, (Features(0.0, 0.0, 1.4, 0.5, chance.gauss(0.7 if kind else 0.3, 0.05)),))
+        Example(kind, (ChunkFeatures(0.0, 0.0, 1.4, 0.5, chance.gauss(0.7 if kind else 0.3, 0.05)),))
         for kind in (True, False)
         for _ in range(30)
     ]
-    calibration = fit(asked, BAR)
-    wordless = Features(0.0, 0.0, 1.4, 0.5, 0.7)
+    calibration = fit_to_questions(asked, BAR)
+    wordless = ChunkFeatures(0.0, 0.0, 1.4, 0.5, 0.7)
     assert calibration.of(wordless) >= calibration.floor > calibration.of(wordless._replace(nearness=0.3))
 
 
 def test_a_question_that_nothing_was_found_for_is_refused() -> None:
     asked = [*examples(30, 10), *[Example(False, ())] * 5, Example(True, ())]
-    figures = measure(asked, fit(asked, BAR))
+    figures = measure_calibration(asked, fit_to_questions(asked, BAR))
     assert figures.false_refusals >= 1 / 31
     assert figures.refused >= 5 / 15
 
@@ -114,25 +114,25 @@ def test_a_question_that_nothing_was_found_for_is_refused() -> None:
 @pytest.mark.parametrize("kind", [True, False])
 def test_only_one_kind_finds_anything(kind: bool) -> None:
     asked = [*[e for e in examples(12, 12) if e.answerable is kind], *[Example(not kind, ())] * 12]
-    figures = measure(asked, fit(asked, BAR))
+    figures = measure_calibration(asked, fit_to_questions(asked, BAR))
     assert (figures.refused, figures.false_refusals) == ((1.0, 0.0) if kind else (1.0, 1.0))
 
 
 def test_equal_evidence_for_both_kinds_is_no_crash() -> None:
-    same = (Features(0.5, 0.2, 1.0, 0.5),)
+    same = (ChunkFeatures(0.5, 0.2, 1.0, 0.5),)
     asked = [Example(kind, same) for kind in (True, False) for _ in range(12)]
-    calibration = fit(asked, BAR)
-    assert measure(asked, calibration).false_refusals == 0.0
+    calibration = fit_to_questions(asked, BAR)
+    assert measure_calibration(asked, calibration).false_refusals == 0.0
     assert held_out(asked, BAR).auc == 0.5
 
 
 def test_the_order_of_the_rows_decides_nothing() -> None:
     asked = examples(40, 30, embedded=True)
-    assert fit(asked[::-1], BAR).to_json() == fit(asked, BAR).to_json()
+    assert fit_to_questions(asked[::-1], BAR).to_json() == fit_to_questions(asked, BAR).to_json()
 
 
 def test_the_time_of_a_fit_grows_with_the_questions() -> None:
-    assert_linear(lambda count: fit(examples(count, count), BAR), 20, 160)
+    assert_linear(lambda count: fit_to_questions(examples(count, count), BAR), 20, 160)
 
 
 # Regression
@@ -159,7 +159,9 @@ def test_auc_is_how_often_the_one_is_above_the_other() -> None:
 
 
 def test_measures_are_means_over_either_kind() -> None:
-    calibration = Calibration(Weights(-1, 2))
-    asked = [Example(kind, (Features(c, 0, 0),)) for kind, c in ((True, 0.9), (True, 0.2), (False, 0.4), (False, 0.6))]
-    figures = measure(asked, calibration)
+    calibration = Calibration(Coefficients(-1, 2))
+    asked = [
+        Example(kind, (ChunkFeatures(c, 0, 0),)) for kind, c in ((True, 0.9), (True, 0.2), (False, 0.4), (False, 0.6))
+    ]
+    figures = measure_calibration(asked, calibration)
     assert (figures.refused, figures.false_refusals, figures.auc) == (0.5, 0.5, mean((1, 1, 0, 0)))

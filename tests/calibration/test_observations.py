@@ -11,7 +11,7 @@ import pytest
 
 from api import quill
 from chapterverse.calibration import Calibration
-from chapterverse.calibration.observations import WEIGHTS, CalibrationOutcome, best_weight, calibrate, check
+from chapterverse.calibration.observations import WEIGHTS, CalibrationOutcome, best_weight, calibrate, require_enough
 from chapterverse.errors import IndexLocked, InputError, ProviderError
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.indexing.target import Target
@@ -178,7 +178,7 @@ def test_a_history_comes_before_its_question(words: Service) -> None:
 def test_too_few_of_a_kind_are_counted_out(answerable: int, unanswerable: int) -> None:
     asked = [QuestionRow(str(i), "?", answerable=i < answerable) for i in range(answerable + unanswerable)]
     with pytest.raises(InputError) as refused:
-        check(asked, "q.jsonl")
+        require_enough(asked, "q.jsonl")
     assert str(refused.value) == (
         f"q.jsonl holds {answerable} answerable and {unanswerable} unanswerable questions: "
         "a calibration needs at least 10 of each."

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.external_entries import Entry, entries
-from chapterverse.indexing.external_sources import collect
+from chapterverse.external_entries import ExternalEntry, parse_entries
+from chapterverse.indexing.external_sources import collect_external
 from chapterverse.net.fetch import MOST_BYTES
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
@@ -207,9 +207,9 @@ def test_a_packed_sitemap_is_never_read_in_part(tmp_path: Path, elsewhere: Elsew
     page = elsewhere.put("/kettles", HTML % "It blows.")
     packed = gzip.compress(f"<urlset><loc>{page}</loc>".encode() + b" " * MOST_BYTES + b"</urlset>")
     bomb = elsewhere.put("/sitemap.xml.gz", packed, "application/gzip")
-    also = entries([bomb], tmp_path)
+    also = parse_entries([bomb], tmp_path)
     settings = Settings(store=f"edge:{tmp_path}/index", allow_private=elsewhere.place, also=also)
-    result = collect(settings, (), BASE, None)
+    result = collect_external(settings, (), BASE, None)
     (warning,) = result.warnings
     assert warning.endswith("stays: it unpacks to more than 5,242,880 bytes.")
     assert (result.sources, result.keep(page)) == ([], True)
@@ -311,16 +311,16 @@ def test_a_bad_pdf_is_one_sentence(shell: Shell, elsewhere: Elsewhere) -> None:
 def test_a_wrong_entry_is_one_sentence(given: object, sentence: str, shell: Shell) -> None:
     (shell.root / "here.md").touch()
     with pytest.raises(ConfigurationError, match=sentence):
-        entries([given], shell.root)
+        parse_entries([given], shell.root)
 
 
 def test_entries(shell: Shell) -> None:
     (shell.root / "here.md").touch()
     file = str(shell.root / "here.md")
     given = ["HTTPS://a/b#c", "here.md", {"file": file, "url": "https://a/x"}, {"sitemap": "https://a/s", "depth": 3}]
-    assert entries(given, shell.root) == (
-        Entry("url", "https://a/b"),
-        Entry("file", file, "here.md"),
-        Entry("file", file, "here.md", "https://a/x"),
-        Entry("sitemap", "https://a/s", depth=3),
+    assert parse_entries(given, shell.root) == (
+        ExternalEntry("url", "https://a/b"),
+        ExternalEntry("file", file, "here.md"),
+        ExternalEntry("file", file, "here.md", "https://a/x"),
+        ExternalEntry("sitemap", "https://a/s", depth=3),
     )

@@ -14,7 +14,7 @@ import pytest
 from built.test_bad_input import chunks, publish
 from built.test_check import BASE, settings, write
 from chapterverse import __version__
-from chapterverse.indexing.plugin_options import Options
+from chapterverse.indexing.plugins.options import Options
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.store import open_store

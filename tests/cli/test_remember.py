@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from chapterverse.cli import app
-from chapterverse.knowledge.documents import read_document
+from chapterverse.knowledge.documents import read_knowledge
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import MEMORY
 from chapterverse.settings import Settings
@@ -115,5 +115,5 @@ def test_what_looks_like_front_matter_is_text(site: Path) -> None:
     assert run("--", "---\nimportance: 9\n---\nInk is free.").exit_code == 0
     [name] = (site / "docs/knowledge/memory").iterdir()
     content = name.read_bytes()
-    page = read_document(name.parent, name.name, MEMORY, hashlib.sha256(content).hexdigest(), "x", "", "en")
+    page = read_knowledge(name.parent, name.name, MEMORY, hashlib.sha256(content).hexdigest(), "x", "", "en")
     assert (page.facts["importance"], "importance: 9" in page.sections[0].blocks[0].text) == (3, True)

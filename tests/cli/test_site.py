@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.widget import names, titles
+from chapterverse.widget.bundle import names, titles
 from cli.shell import run
 
 PAGE = """<!doctype html><html><head><title>T</title><link rel="canonical" href="https://tea.example/"></head>

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.embedding.models import Choice, Model, Spelling
+from chapterverse.embedding.models import EmbeddingModel, ModelChoice, Spelling
 from chapterverse.errors import ConfigurationError
 
 MODELS = {
-    "small": Model(64, 512),
-    "large:0": Model(1536, 8192, 0.1, sizes=(256, 512, 1536)),
-    "twin-a": Model(64, 512, family="twin"),
-    "twin-b": Model(64, 512, family="twin"),
+    "small": EmbeddingModel(64, 512),
+    "large:0": EmbeddingModel(1536, 8192, 0.1, sizes=(256, 512, 1536)),
+    "twin-a": EmbeddingModel(64, 512, family="twin"),
+    "twin-b": EmbeddingModel(64, 512, family="twin"),
 }
 
 
@@ -36,12 +36,12 @@ def test_a_setting_is_read(setting: str, spelling: Spelling) -> None:
 
 @pytest.mark.parametrize("setting", ["small", "small@int8", "large:0", "large:0/512", "large:0/512@int8"])
 def test_a_choice_is_spelled_as_it_was_set(setting: str) -> None:
-    assert str(Choice.of(setting, MODELS, "Quill")) == setting
+    assert str(ModelChoice.of(setting, MODELS, "Quill")) == setting
 
 
 def test_a_models_own_size_need_not_be_said() -> None:
-    assert Choice.of("large:0/1536", MODELS, "Quill") == Choice.of("large:0", MODELS, "Quill")
-    assert Choice.of("small/64", MODELS, "Quill").size == 64
+    assert ModelChoice.of("large:0/1536", MODELS, "Quill") == ModelChoice.of("large:0", MODELS, "Quill")
+    assert ModelChoice.of("small/64", MODELS, "Quill").size == 64
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_a_models_own_size_need_not_be_said() -> None:
 )
 def test_what_there_is_not_is_one_sentence(setting: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        Choice.of(setting, MODELS, "Quill")
+        ModelChoice.of(setting, MODELS, "Quill")
     assert str(caught.value) == sentence
 
 
 def test_a_space_is_a_models_or_its_familys() -> None:
     spaces = {
-        s: Choice.of(s, MODELS, "Quill").space for s in ("small", "small@int8", "twin-a", "twin-b", "twin-b@int8")
+        s: ModelChoice.of(s, MODELS, "Quill").space for s in ("small", "small@int8", "twin-a", "twin-b", "twin-b@int8")
     }
     assert spaces["twin-a"] == spaces["twin-b"]
     assert len(set(spaces.values())) == 4

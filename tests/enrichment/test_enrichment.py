@@ -17,7 +17,7 @@ from chapterverse.embedding import Vector
 from chapterverse.enrichment.prompt import PageRequest, ReplyRefused, read_reply
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.indexing import status, sync
-from chapterverse.indexing.chunking import Budget, chunk
+from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.model import Chunk
@@ -323,7 +323,7 @@ def test_expansions_stay_below_the_cap_and_survive_an_export(tmp_path: Path) -> 
     words = ["".join(random.Random(n).choices(string.ascii_letters, k=50)) for n in range(10)]
     said = {"Cache location": ([], words), "Clearing the cache": ([], words)}
     with EnrichingServer(by_heading(said)) as server:
-        opened = replace(target(tmp_path, server), budget=Budget(100, 200))
+        opened = replace(target(tmp_path, server), sizes=ChunkSizes(100, 200))
         sync.index([quill.source(path, text) for path, text in PAGES.items()], opened)
     stored = chunks(tmp_path)
     assert 0 < sum(map(len, expansions(tmp_path).values())) < 20

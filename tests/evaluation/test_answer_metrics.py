@@ -7,7 +7,7 @@ import pytest
 
 from chapterverse.evaluation import answer_metrics
 from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts
-from chapterverse.evaluation.comparison import compare
+from chapterverse.evaluation.comparison import compare_runs
 from chapterverse.evaluation.confidence import AnswerOutcome
 from chapterverse.evaluation.runs import read_run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
@@ -127,14 +127,14 @@ def test_answers_are_compared_where_both_runs_have_them() -> None:
     now = answered(
         *(row(f"q{i}", 1, answer=answer()) for i in range(6)), row("same", 1, answer=answer()), row("none", 1)
     )
-    changes = {c.name: c for c in compare(now, before, silent).changes}
+    changes = {c.name: c for c in compare_runs(now, before, silent).changes}
     change = changes["answered@answerable"]
     assert (change.questions, change.before, change.now) == (7, pytest.approx(1 / 7), 1.0)
     assert change.verdict == "better"
     # Only one answer of the earlier run has citations.
     assert (changes["citation_validity"].questions, changes["citation_validity"].verdict) == (1, "same")
     assert "refused@unanswerable" not in changes
-    assert not set(answer_metrics.NAMES) & {c.name for c in compare(now, run(row("q1", 1)), silent).changes}
+    assert not set(answer_metrics.NAMES) & {c.name for c in compare_runs(now, run(row("q1", 1)), silent).changes}
 
 
 def test_means_are_over_the_answers_that_came_to_a_stage() -> None:

@@ -11,9 +11,9 @@ import pytest
 from api import quill
 from chapterverse.errors import IndexLocked
 from chapterverse.evaluation import answer_metrics
-from chapterverse.evaluation.answer_run import answer
+from chapterverse.evaluation.answer_run import answer_questions
 from chapterverse.evaluation.questions import read_judged
-from chapterverse.evaluation.retrieval_run import examine
+from chapterverse.evaluation.retrieval_run import search_questions
 from chapterverse.evaluation.runs import Run
 from chapterverse.settings import Settings
 from chapterverse_api.service import Service
@@ -47,7 +47,7 @@ def service(shell: Shell) -> Service:
 
 def asked(shell: Shell, service: Any) -> tuple[Run, list[Any]]:
     questions = read_judged(shell.root / "q.jsonl")
-    return examine(questions, service, service.settings, silent), questions
+    return search_questions(questions, service, service.settings, silent), questions
 
 
 class Judging:
@@ -70,7 +70,7 @@ class Judging:
 
 
 def test_every_question_is_answered_and_measured(shell: Shell, service: Service) -> None:
-    done = answer(*asked(shell, service), service, service.settings, silent)
+    done = answer_questions(*asked(shell, service), service, service.settings, silent)
     clear, back, colors, cup = (row.answer for row in done.rows)
     assert clear
     assert back
@@ -90,7 +90,7 @@ def test_every_question_is_answered_and_measured(shell: Shell, service: Service)
 
 def test_what_was_answered_before_an_interrupt_is_kept(shell: Shell, service: Service) -> None:
     broken = Judging(service, 3, KeyboardInterrupt())
-    done = answer(*asked(shell, broken), broken, service.settings, silent)
+    done = answer_questions(*asked(shell, broken), broken, service.settings, silent)
     assert [row.answer is not None for row in done.rows] == [True, True, False, False]
     assert (done.interrupted, done.caught, broken.judged) == (True, {}, 3)
     assert done.answer_figures["citation_validity"] == 1.0
@@ -99,7 +99,7 @@ def test_what_was_answered_before_an_interrupt_is_kept(shell: Shell, service: Se
 
 def test_what_was_not_made_as_configured_counts_for_nothing(shell: Shell, service: Service) -> None:
     broken = Judging(service, 1, {"status": "degraded", "degraded": "The model was away.", "valid": 0})
-    done = answer(*asked(shell, broken), broken, service.settings, silent)
+    done = answer_questions(*asked(shell, broken), broken, service.settings, silent)
     assert done.answer_figures["citation_validity"] == 1.0
     assert done.answer_figures["nuggets"] is None
     assert [row.id for row in done.answered] == ["back", "colors", "cup"]
@@ -108,7 +108,7 @@ def test_what_was_not_made_as_configured_counts_for_nothing(shell: Shell, servic
 def test_an_index_that_is_published_meanwhile_ends_it(shell: Shell, service: Service) -> None:
     broken = Judging(service, 2, {"generation": 2})
     with pytest.raises(IndexLocked, match="was published anew while its questions were answered: run it again"):
-        answer(*asked(shell, broken), broken, service.settings, silent)
+        answer_questions(*asked(shell, broken), broken, service.settings, silent)
 
 
 # The command

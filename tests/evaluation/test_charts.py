@@ -24,7 +24,7 @@ def within(chart: Chart) -> bool:
 
 
 def test_ranks_are_counted() -> None:
-    chart = charts.ranks(RUN)
+    chart = charts.rank_chart(RUN)
     said = {mark.says: mark.height for mark in chart.marks}
     counted = {says.rpartition(": ")[0]: int(says.rpartition(": ")[2]) for says in said}
     assert {k: n for k, n in counted.items() if n} == {
@@ -38,7 +38,7 @@ def test_ranks_are_counted() -> None:
 
 
 def test_evidence_stands_on_both_sides_of_the_ground() -> None:
-    chart = charts.evidence(RUN)
+    chart = charts.evidence_chart(RUN)
     up = [mark for mark in chart.marks if mark.series == "answerable"]
     down = [mark for mark in chart.marks if mark.series == "unanswerable"]
     assert [mark.says.rpartition("evidence ")[2] for mark in up] == [
@@ -54,7 +54,7 @@ def test_evidence_stands_on_both_sides_of_the_ground() -> None:
 @pytest.mark.parametrize("rows", [[row("a", 1)], [unanswerable("a", refused=True)], [row("a", None)] * 5000])
 def test_any_run_can_be_drawn(rows: list[object]) -> None:
     made = run(*rows)  # type: ignore[arg-type]
-    for chart in (charts.ranks(made), charts.evidence(made)):
+    for chart in (charts.rank_chart(made), charts.evidence_chart(made)):
         assert within(chart)
         assert 1 <= len(chart.beside) <= 8
 
@@ -80,7 +80,7 @@ SURE = answered(
 
 
 def test_confidences_stand_in_tenths_by_how_often_they_are_right() -> None:
-    chart = charts.confidences(SURE)
+    chart = charts.confidence_chart(SURE)
     assert [mark.says for mark in chart.marks] == [
         "confidence 0.31: 0.00 of 2 right",
         "confidence 0.95: 1.00 of 8 right",
@@ -92,7 +92,7 @@ def test_confidences_stand_in_tenths_by_how_often_they_are_right() -> None:
 
 
 def test_the_risk_is_drawn_at_every_tenth() -> None:
-    chart = charts.risks(SURE)
+    chart = charts.risk_chart(SURE)
     assert [mark.height > 0 for mark in chart.marks] == [False] * 8 + [True] * 2
     assert chart.marks[-1].says == "the surest 100%: 0.20 wrong"
     assert [label.text for label in chart.below] == ["20 %", "40 %", "60 %", "80 %", "100 %"]
@@ -102,5 +102,5 @@ def test_the_risk_is_drawn_at_every_tenth() -> None:
 @pytest.mark.parametrize("count", [1, 3, 500])
 def test_any_number_of_answers_can_be_drawn(count: int) -> None:
     made = answered(*(row(str(i), 1, answer=answer(confidence=i % 11 / 10)) for i in range(count)))
-    assert within(charts.confidences(made))
-    assert within(charts.risks(made))
+    assert within(charts.confidence_chart(made))
+    assert within(charts.risk_chart(made))

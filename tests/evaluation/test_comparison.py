@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.evaluation.bootstrap import Interval
-from chapterverse.evaluation.comparison import Change, compare, shares
+from chapterverse.evaluation.comparison import Change, compare_runs, shares
 from chapterverse.evaluation.metrics import NAMES
 from chapterverse.evaluation.questions import QuestionRow
 from evaluation.made import row, run, silent, unanswerable
@@ -12,7 +12,7 @@ from evaluation.made import row, run, silent, unanswerable
 def test_only_questions_of_both_are_compared() -> None:
     now = run(row("a", 1), row("new", 1), row("reworded", 1, question="Now?"), unanswerable("u", refused=True))
     before = run(row("a", 2), row("old", 1), row("reworded", 1, question="Then?"), unanswerable("u", refused=False))
-    done = compare(now, before, silent)
+    done = compare_runs(now, before, silent)
     assert (done.shared, done.only_now, done.only_before) == (2, ("new", "reworded"), ("old", "reworded"))
     by_name = {change.name: change for change in done.changes}
     assert tuple(by_name) == (*NAMES[:-2], "answered", "refused")
@@ -23,23 +23,23 @@ def test_only_questions_of_both_are_compared() -> None:
 def test_a_question_that_became_unanswerable_is_another_one() -> None:
     now = run(unanswerable("a", refused=True), row("b", 1))
     before = run(row("a", 1), row("b", 1))
-    done = compare(now, before, silent)
+    done = compare_runs(now, before, silent)
     assert (done.shared, done.only_now, done.only_before) == (1, ("a",), ("a",))
     assert "refused" not in {change.name for change in done.changes}
 
 
 def test_what_is_expected_may_differ() -> None:
-    done = compare(run(row("a", 1, 2)), run(row("a", 2)), silent)
+    done = compare_runs(run(row("a", 1, 2)), run(row("a", 2)), silent)
     assert (done.shared, done.changes[0].name, done.changes[0].difference) == (1, "recall@3", 0)
 
 
 def test_a_difference_is_told_from_luck() -> None:
-    worse = compare(run(*(row(str(i), 3) for i in range(20))), run(*(row(str(i), 1) for i in range(20))), silent)
+    worse = compare_runs(run(*(row(str(i), 3) for i in range(20))), run(*(row(str(i), 1) for i in range(20))), silent)
     mrr = next(c for c in worse.changes if c.name == "mrr")
     assert (mrr.verdict, mrr.difference) == ("worse", pytest.approx(1 / 3 - 1))
-    one = compare(run(row("a", 1), row("b", 1), row("c", 2)), run(row("a", 1), row("b", 2), row("c", 1)), silent)
+    one = compare_runs(run(row("a", 1), row("b", 1), row("c", 2)), run(row("a", 1), row("b", 2), row("c", 1)), silent)
     assert next(c for c in one.changes if c.name == "mrr").verdict == "unclear"
-    same = compare(run(row("a", 1)), run(row("a", 1)), silent)
+    same = compare_runs(run(row("a", 1)), run(row("a", 1)), silent)
     assert {c.verdict for c in same.changes} == {"same"}
 
 
@@ -48,7 +48,7 @@ def test_the_questions_that_moved_are_named_the_worst_first() -> None:
         row("up", 1), row("down", None), row("same", 2), row("shut", 1, refused=True), unanswerable("u", refused=True)
     )
     before = run(row("up", 3), row("down", 1), row("same", 2), row("shut", 2), unanswerable("u", refused=False))
-    moves = compare(now, before, silent).moves
+    moves = compare_runs(now, before, silent).moves
     assert [(m.id, m.better, m.rank_before, m.rank_now, m.ndcg_before, m.ndcg_now) for m in moves] == [
         # To be refused is worse than any rank is good.
         ("shut", False, 2, 1, 0.63093, 1),
@@ -61,7 +61,7 @@ def test_the_questions_that_moved_are_named_the_worst_first() -> None:
 
 
 def test_as_json() -> None:
-    document = compare(run(row("a", 1), row("b", 1)), run(row("a", 3), row("c", 1)), silent).to_json()
+    document = compare_runs(run(row("a", 1), row("b", 1)), run(row("a", 3), row("c", 1)), silent).to_json()
     assert document["changes"][5] == {
         "name": "mrr", "before": 0.333333, "now": 1.0, "difference": 0.666667, "low": 0.666667, "high": 0.666667,
         "verdict": "better", "questions": 1,

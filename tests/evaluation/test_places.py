@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, match, pages, ranks
+from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, match_place, pages, ranks
 from fakes.docs import point
 
 PUBLISHED = "https://docs.example/guide/"
@@ -117,7 +117,7 @@ def test_pages_count_once_however_many_of_their_sections_are_expected() -> None:
 
 
 def test_a_result_is_right_by_its_section_or_by_its_page_alone() -> None:
-    assert [match([A1, B], place) for place in (A1, A2, B1, ExpectedPlace("c", "1"))] == [
+    assert [match_place([A1, B], place) for place in (A1, A2, B1, ExpectedPlace("c", "1"))] == [
         "anchor",
         "page",
         "anchor",

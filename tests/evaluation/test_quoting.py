@@ -12,7 +12,7 @@ from chapterverse.evaluation.quoting import (
     bare,
     cut_in_silence,
     held_words,
-    quotes,
+    quoted_texts,
     repeats,
 )
 
@@ -52,8 +52,8 @@ def test_quotes_of_an_answer_without_any_are_its_runs_of_one_citation() -> None:
         segment("c", "prose", ids=("2",)),
         segment("d", "framing", ids=()),
     ]
-    assert quotes(segments) == ["a b", "c"]
-    assert quotes([*segments, segment("q")]) == ["q"]
+    assert quoted_texts(segments) == ["a b", "c"]
+    assert quoted_texts([*segments, segment("q")]) == ["q"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from chapterverse.evaluation.bars import Bar
-from chapterverse.evaluation.comparison import compare
+from chapterverse.evaluation.comparison import compare_runs
 from chapterverse.evaluation.report import by_chapter, load_template, render, worst
 from chapterverse.evaluation.runs import Result, Run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
@@ -54,7 +54,7 @@ ANSWERED = answered(
 
 
 def document(run: Run, *bars: Bar, before: Run | None = None) -> str:
-    return render(load_template(), run, bars, compare(run, before, silent) if before else None)
+    return render(load_template(), run, bars, compare_runs(run, before, silent) if before else None)
 
 
 def tree(html: str) -> ElementTree.Element:

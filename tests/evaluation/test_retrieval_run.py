@@ -9,7 +9,7 @@ import pytest
 from api import quill
 from chapterverse.errors import IndexLocked, IndexMissing, InputError, ProviderError
 from chapterverse.evaluation.questions import QuestionRow
-from chapterverse.evaluation.retrieval_run import examine
+from chapterverse.evaluation.retrieval_run import search_questions
 from chapterverse.settings import Settings
 from chapterverse_api.service import Service
 from evaluation.made import silent
@@ -33,7 +33,7 @@ def service(settings: Settings) -> Service:
 
 
 def test_a_question_is_judged_by_what_was_found(service: Service, settings: Settings) -> None:
-    run = examine([asked("1", CLEAR, SECTION)], service, settings, silent)
+    run = search_questions([asked("1", CLEAR, SECTION)], service, settings, silent)
     (row,) = run.rows
     assert (row.anchor_ranks, row.page_ranks, row.refused, row.missing) == ((1,), (1,), False, ())
     assert (row.chapter, row.results[0].section, row.results[0].match) == ("Caching", "Clearing the cache", "anchor")
@@ -50,7 +50,9 @@ def test_ranks_are_those_of_a_search(service: Service, settings: Settings) -> No
     question = "quill cache folder"
     urls = [r["url"] for r in service.search(question, 20, {})]
     assert len(urls) > 3
-    run = examine([asked("1", question, urls[2], urls[0]), asked("2", question, urls[-1])], service, settings, silent)
+    run = search_questions(
+        [asked("1", question, urls[2], urls[0]), asked("2", question, urls[-1])], service, settings, silent
+    )
     assert run.rows[0].anchor_ranks == (urls.index(urls[2]) + 1, 1)
     assert run.rows[1].anchor_ranks == (urls.index(urls[-1]) + 1,)
     assert [r.url for r in run.rows[0].results] == urls[:10]
@@ -58,19 +60,21 @@ def test_ranks_are_those_of_a_search(service: Service, settings: Settings) -> No
 
 def test_addresses_may_be_relative_or_those_of_a_preview(service: Service, settings: Settings) -> None:
     spellings = ("cache/#clearing-the-cache", "/docs/cache/index.html#clearing-the-cache", SECTION.replace("s:", ":"))
-    run = examine([asked("1", CLEAR, *spellings)], service, settings, silent)
+    run = search_questions([asked("1", CLEAR, *spellings)], service, settings, silent)
     assert run.rows[0].anchor_ranks == (1,)
     preview = settings.override(base_url="http://127.0.0.1:8765/")
     for address in (SECTION, "http://127.0.0.1:8765/cache/#clearing-the-cache", "cache/#clearing-the-cache"):
-        run = examine([asked("1", CLEAR, address)], quill.service(preview), preview, silent)
+        run = search_questions([asked("1", CLEAR, address)], quill.service(preview), preview, silent)
         assert (run.rows[0].anchor_ranks, run.warnings) == ((1,), ())
         assert run.rows[0].results[0].url.startswith("http://127.0.0.1:8765/")
 
 
 def test_a_page_is_right_whichever_section_was_found(service: Service, settings: Settings) -> None:
-    run = examine([asked("1", CLEAR, f"{quill.BASE}cache/")], service, settings, silent)
+    run = search_questions([asked("1", CLEAR, f"{quill.BASE}cache/")], service, settings, silent)
     assert (run.rows[0].anchor_ranks, run.rows[0].page_ranks) == ((1,), (1,))
-    wrong = examine([asked("1", CLEAR, f"{quill.BASE}cache/#cache-location")], service, settings, silent).rows[0]
+    wrong = search_questions([asked("1", CLEAR, f"{quill.BASE}cache/#cache-location")], service, settings, silent).rows[
+        0
+    ]
     assert wrong.anchor_ranks != (1,)
     assert (wrong.page_ranks, wrong.results[0].match) == ((1,), "page")
 
@@ -80,7 +84,7 @@ def test_what_the_index_does_not_hold_is_a_warning_and_counts_as_missed(service:
         asked("1", CLEAR, SECTION, "cache/#emptying"),
         asked("2", CLEAR, "caching/", "https://other.example/docs/cache/"),
     ]
-    run = examine(rows, service, settings, silent)
+    run = search_questions(rows, service, settings, silent)
     assert run.warnings == (
         "q.jsonl, line 1: cache/#emptying counts as missed, for the index holds its page and no such section.",
         "q.jsonl, line 2: caching/ counts as missed, for the index holds no such page.",
@@ -96,7 +100,7 @@ def test_what_the_index_does_not_hold_is_a_warning_and_counts_as_missed(service:
 
 def test_refusal_is_that_of_the_chat(service: Service, settings: Settings) -> None:
     questions = [CLEAR, "Who won the world cup in 1998?", "What is the weather in Paris?", "zzzz", "quill"]
-    run = examine([asked(str(i), q) for i, q in enumerate(questions)], service, settings, silent)
+    run = search_questions([asked(str(i), q) for i, q in enumerate(questions)], service, settings, silent)
     chat = [quill.ask(service, q).status == "not_in_docs" for q in questions]
     assert [row.refused for row in run.rows] == chat
     assert [row.refused for row in run.rows[:2]] == [False, True]
@@ -106,7 +110,7 @@ def test_refusal_is_that_of_the_chat(service: Service, settings: Settings) -> No
 def test_a_follow_up_is_read_with_its_history(service: Service, settings: Settings) -> None:
     history = [{"role": "user", "content": "Where does the cache live on disk?"}]
     row = asked("1", "and QUILL_CACHE_DIR?", f"{quill.BASE}cache/#cache-location", history=history)
-    assert examine([row], service, settings, silent).rows[0].anchor_ranks == (1,)
+    assert search_questions([row], service, settings, silent).rows[0].anchor_ranks == (1,)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_a_question_out_of_contract_is_named_by_its_row(
 ) -> None:
     rows = [asked("1", CLEAR, SECTION), asked("2", question, SECTION, history=history)]
     with pytest.raises(InputError) as error:
-        examine(rows, service, settings, silent)
+        search_questions(rows, service, settings, silent)
     assert str(error.value) == sentence
 
 
@@ -131,13 +135,13 @@ def test_a_system_without_its_embedder_has_no_figures(tmp_path: Path) -> None:
     settings = quill.publish(tmp_path, embedder=embedder)
     service = quill.service(settings, embedder=embedder)
     rows = [asked("1", CLEAR, SECTION)]
-    run = examine(rows, service, settings, silent)
+    run = search_questions(rows, service, settings, silent)
     assert (run.index.embedder, "embed" in run.rows[0].seconds) == ("terms", True)
     embedder.down = True
     with pytest.raises(
         ProviderError, match=r"^q\.jsonl, line 1: there are no figures, because they would be of another"
     ):
-        examine(rows, service, settings, silent)
+        search_questions(rows, service, settings, silent)
 
 
 def test_an_index_that_moves_meanwhile_has_no_figures(tmp_path: Path) -> None:
@@ -151,17 +155,17 @@ def test_an_index_that_moves_meanwhile_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(
         IndexLocked, match=r"^The index of quill was published anew while it was examined: run it again\.$"
     ):
-        examine(rows, quill.service(settings), settings, publish)
+        search_questions(rows, quill.service(settings), settings, publish)
 
 
 def test_without_an_index_there_is_nothing_to_examine(tmp_path: Path) -> None:
     settings = Settings(store=f"edge:{tmp_path}/none")
     with pytest.raises(IndexMissing):
-        examine([asked("1", CLEAR, SECTION)], quill.service(settings), settings, silent)
+        search_questions([asked("1", CLEAR, SECTION)], quill.service(settings), settings, silent)
 
 
 def test_progress_is_told(service: Service, settings: Settings) -> None:
     told: list[tuple[str, int, int]] = []
     rows = [asked(str(i), CLEAR, SECTION) for i in range(3)]
-    examine(rows, service, settings, lambda *step: told.append(step))
+    search_questions(rows, service, settings, lambda *step: told.append(step))
     assert told == [("Asking questions", n, 3) for n in range(4)]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from chapterverse.evaluation.comparison import compare
+from chapterverse.evaluation.comparison import compare_runs
 from chapterverse.evaluation.text_report import lines, of_answers, printable
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 
@@ -30,7 +30,7 @@ def test_without_answerable_questions_there_is_no_table() -> None:
 def test_a_comparison_says_what_it_is_of() -> None:
     now = run(row("a", 1), row("new", 1), row("x", 2, 4))
     before = run(row("a", 3, refused=True), row("old", 1), row("x", 2, 3))
-    told = list(lines(now, compare(now, before, silent)))
+    told = list(lines(now, compare_runs(now, before, silent)))
     assert "Against the earlier run, over the 2 questions of both:" in told
     assert "1 only in this run, or in other words there: new" in told
     assert "1 only in the earlier one, or in other words there: old" in told
@@ -86,6 +86,6 @@ def test_what_answers_warn_of() -> None:
 
 def test_a_comparison_has_room_for_the_names_of_answers() -> None:
     both = [answered(row("a", 1, answer=answer())) for _ in range(2)]
-    told = list(lines(both[0], compare(both[0], both[1], silent)))
+    told = list(lines(both[0], compare_runs(both[0], both[1], silent)))
     assert "citation_precision   1.000  1.000  +0.000  +0.000 to +0.000  same" in told
     assert "mrr                  1.000  1.000  +0.000  +0.000 to +0.000  same" in told

@@ -8,12 +8,12 @@ from typing import Any
 
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
-from chapterverse.store.qdrant import QdrantStore
 from chapterverse.store.qdrant.lease import LeaseTimes
+from chapterverse.store.qdrant.store import QdrantStore
 from chapterverse.store.qdrant.writer import QdrantRetry
-from chapterverse.store.s3 import S3Store
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
+from chapterverse.store.s3.store import S3Store
 
 
 def impatient_store(settings: Settings, folder: Path, ahead: int) -> Store:

@@ -30,8 +30,8 @@ def test_a_kill_at_any_kind_of_step_leaves_the_old_index_or_the_new_one(grounds:
     # Whatever the watch must not miss: the copy, its seal, the move of the head, what is retired, the ledger.
     assert {
         Step("FileIO.write", "store.files:_copy_file"),
-        Step("EdgeShard.update", "store.draft:ShardDraft._update"),
-        Step("EdgeShard.flush", "store.draft:ShardDraft.seal"),
+        Step("EdgeShard.update", "store.shard_draft:ShardDraft._update"),
+        Step("EdgeShard.flush", "store.shard_draft:ShardDraft.seal"),
         Step("fsync", "store.files:_sync"),
         Step("replace", "store.heads:write_head"),
         Step("rmdir", "store.edge:_retire"),

@@ -6,15 +6,17 @@ import html
 from collections.abc import Callable, Sequence
 
 from chapterverse.errors import InputError
-from chapterverse.indexing.chunking import Budget, chunk
+from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import Chunk, Page, Scope, Section, sound
-from chapterverse.readers import Slugger, SlugRule, read_document, read_fragment, read_markdown
+from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import Slugger, SlugRule
 from chapterverse.text import tokens
 from fuzz.choices import Choices, html_of, markdown_of, page_of
 from readers.seen import Seen, characters, ink, is_within, leaf_texts
 
 _SCOPE = Scope("docs")
-_BUDGETS = (Budget(), Budget(24, 48), Budget(16, 32), Budget(512, 512), Budget(32, 512))
+_SIZES = (ChunkSizes(), ChunkSizes(24, 48), ChunkSizes(16, 32), ChunkSizes(512, 512), ChunkSizes(32, 512))
 _RULES = tuple(SlugRule)
 
 
@@ -68,9 +70,9 @@ def slugs(data: bytes) -> None:
 
 
 def blocks(data: bytes) -> None:
-    """Chunk any blocks under any budget."""
+    """Chunk any blocks in any sizes."""
     choices = Choices(data)
-    _check_chunks(page_of(choices), choices.of(_BUDGETS))
+    _check_chunks(page_of(choices), choices.of(_SIZES))
 
 
 def counts(data: bytes) -> None:
@@ -105,9 +107,9 @@ def _page(sections: tuple[Section, ...], title: str) -> Page:
     return Page("a.md", "https://docs.example/a/", title, "en", sections)
 
 
-def _check_chunks(page: Page, budget: Budget = _BUDGETS[0]) -> list[Chunk]:
-    found = chunk(page, _SCOPE, "none/0", budget)
-    _check_sound(found, budget)
+def _check_chunks(page: Page, sizes: ChunkSizes = _SIZES[0]) -> list[Chunk]:
+    found = chunk(page, _SCOPE, "none/0", sizes)
+    _check_sound(found, sizes)
     held = "".join(ink(c.text) for c in found)
     for section in page.sections:
         for text in leaf_texts(section.blocks):
@@ -115,10 +117,10 @@ def _check_chunks(page: Page, budget: Budget = _BUDGETS[0]) -> list[Chunk]:
     return found
 
 
-def _check_sound(found: Sequence[Chunk], budget: Budget) -> None:
+def _check_sound(found: Sequence[Chunk], sizes: ChunkSizes) -> None:
     for c in found:
         assert c.text.strip(), "a blank chunk"
-        assert tokens.count(c.embed_text) <= budget.cap, "a chunk over the cap"
+        assert tokens.count(c.embed_text) <= sizes.cap, "a chunk over the cap"
         c.embed_text.encode()
 
 

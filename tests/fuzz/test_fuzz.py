@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chapterverse.indexing.chunking import Budget, chunk
+from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import Block, BlockKind, Page, Scope, Section
 from fuzz import run, targets
 from fuzz.choices import Choices, html_of, markdown_of, page_of
@@ -83,7 +83,7 @@ def test_a_missing_block_is_noticed() -> None:
 def test_a_chunk_over_the_cap_is_noticed() -> None:
     found = chunk(page_of_one("word " * 100), Scope("docs"), "none/0")
     with pytest.raises(AssertionError, match="over the cap"):
-        targets._check_sound(found, Budget(32, 64))
+        targets._check_sound(found, ChunkSizes(32, 64))
 
 
 @pytest.mark.skipif(find_spec("atheris") is not None, reason="Atheris is installed")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from chapterverse.indexing.chunking import CAP, TARGET, Budget, chunk
+from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes, chunk
 from chapterverse.model import Block, BlockKind, Chunk, Page, Scope, Section, join_blocks, sound
 from chapterverse.text import tokens
 from fakes.docs import SCOPE, page, paragraph, prose, section
@@ -16,7 +16,7 @@ from growth import assert_linear
 from readers.seen import ink, is_within, leaf_texts
 
 FINGERPRINT = "none/0"
-SMALL = Budget(24, 48)
+SMALL = ChunkSizes(24, 48)
 
 
 def chunks_of(*blocks: Block, path: tuple[str, ...] = ("Title", "Heading")) -> list[Chunk]:
@@ -77,23 +77,25 @@ def pages(draw: st.DrawFn) -> Page:
 
 
 ANYTHING = st.characters(codec=None)
-BUDGETS = st.sampled_from([Budget(), SMALL, Budget(16, 32), Budget(512, 512), Budget(32, 512), Budget(200, 200)])
+SIZES = st.sampled_from(
+    [ChunkSizes(), SMALL, ChunkSizes(16, 32), ChunkSizes(512, 512), ChunkSizes(32, 512), ChunkSizes(200, 200)]
+)
 
 HEAVY = [HealthCheck.too_slow, HealthCheck.data_too_large]
 thorough = settings(max_examples=60, deadline=None, suppress_health_check=HEAVY)
 
 
 @thorough
-@given(pages(), BUDGETS)
-def test_no_chunk_is_over_the_cap(made: Page, budget: Budget) -> None:
-    for c in chunk(made, SCOPE, FINGERPRINT, budget):
-        assert tokens.count(c.embed_text) <= budget.cap
+@given(pages(), SIZES)
+def test_no_chunk_is_over_the_cap(made: Page, sizes: ChunkSizes) -> None:
+    for c in chunk(made, SCOPE, FINGERPRINT, sizes):
+        assert tokens.count(c.embed_text) <= sizes.cap
 
 
 @thorough
-@given(pages(), BUDGETS)
-def test_no_text_is_lost(made: Page, budget: Budget) -> None:
-    held = [ink(c.text) for c in chunk(made, SCOPE, FINGERPRINT, budget)]
+@given(pages(), SIZES)
+def test_no_text_is_lost(made: Page, sizes: ChunkSizes) -> None:
+    held = [ink(c.text) for c in chunk(made, SCOPE, FINGERPRINT, sizes)]
     for part in made.sections:
         for text in leaf_texts(part.blocks):
             # What was cut stands in consecutive chunks, heads and tails between its pieces.
@@ -101,11 +103,11 @@ def test_no_text_is_lost(made: Page, budget: Budget) -> None:
 
 
 @thorough
-@given(pages(), BUDGETS)
-def test_a_block_that_fits_is_whole_in_one_chunk(made: Page, budget: Budget) -> None:
-    found = chunk(made, SCOPE, FINGERPRINT, budget)
+@given(pages(), SIZES)
+def test_a_block_that_fits_is_whole_in_one_chunk(made: Page, sizes: ChunkSizes) -> None:
+    found = chunk(made, SCOPE, FINGERPRINT, sizes)
     for part in made.sections:
-        room = min((budget.cap - tokens.count(c.embed_text.removesuffix(c.text)) for c in found), default=0)
+        room = min((sizes.cap - tokens.count(c.embed_text.removesuffix(c.text)) for c in found), default=0)
         for block in part.blocks:
             text = sound(block.text).strip()
             if text and tokens.fits(text, room):
@@ -113,20 +115,20 @@ def test_a_block_that_fits_is_whole_in_one_chunk(made: Page, budget: Budget) -> 
 
 
 @thorough
-@given(st.lists(st.integers(1, 120), min_size=1, max_size=30), PATHS, BUDGETS)
-def test_only_a_single_block_is_over_the_target(lengths: list[int], path: tuple[str, ...], budget: Budget) -> None:
+@given(st.lists(st.integers(1, 120), min_size=1, max_size=30), PATHS, SIZES)
+def test_only_a_single_block_is_over_the_target(lengths: list[int], path: tuple[str, ...], sizes: ChunkSizes) -> None:
     blocks = tuple(paragraph(prose((i, n), n)) for i, n in enumerate(lengths))
-    for c in chunk(page("a.md", Section(None, 0, None, path, blocks)), SCOPE, FINGERPRINT, budget):
+    for c in chunk(page("a.md", Section(None, 0, None, path, blocks)), SCOPE, FINGERPRINT, sizes):
         # A path that takes more than half of the target leaves the text at least the other half.
-        allowed = max(budget.target, tokens.count(c.embed_text) - tokens.count(c.text) + budget.target // 2)
+        allowed = max(sizes.target, tokens.count(c.embed_text) - tokens.count(c.text) + sizes.target // 2)
         assert tokens.count(c.embed_text) <= allowed or "\n\n" not in c.text
 
 
 @thorough
-@given(pages(), BUDGETS)
-def test_chunks_are_numbered_named_and_the_same_again(made: Page, budget: Budget) -> None:
-    found = chunk(made, SCOPE, FINGERPRINT, budget)
-    assert found == chunk(made, SCOPE, FINGERPRINT, budget)
+@given(pages(), SIZES)
+def test_chunks_are_numbered_named_and_the_same_again(made: Page, sizes: ChunkSizes) -> None:
+    found = chunk(made, SCOPE, FINGERPRINT, sizes)
+    assert found == chunk(made, SCOPE, FINGERPRINT, sizes)
     assert [c.chunk_index for c in found] == list(range(len(found)))
     assert len({c.chunk_id for c in found}) == len(found)
     assert all(c.text.strip() and c.text == c.text.rstrip() for c in found)
@@ -387,10 +389,10 @@ def test_a_renamed_page_keeps_its_embed_hashes() -> None:
 
 
 def test_a_smaller_budget_ends_at_the_least() -> None:
-    budget = Budget()
+    sizes = ChunkSizes()
     for _ in range(20):
-        budget = budget.smaller()
-    assert budget == Budget(16, 32) == budget.smaller()
+        sizes = sizes.smaller()
+    assert sizes == ChunkSizes(16, 32) == sizes.smaller()
 
 
 # Speed

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope
@@ -88,8 +88,8 @@ def test_a_model_that_fails_leaves_the_old_index(site: Site) -> None:
 
 def test_sizes_are_kept_within_the_models_limit() -> None:
     settings = Settings(store="edge:unused")
-    assert Target.open(settings, SCOPE, BASE_URL).budget == Budget(256, 512)
-    assert Target.open(settings, SCOPE, BASE_URL, 512).budget == Budget(512, 512)
+    assert Target.open(settings, SCOPE, BASE_URL).sizes == ChunkSizes(256, 512)
+    assert Target.open(settings, SCOPE, BASE_URL, 512).sizes == ChunkSizes(512, 512)
     for wrong in (0, 31, 513):
         with pytest.raises(ConfigurationError, match="between 32 and 512"):
             Target.open(settings, SCOPE, BASE_URL, wrong)
@@ -99,7 +99,7 @@ def test_sizes_are_kept_within_the_models_limit() -> None:
 
 def test_another_chunk_size_is_a_new_pipeline(site: Site) -> None:
     site.index()
-    report = index(site.sources(), replace(site.target, budget=Budget(64)))
+    report = index(site.sources(), replace(site.target, sizes=ChunkSizes(64)))
     assert report.files.changed == ("a.md", "b.md", "c.md")
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.indexing.diff import FileDiff, compare, plan
+from chapterverse.indexing.diff import FileDiff, compare_files, plan
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import LedgerRow
 from chapterverse.model import Chunk, Source
@@ -86,7 +86,7 @@ def record(path: str, **fields: object) -> LedgerRow:
 def test_files_are_sorted_by_what_the_ledger_knows(offered: set[int], known: set[int], edited: set[int]) -> None:
     sources = {f"{i}.md": Source(f"{i}.md", ("b" if i in edited else "a") * 64, "", page) for i in offered}
     unchanged = row_pipeline("pipeline", Source("", "", "", page))
-    found = compare(sources, {f"{i}.md": record(f"{i}.md", pipeline=unchanged) for i in known}, "pipeline")
+    found = compare_files(sources, {f"{i}.md": record(f"{i}.md", pipeline=unchanged) for i in known}, "pipeline")
     assert found == FileDiff(
         new=tuple(f"{i}.md" for i in sorted(offered - known)),
         changed=tuple(f"{i}.md" for i in sorted(offered & known & edited)),
@@ -98,6 +98,6 @@ def test_files_are_sorted_by_what_the_ledger_knows(offered: set[int], known: set
 def test_another_context_or_pipeline_is_a_change() -> None:
     same = Source("a.md", "a" * 64, "context", page)
     records = {"a.md": record("a.md", pipeline=row_pipeline("one", same))}
-    assert compare({"a.md": same}, records, "one").changed == ()
-    assert compare({"a.md": replace(same, context="other")}, records, "one").changed == ("a.md",)
-    assert compare({"a.md": same}, records, "two").changed == ("a.md",)
+    assert compare_files({"a.md": same}, records, "one").changed == ()
+    assert compare_files({"a.md": replace(same, context="other")}, records, "one").changed == ("a.md",)
+    assert compare_files({"a.md": same}, records, "two").changed == ("a.md",)

@@ -11,7 +11,11 @@ import pytest
 
 from chapterverse.cli import main
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing import plugin_api, publish_policy
+from chapterverse.indexing import publish_policy
+from chapterverse.indexing.plugins.index_run import index_sources
+from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.pages import page_source
+from chapterverse.indexing.plugins.problems import explain_withheld
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment
 from fakes.qdrant_server import KEY, QdrantServer
@@ -98,15 +102,15 @@ def test_twelve_builds(
 
 def built(folder: Path) -> str | None:
     """Act as the plugin at the end of a build; return the start of an error message."""
-    settings = plugin_api.settings(folder, "Tea", None, preview=False)
+    settings = Options().settings(folder, "Tea", None)
     if settings.may_publish:
-        pages = [plugin_api.source("index.md", BASE, "Tea", '<h1 id="t">Tea</h1><p>Green tea.</p>', language="en")]
+        pages = [page_source("index.md", BASE, "Tea", '<h1 id="t">Tea</h1><p>Green tea.</p>', language="en")]
         try:
-            plugin_api.index(pages, settings, BASE, 256)
+            index_sources(pages, settings, BASE, 256)
         except ConfigurationError as error:
             return str(error).partition(":")[0]
     else:
-        assert "stranger" in plugin_api.withheld(settings) or "needs `publish: true`" in plugin_api.withheld(settings)
+        assert "stranger" in explain_withheld(settings) or "needs `publish: true`" in explain_withheld(settings)
     return None
 
 
@@ -147,7 +151,7 @@ def preview(store: str, other: str, **more: str) -> Settings:
 )
 def test_one_place_by_two_names_is_one_place(store: str, other: str) -> None:
     with pytest.raises(ConfigurationError, match=SAME):
-        publish_policy.check(preview(store, other, QDRANT_URL="https://h.example"))
+        publish_policy.require_permission(preview(store, other, QDRANT_URL="https://h.example"))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,7 @@ def test_one_place_by_two_names_is_one_place(store: str, other: str) -> None:
 def test_a_place_of_its_own_may_be_written(store: str, other: str) -> None:
     settings = preview(store, other, QDRANT_API_KEY=KEY)
     assert settings.store == other
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
 
 
 def test_a_preview_leaves_the_ledger_of_the_site_alone() -> None:
@@ -176,5 +180,5 @@ def test_a_preview_leaves_the_ledger_of_the_site_alone() -> None:
 def test_an_embedded_store_stays_where_it_is() -> None:
     settings = preview("edge:here", "s3://bucket/preview")
     assert settings.store == "edge:here"
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
     assert Settings.from_environment({"CHAPTERVERSE_PREVIEW_STORE": "s3://a/b"}, store="s3://a/c").store == "s3://a/c"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.calibration import Calibration, Weights
+from chapterverse.calibration import Calibration, Coefficients
 from chapterverse.errors import IndexLocked
 from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.target import Target
@@ -22,7 +22,7 @@ from chapterverse.text import lexical
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
 from store.test_store_contract import STORES
 
-MEASURED = Calibration(Weights(-1.5, 2.25, 1.0, 0.0, 3.0), Weights(-2.0, 1.0, 0.5, 0.0, 2.0, 4.0), 0.5, 80)
+MEASURED = Calibration(Coefficients(-1.5, 2.25, 1.0, 0.0, 3.0), Coefficients(-2.0, 1.0, 0.5, 0.0, 2.0, 4.0), 0.5, 80)
 WEIGHT = 0.7
 LOST = "The calibration of docs was made for another embedder, or for words read by other rules, so it was replaced:"
 
@@ -152,7 +152,7 @@ def test_a_ledger_of_another_index_stays_worth_nothing(edge: Ground) -> None:
 def test_an_export_takes_it_along(edge: Ground, tmp_path: Path) -> None:
     edge.tune()
     whole, bare = (
-        transfer.read(transfer.export(edge.store.snapshot(SCOPE), canonical=canonical), "file")
+        transfer.read_export(transfer.export(edge.store.snapshot(SCOPE), canonical=canonical), "file")
         for canonical in (False, True)
     )
     with STORES["edge"](tmp_path / "copies") as place:
@@ -169,7 +169,7 @@ def test_an_export_takes_it_along(edge: Ground, tmp_path: Path) -> None:
 def test_an_import_brings_it_to_an_index_of_the_same_points(edge: Ground) -> None:
     untuned = edge.head
     edge.tune()
-    exported = transfer.read(transfer.export(edge.store.snapshot(SCOPE), canonical=False), "file")
+    exported = transfer.read_export(transfer.export(edge.store.snapshot(SCOPE), canonical=False), "file")
     tune(edge.head, Calibration.from_json(untuned.calibration), untuned.fusion_weight, edge.target, silent)
     assert not is_measured(edge.head)
     maintenance.fill(exported, edge.target)

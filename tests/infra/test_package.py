@@ -23,7 +23,7 @@ from api.runtime.test_events import FUNCTION_URL
 from api.test_precompiled import START
 from chapterverse.embedding import open_embedder
 from chapterverse.indexing import sync
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
@@ -108,7 +108,7 @@ def publish(settings: Settings, ledger: Path) -> None:
     """Index Quill's pages where `settings` say."""
     settings = settings.override(ledger=f"sqlite:{ledger}")
     store, embedder = open_store(settings), open_embedder(settings)
-    target = Target(quill.SCOPE, store, open_ledger(settings), embedder, Budget(), quill.BASE)
+    target = Target(quill.SCOPE, store, open_ledger(settings), embedder, ChunkSizes(), quill.BASE)
     sync.index([quill.source(path, text, quill.BASE, "en") for path, text in quill.PAGES.items()], target)
 
 

@@ -19,11 +19,11 @@ from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.documents import read_questions, without_comments
+from chapterverse.knowledge.documents import read_faq, without_comments
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
-from chapterverse.readers import read_sources
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
@@ -245,7 +245,7 @@ def test_an_imported_document_stays(tmp_path: Path) -> None:
     rows = [json.loads(row) for row in transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=False)]
     for row in rows[1:]:
         row["source"] = "import" if row["type"] == MEMORY else row["source"]
-    maintenance.fill(transfer.read([json.dumps(row) for row in rows], "x"), target(tmp_path))
+    maintenance.fill(transfer.read_export([json.dumps(row) for row in rows], "x"), target(tmp_path))
     for path in FILES:
         (tmp_path / "docs/knowledge" / path).unlink()
     index(tmp_path)
@@ -292,9 +292,9 @@ def test_the_chat_searches_answers_and_links_none_that_has_no_page(tmp_path: Pat
 
 
 def test_a_title_is_no_question() -> None:
-    assert read_questions("# T\n\n## A\n\nB", "x.md", "X")[0] == "T"
+    assert read_faq("# T\n\n## A\n\nB", "x.md", "X")[0] == "T"
     with pytest.raises(InputError, match="the question “D” has no answer"):
-        read_questions("# T\n\n## A\n\nB\n\n# D", "x.md", "X")
+        read_faq("# T\n\n## A\n\nB\n\n# D", "x.md", "X")
 
 
 def test_a_comment_in_code_stays() -> None:

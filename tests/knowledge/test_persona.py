@@ -21,10 +21,10 @@ from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.persona import Persona, persona_of
 from chapterverse.knowledge.persona_file import MOST_TOKENS, read_persona
-from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_source, place_of
+from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Point, Source
-from chapterverse.readers import read_sources
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, open_store
 from chapterverse.text.lexical import query_vector
@@ -161,10 +161,10 @@ def test_where_it_is_looked_for(tmp_path: Path) -> None:
 
 def test_its_place_says_nothing_of_this_machine(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
-    assert place_of(docs / "team" / "voice.md", docs) == "team/voice.md"
-    assert place_of(tmp_path / NAME, docs) == "../persona.md"
-    assert place_of(Path("/somewhere/else.md"), docs) == "../else.md"
-    assert place_of(tmp_path / NAME, None) == NAME
+    assert persona_path(docs / "team" / "voice.md", docs) == "team/voice.md"
+    assert persona_path(tmp_path / NAME, docs) == "../persona.md"
+    assert persona_path(Path("/somewhere/else.md"), docs) == "../else.md"
+    assert persona_path(tmp_path / NAME, None) == NAME
     assert no_pages(docs / "team" / "voice.md", docs) == {NAME, "team/voice.md"}
     assert no_pages(None, docs) == {NAME}
 
@@ -254,7 +254,7 @@ def test_it_travels_with_an_export(tmp_path: Path) -> None:
     embedder = quill.Terms()
     index(tmp_path, embedder=embedder)
     lines = list(transfer.export(snapshot(tmp_path), canonical=False))
-    maintenance.fill(transfer.read(lines, "file"), target(there, embedder))
+    maintenance.fill(transfer.read_export(lines, "file"), target(there, embedder))
     assert persona_of(snapshot(there)) == INKY
     head, copied = snapshot(tmp_path).head, snapshot(there).head
     assert (copied.pages, copied.languages, copied.chunks) == (head.pages, head.languages, head.chunks)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers import read_fragment
+from chapterverse.readers.html import read_fragment
 
 
 def blocks(html: str) -> tuple[Block, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers import read_fragment
+from chapterverse.readers.html import read_fragment
 
 
 def read(html: str) -> Block:

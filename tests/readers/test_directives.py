@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers import read_markdown
+from chapterverse.readers.markdown import read_markdown
 from growth import assert_linear
 
 

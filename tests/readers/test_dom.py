@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.dom import MAX_DEPTH, Node, parse
+from chapterverse.readers.dom import MAX_DEPTH, Node, parse_html
 from growth import assert_linear
 
 
@@ -15,7 +15,7 @@ def outline(html: str) -> str:
         inner = ",".join(c.strip() if isinstance(c, str) else show(c) for c in node.children if not _blank(c))
         return f"{node.name}({inner})" if inner else node.name
 
-    return show(parse(html))
+    return show(parse_html(html))
 
 
 def _blank(child: object) -> bool:
@@ -86,15 +86,15 @@ def test_raw_elements_that_never_end() -> None:
 
 
 def test_attributes() -> None:
-    node = parse("<a HREF='x &amp; y' class=\"a  b\" data-n=1 hidden=until-found href=no>t</a>").elements()[0]
+    node = parse_html("<a HREF='x &amp; y' class=\"a  b\" data-n=1 hidden=until-found href=no>t</a>").elements()[0]
     assert (node.get("href"), node.classes, node.get("data-n"), node.get("none")) == ("x & y", ["a", "b"], "1", None)
 
 
 def test_plain_code_is_taken_whole_and_equal_to_the_slow_way() -> None:
     code = '<pre><span></span><code class="language-py"><a id="l-1" href="#l-1"></a><b>if</b> a &lt; b:\n  c'
     code = code.replace("<b>", '<span class="k">').replace("</b>", "</span>")
-    plain = parse(f"{code}</code></pre>")
-    slow = parse(f"{code}<i></i></code></pre>")
+    plain = parse_html(f"{code}</code></pre>")
+    slow = parse_html(f"{code}<i></i></code></pre>")
     assert plain.text() == slow.text() == "if a < b:\n  c"
     assert plain.elements()[0].elements()[0].classes == ["language-py"]
 
@@ -113,20 +113,20 @@ def test_plain_code_is_taken_whole_and_equal_to_the_slow_way() -> None:
     ],
 )
 def test_code_reads_the_same_whatever_its_tags_hold(inner: str, text: str) -> None:
-    assert parse(f"<pre>{inner}</pre>").text() == parse(f"<pre>{inner}<i></i></pre>").text() == text
+    assert parse_html(f"<pre>{inner}</pre>").text() == parse_html(f"<pre>{inner}<i></i></pre>").text() == text
 
 
 def test_a_block_inside_marks_what_is_around_it() -> None:
-    link = parse("<a href=x><span><h3>t</h3></span></a>").elements()[0]
+    link = parse_html("<a href=x><span><h3>t</h3></span></a>").elements()[0]
     assert link.block
     assert link.headed
-    hidden = parse("<a href=x><span hidden><h3>t</h3></span></a>").elements()[0]
+    hidden = parse_html("<a href=x><span hidden><h3>t</h3></span></a>").elements()[0]
     assert not hidden.block
     assert not hidden.headed
 
 
 def test_depth_is_bounded_and_text_survives() -> None:
-    tree = parse("<div>" * 10_000 + "deep" + "</div>" * 10_000 + "<p>after</p>")
+    tree = parse_html("<div>" * 10_000 + "deep" + "</div>" * 10_000 + "<p>after</p>")
     depth, node = 0, tree
     while node.elements():
         depth, node = depth + 1, node.elements()[0]
@@ -141,4 +141,4 @@ def test_depth_is_bounded_and_text_survives() -> None:
      "&#9", "<script ", "<x a='", "<textarea", "<pre><b>", "<a =", "<a = ", "<a =''"],
 )  # fmt: skip
 def test_hostile_markup_takes_linear_time(piece: str) -> None:
-    assert_linear(lambda count: parse(piece * count), 5_000, 40_000)
+    assert_linear(lambda count: parse_html(piece * count), 5_000, 40_000)

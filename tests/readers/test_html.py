@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers import read_document, read_fragment
+from chapterverse.readers.html import read_document, read_fragment
 from growth import assert_linear
 
 

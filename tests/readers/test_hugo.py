@@ -9,7 +9,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from chapterverse.readers import Reading, SlugRule, read_sources
+from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 
 BASE = "https://t.example/docs/"
 
@@ -73,12 +75,12 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def addresses(reading: Reading) -> dict[str, str]:
+def addresses(reading: SitePages) -> dict[str, str]:
     return {s.file_path: unquote(json.loads(s.context)[0]).removeprefix(BASE) for s in reading.sources}
 
 
 def placed(folder: Path) -> dict[str, str]:
-    return addresses(read_sources(folder, BASE, SlugRule.HUGO))
+    return addresses(read_sources(folder, BASE, slugs=SlugRule.HUGO))
 
 
 def test_a_file_is_where_hugo_publishes_it(tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ CONFIGURED = {
 def test_the_configuration_counts_and_what_it_hides_is_told_once(tmp_path: Path) -> None:
     write(tmp_path, {"hugo.toml": CONFIG})
     files = {path: f"---\n{matter}\n---\nText.\n" for path, (matter, _) in CONFIGURED.items()}
-    reading = read_sources(write(tmp_path / "content", files), BASE, SlugRule.HUGO)
+    reading = read_sources(write(tmp_path / "content", files), BASE, slugs=SlugRule.HUGO)
     assert addresses(reading) == {path: address for path, (_, address) in CONFIGURED.items() if address is not None}
     assert reading.warnings == (
         "1 pages are left out, as their files don't tell their `permalinks`: index the built site.",
@@ -177,7 +179,7 @@ def test_a_cascade_is_for_the_pages_that_its_glob_matches(tmp_path: Path, glob: 
 def test_text_that_only_a_build_has_is_told_once_with_the_number_of_pages(tmp_path: Path) -> None:
     include = '{{% include "/_common/x.md" %}}\n'
     reading = read_sources(
-        write(tmp_path, {"a.md": include, "b.md": f"B.\n\n{include}", "c.md": "C."}), BASE, SlugRule.HUGO
+        write(tmp_path, {"a.md": include, "b.md": f"B.\n\n{include}", "c.md": "C."}), BASE, slugs=SlugRule.HUGO
     )
     (warning,) = reading.warnings
     assert warning.startswith("2 pages take text from elsewhere when they are built")

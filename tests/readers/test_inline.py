@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.dom import parse
+from chapterverse.readers.dom import parse_html
 from chapterverse.readers.inline import Inline, code_span
 
 
@@ -46,7 +46,7 @@ from chapterverse.readers.inline import Inline, code_span
     ],
 )
 def test_markdown(html: str, expected: str) -> None:
-    assert Inline().markdown(parse(html).children) == expected
+    assert Inline().markdown(parse_html(html).children) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_markdown(html: str, expected: str) -> None:
     ],
 )
 def test_one_line(html: str, expected: str) -> None:
-    assert Inline().one_line(parse(html).children) == expected
+    assert Inline().one_line(parse_html(html).children) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_one_line(html: str, expected: str) -> None:
     ],
 )
 def test_heading(html: str, expected: str) -> None:
-    assert Inline().heading(parse(html).children) == expected
+    assert Inline().heading(parse_html(html).children) == expected
 
 
 def test_footnote_references_are_marked_and_noted() -> None:
     inline = Inline({"fn:1"})
     html = 'a<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">[1]</a></sup> <a href="#other">b</a>'
-    assert inline.markdown(parse(html).children) == "a[^1] b"
+    assert inline.markdown(parse_html(html).children) == "a[^1] b"
     assert inline.take_notes() == ["fn:1"]
     assert inline.take_notes() == []
 
@@ -106,4 +106,4 @@ def test_code_span_of_nothing() -> None:
 
 def test_deeply_nested_marks_do_not_exhaust_the_stack() -> None:
     html = "<b><i><a href=x><sup>" * 3000 + "x"
-    assert "x" in Inline().markdown(parse(html).children)
+    assert "x" in Inline().markdown(parse_html(html).children)

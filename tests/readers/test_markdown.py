@@ -6,8 +6,10 @@ import pytest
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import BlockKind
-from chapterverse.readers import SlugRule, read_fragment, read_markdown
-from chapterverse.readers.addresses import name_of
+from chapterverse.readers.addresses import title_from_path
+from chapterverse.readers.html import read_fragment
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 
 
 def test_the_same_blocks_as_from_html() -> None:
@@ -92,7 +94,11 @@ def test_a_page_without_anything() -> None:
 
 
 def test_a_name_for_every_path() -> None:
-    assert (name_of("a/b_c.html"), name_of("index.html"), name_of("-.md")) == ("B c", "Index", "-.md")
+    assert (title_from_path("a/b_c.html"), title_from_path("index.html"), title_from_path("-.md")) == (
+        "B c",
+        "Index",
+        "-.md",
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.model import BlockKind
-from chapterverse.readers import SlugRule, read_document, read_markdown
+from chapterverse.readers.html import read_document
+from chapterverse.readers.markdown import read_markdown
 from chapterverse.readers.mdx import to_markdown
+from chapterverse.readers.slugs import SlugRule
 from growth import assert_linear
 from readers.golden import SITES
 

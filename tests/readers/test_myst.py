@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers import SlugRule, read_markdown
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 from growth import assert_linear
 
 

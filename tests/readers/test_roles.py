@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers import SlugRule, read_markdown
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 from growth import assert_linear
 
 
@@ -71,7 +72,7 @@ def test_roles_in_headings_tables_and_links() -> None:
     assert (section.heading, section.anchor) == ("Use b in c", "use-b-in-c")
     assert texts("| {func}`~a.b` |\n| - |\n| {doc}`c/d` |") == ["| `b` |\n| --- |\n| d |"]
     assert texts("[see {func}`~a.b`](x)<b></b>") == ["see `b`"]
-    assert read_markdown("# {doc}`a/b`", "a.md", slug=SlugRule.SPHINX).title == "b"
+    assert read_markdown("# {doc}`a/b`", "a.md", slugs=SlugRule.SPHINX).title == "b"
 
 
 @pytest.mark.parametrize("slug", [SlugRule.MKDOCS, SlugRule.VITEPRESS, SlugRule.HUGO])

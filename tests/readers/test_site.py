@@ -14,8 +14,11 @@ from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
-from chapterverse.readers import SlugRule, read_document, read_site, read_sources
-from chapterverse.readers.reading import Reading
+from chapterverse.readers.html import read_document
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from readers.golden import SITES
@@ -143,7 +146,7 @@ def test_pages_that_ask_not_to_be_indexed(tmp_path: Path) -> None:
     assert read_site(tmp_path, "https://e.com/").skipped == ("b.html", "fr/404.html", "old/index.html")
 
 
-def complaints(reading: Reading) -> dict[str, str]:
+def complaints(reading: SitePages) -> dict[str, str]:
     """Read every source and return what those say that can't be read."""
     said = {}
     for source in reading.sources:
@@ -235,7 +238,7 @@ def test_markdown_folder(tmp_path: Path) -> None:
         broken_md="---\na: [\n---\nx",
         **{"page.mdx": "export const tide = 'high';\n\n<Note>The tide is {tide}.</Note>\n"},
     )
-    reading = read_sources(tmp_path, "https://e.com/docs", SlugRule.VITEPRESS)
+    reading = read_sources(tmp_path, "https://e.com/docs", slugs=SlugRule.VITEPRESS)
     assert (reading.skipped, reading.warnings) == (("draft.md",), ())
     assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
     _, setup, home, mdx = reading.sources
@@ -257,7 +260,7 @@ def test_the_language_and_the_place_of_a_source(tmp_path: Path) -> None:
         de__index_md="---\nlang: de_AT\n---\n# Start",
         **{"02-tour/_part.mdx": "x", "02-tour/01-leg.mdx": "---\nslug: one\n---\nx", "02-tour/last.md": "x"},
     )
-    reading = read_sources(tmp_path, "https://e.com/", SlugRule.GITHUB)
+    reading = read_sources(tmp_path, "https://e.com/", slugs=SlugRule.GITHUB)
     assert {s.file_path: (s.read().url, s.read().language) for s in reading.sources} == {
         "02-tour/01-leg.mdx": ("https://e.com/tour/one/", "en"),
         "02-tour/last.md": ("https://e.com/tour/last/", "en"),
@@ -291,7 +294,7 @@ def test_sources_survive_the_way_to_another_process(tmp_path: Path) -> None:
 # Sites that lie
 
 
-def urls(reading: Reading) -> list[str]:
+def urls(reading: SitePages) -> list[str]:
     return [source.read().url for source in reading.sources]
 
 
@@ -420,7 +423,7 @@ def test_patterns_mean_the_file_that_a_page_was_written_in_as_well(tmp_path: Pat
 def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
     write(tmp_path, docs__a_md="# A\n\nx\n", docs__b_mdx="# B\n\ny\n", node_modules__c_md="# C\n\nz\n")
     listed = {"docs/a.md": "start", "docs/b.mdx": "", "docs/gone.md": "gone", "docs/made.json": "made"}
-    reading = read_sources(tmp_path, "http://localhost:3000/d/", SlugRule.DOCUSAURUS, listed=listed)
+    reading = read_sources(tmp_path, "http://localhost:3000/d/", slugs=SlugRule.DOCUSAURUS, listed=listed)
     assert {source.file_path: source.read().url for source in reading.sources} == {
         "docs/a.md": "http://localhost:3000/d/start",
         "docs/b.mdx": "http://localhost:3000/d/",

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.readers import Slugger, SlugRule
-from chapterverse.readers.slugs import slugify
+from chapterverse.readers.slugs import Slugger, SlugRule, slugify
 
 #: As the captured sites of the real generators have them, further rows from docutils.nodes.make_id itself.
 TABLE = {

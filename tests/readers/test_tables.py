@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.dom import parse
+from chapterverse.readers.dom import parse_html
 from chapterverse.readers.inline import Inline
 from chapterverse.readers.tables import table_block
 
 
 def read(html: str) -> Block | None:
-    return table_block(parse(f"<table>{html}</table>").elements()[0], Inline())
+    return table_block(parse_html(f"<table>{html}</table>").elements()[0], Inline())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.model import Section
-from chapterverse.readers import read_document, read_fragment, read_markdown
+from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.markdown import read_markdown
 from chapterverse.readers.visible import collapse, strip_invisible, unescape
 
 

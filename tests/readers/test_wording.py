@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from chapterverse.indexing.chunking import Budget, chunk
+from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import BlockKind
-from chapterverse.readers import SlugRule, read_fragment, read_markdown
+from chapterverse.readers.html import read_fragment
+from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.slugs import SlugRule
 from chapterverse.readers.visible import strip_invisible
 from chapterverse.readers.wording import wording_plugin
 from fakes.docs import SCOPE, page
@@ -136,7 +138,7 @@ def test_only_a_markdown_source_has_wordings() -> None:
 def test_a_list_is_cut_between_its_items_and_each_keeps_its_lines() -> None:
     items = [f"*   Item {i} says [this](https://example.com/{i})\n    on its second line." for i in range(40)]
     made = page("a.md", *read_markdown("\n".join(items), "a.md", "T").sections)
-    chunks = chunk(made, SCOPE, "none/0", Budget(64, 128))
+    chunks = chunk(made, SCOPE, "none/0", ChunkSizes(64, 128))
     assert len(chunks) > 5
     assert "\n".join(c.text for c in chunks) == "\n".join(items)
 
@@ -144,7 +146,7 @@ def test_a_list_is_cut_between_its_items_and_each_keeps_its_lines() -> None:
 def test_a_paragraph_over_the_cap_is_cut_at_its_lines() -> None:
     lines = [f"Line {i} of one long paragraph with [a link](https://example.com/{i}) in it" for i in range(60)]
     made = page("a.md", *read_markdown("\n".join(lines), "a.md", "T").sections)
-    chunks = chunk(made, SCOPE, "none/0", Budget(64, 128))
+    chunks = chunk(made, SCOPE, "none/0", ChunkSizes(64, 128))
     assert [line for c in chunks for line in c.text.split("\n")] == lines
 
 

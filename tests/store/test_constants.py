@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import qdrant_edge as edge
 
-from chapterverse.filters import FIELDS, NUMBERS, OPTIONAL, SELDOM, Filter, In, parse, resolve
+from chapterverse.filters import FIELDS, NUMBERS, OPTIONAL, SELDOM, Filter, In, parse_filter, resolve
 from chapterverse.model import Chunk, Point
-from chapterverse.store.drafting import ShardSnapshot
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.files import Manifest, sizes
 from chapterverse.store.shard import SHARD
+from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus, meets, some_filter
@@ -83,7 +83,7 @@ def check(store: EdgeStore, points: Sequence[Point], chance: random.Random) -> N
     for _ in range(30):
         filters = some_filter(chance, chunks)
         expected = {c.chunk_id for c in chunks if meets(filters, c)}
-        assert found(snapshot, resolve(parse(filters), snapshot)) == expected, filters
+        assert found(snapshot, resolve(parse_filter(filters), snapshot)) == expected, filters
 
 
 def _values(chunks: Sequence[Chunk], field: str) -> set[str | int]:

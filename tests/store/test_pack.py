@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from chapterverse.errors import IndexCorrupt
 from chapterverse.store import files
-from chapterverse.store.pack import Packed, pack, unpack
+from chapterverse.store.pack import Packed, pack_folder, unpack
 
 KB = 1 << 10
 
 
 def packed(folder: Path) -> bytes:
     target = io.BytesIO()
-    made = pack(folder, target)
+    made = pack_folder(folder, target)
     assert made == known(target.getvalue())
     return target.getvalue()
 
@@ -121,7 +121,7 @@ def test_neither_side_holds_more_than_a_little_in_memory(tmp_path: Path) -> None
     write(tmp_path / "root", "noise", size, (0, random.Random(1).randbytes(size)))
     tracemalloc.start()
     with (tmp_path / "pack").open("wb") as file:
-        made = pack(tmp_path / "root", file)
+        made = pack_folder(tmp_path / "root", file)
     with (tmp_path / "pack").open("rb") as file:
         unpack(iter(lambda: file.read(1 << 20), b""), tmp_path / "twin", made)
     _, most = tracemalloc.get_traced_memory()

@@ -15,10 +15,10 @@ import qdrant_edge as edge
 
 from chapterverse.model import EmbedderCard, Point
 from chapterverse.store import files, preallocation
-from chapterverse.store.draft import ShardDraft
-from chapterverse.store.drafting import ShardSnapshot
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.shard import SHARD, Shard
+from chapterverse.store.shard_draft import ShardDraft
+from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus

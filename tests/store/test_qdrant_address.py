@@ -8,8 +8,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.qdrant import QdrantAddress
-from chapterverse.store.qdrant.collections import name_of
+from chapterverse.store.qdrant.address import QdrantAddress
+from chapterverse.store.qdrant.collections import collection_name
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_a_key_never_travels_in_the_clear() -> None:
 def test_names_of_collections() -> None:
     place, named = QdrantAddress("https://h:1"), QdrantAddress("https://h:1", collection="mine")
     one, other = EmbedderCard("a", 4, 0, "a"), EmbedderCard("a", 8, 0, "a")
-    assert name_of(place, "My Docs!", EmbedderCard()) == "my-docs"
-    assert name_of(named, "My Docs!", EmbedderCard()) == "mine"
-    assert name_of(place, "docs", one) != name_of(place, "docs", other)
-    assert name_of(place, "docs", one) == name_of(place, "docs", EmbedderCard("renamed", 4, 9, "a"))
-    assert len(name_of(place, "日本語𠀀" * 40, one).encode()) <= 255
+    assert collection_name(place, "My Docs!", EmbedderCard()) == "my-docs"
+    assert collection_name(named, "My Docs!", EmbedderCard()) == "mine"
+    assert collection_name(place, "docs", one) != collection_name(place, "docs", other)
+    assert collection_name(place, "docs", one) == collection_name(place, "docs", EmbedderCard("renamed", 4, 9, "a"))
+    assert len(collection_name(place, "日本語𠀀" * 40, one).encode()) <= 255
     # No site can be called as the collection of heads is.
-    assert name_of(place, place.heads, EmbedderCard()) != place.heads
+    assert collection_name(place, place.heads, EmbedderCard()) != place.heads

@@ -13,7 +13,7 @@ import pytest
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import EmbedderCard, Point
-from chapterverse.store.qdrant import QdrantStore
+from chapterverse.store.qdrant.store import QdrantStore
 from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import GOOD, Fault, QdrantServer

@@ -11,9 +11,9 @@ from qdrant_client import QdrantClient, models
 from chapterverse.filters import And, Filter, In, Or
 from chapterverse.model import Point
 from chapterverse.store.edge import EdgeStore
-from chapterverse.store.qdrant import QdrantSnapshot
 from chapterverse.store.qdrant.filters import view
 from chapterverse.store.qdrant.record import key_of
+from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import KEY, QdrantServer

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
 from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
-from chapterverse.filters import EVERYTHING, FIELDS, NOTHING, OPTIONAL, And, Filter, In, Or, parse, resolve
+from chapterverse.filters import EVERYTHING, FIELDS, NOTHING, OPTIONAL, And, Filter, In, Or, parse_filter, resolve
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
-from chapterverse.store.qdrant import QdrantAddress as QdrantPlace
+from chapterverse.store.qdrant.address import QdrantAddress as QdrantPlace
 from chapterverse.text.lexical import document_vector, query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus, meets, some_filter
@@ -639,7 +639,7 @@ def test_a_filter_finds_what_a_look_at_every_chunk_finds(store: Store) -> None:
     snapshot = store.snapshot(SCOPE)
     for seed in range(60):
         filters = some_filter(random.Random(seed), [p.chunk for p in made])
-        hits = snapshot.search_lexical(query_vector("chunk"), len(made), resolve(parse(filters), snapshot))
+        hits = snapshot.search_lexical(query_vector("chunk"), len(made), resolve(parse_filter(filters), snapshot))
         expected = {p.chunk.chunk_id for p in made if meets(filters, p.chunk)}
         assert {h.chunk.chunk_id for h in hits} == expected, filters
 
@@ -663,7 +663,9 @@ def test_a_field_may_have_more_values_than_there_are_chunks(store: Store) -> Non
     publish(store, [point("a", "a chunk", tags=tags), B])
     snapshot = store.snapshot(SCOPE)
     assert snapshot.values("tags") == tags
-    (hit,) = snapshot.search_lexical(query_vector("chunk"), 5, resolve(parse({"tags": {"$prefix": "tag-1"}}), snapshot))
+    (hit,) = snapshot.search_lexical(
+        query_vector("chunk"), 5, resolve(parse_filter({"tags": {"$prefix": "tag-1"}}), snapshot)
+    )
     assert hit.chunk.tags == tags
 
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.text.character_bigrams import RUN, seams, words
+from chapterverse.text.character_bigrams import RUN, bigram_words, seams
 from growth import assert_linear
 
 CJK = st.text(st.sampled_from("索引的怎么了解々〇設定をかなーサーバｶﾅ검색을수있는結果"), min_size=1, max_size=60)
 
 
 def wholes(run: str, language: str) -> list[str]:
-    return [word[0] for word in words(run, language)]
+    return [word[0] for word in bigram_words(run, language)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_japanese_is_read_script_by_script(question: str, kept: list[str]) -> No
 
 
 def test_a_borrowed_word_is_found_whole_and_in_pairs() -> None:
-    assert list(words("データベース", "ja")) == [("データベース", "デー", "ータ", "タベ", "ベー", "ース")]
+    assert list(bigram_words("データベース", "ja")) == [("データベース", "デー", "ータ", "タベ", "ベー", "ース")]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_unknown_pairs_between_known_ones_are_seams(pairs: str, known: str, expe
 @given(CJK, st.sampled_from(["zh", "ja", "ko", "en"]))
 def test_words_are_made_of_what_is_written(text: str, language: str) -> None:
     for run in RUN.findall(text):
-        for word in words(run, language):
+        for word in bigram_words(run, language):
             assert all(part and part in run for part in word)
             assert len(set(word)) == len(word)
 

@@ -9,7 +9,7 @@ from chapterverse.text import thesaurus
 
 
 def found(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
-    return {entry.words: entry.synonyms for entry in thesaurus.entries(text)}
+    return {entry.words: entry.synonyms for entry in thesaurus.find_synonyms(text)}
 
 
 def test_the_compiled_file_is_what_the_entries_make() -> None:
@@ -40,7 +40,7 @@ def test_what_is_no_plain_word_has_no_entry(text: str) -> None:
 
 
 def test_a_long_text_is_read_once() -> None:
-    assert len(list(thesaurus.entries("get rid of " * 1000))) == 1000
+    assert len(list(thesaurus.find_synonyms("get rid of " * 1000))) == 1000
 
 
 def test_rows_are_compiled_to_stems() -> None:

@@ -15,7 +15,7 @@ from threading import Event, Thread
 from time import sleep
 from typing import Any
 
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 from widget import pages
 
 #: Seconds by which each module of the widget comes late, so that a test fails that doesn't wait for one.

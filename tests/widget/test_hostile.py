@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from chapterverse import widget
+from chapterverse.widget import bundle
 from widget import corpus, pages
 from widget.chat import ask
 from widget.pages import answer, source
@@ -95,7 +95,7 @@ def test_a_careless_renderer_is_caught(
     context: Callable[..., BrowserContext], site: Site, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     right, wrong = MUTANTS[name]
-    text = widget.files()["panel.js"].decode()
+    text = bundle.files()["panel.js"].decode()
     assert text.count(right) == 1
     monkeypatch.setitem(pages.PAGES, "/mutant/render.js", pages.Page(text.replace(right, wrong)))
     # A page without a policy of its own: the tags must be seen, not stopped.

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from chapterverse import widget
+from chapterverse.widget import bundle
 from widget.pages import PAGES
 from widget.standin import Site, refused
 
 Browse = Callable[..., Page]
 
-WIDGET = Path(widget.__file__).parent
+WIDGET = Path(bundle.__file__).parent
 PARTS = ("lang/", "lang/more/")
 
 #: The languages beside English, each as a page may name it: with a region or a script, in any case, and with the
@@ -125,7 +125,7 @@ def test_other_scripts_use_their_own_signs(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_is_light(language: str) -> None:
-    assert len(gzip.compress(widget.files()[f"lang/{language}.js"], 9, mtime=0)) <= 700
+    assert len(gzip.compress(bundle.files()[f"lang/{language}.js"], 9, mtime=0)) <= 700
 
 
 @pytest.fixture

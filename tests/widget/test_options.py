@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from chapterverse import widget
 from chapterverse.errors import ConfigurationError
 from chapterverse.readers.html import read_document, read_fragment
 from chapterverse.site.delivery import deliver
+from chapterverse.widget import bundle
 from chapterverse.widget.options import WidgetOptions, read_file, read_options, starters_element
 
 #: One value for each option, which is not its default.
@@ -62,7 +62,7 @@ def imported(node: Path, *modules: Path) -> list[Any]:
 def delivered(tmp_path: Path) -> Path:
     """The modules as browsers get them, in a folder that Node takes for modules, too."""
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    deliver(tmp_path / "widget", widget.files())
+    deliver(tmp_path / "widget", bundle.files())
     return tmp_path / "widget"
 
 
@@ -125,7 +125,7 @@ def test_an_unknown_string_is_told_with_the_nearest(key: object, shown: str, nea
         read_options({"strings": {"send": "Ask", key: "x"}}, "widget.")
     start, _, named = str(told.value).rstrip(".").rpartition(" ")
     assert start == f"There is no string {shown} for widget.strings: the nearest is"
-    assert named in widget.strings()
+    assert named in bundle.strings()
     assert named == nearest or nearest is None
 
 
@@ -134,7 +134,7 @@ def test_a_string_may_be_named_by_a_number_as_yaml_reads_it() -> None:
 
 
 def test_the_title_among_the_strings_is_the_title_as_well() -> None:
-    assert widget.strings()["title"] == "Ask the docs"
+    assert bundle.strings()["title"] == "Ask the docs"
     given: dict[str, Any] = {"strings": {"title": "Fråga", "send": "Skicka"}}
     assert read_options(given).config() == {"title": "Fråga", "strings": {"send": "Skicka"}}
     assert read_options({**given, "title": "Fråga oss"}).config()["title"] == "Fråga oss"
@@ -142,26 +142,26 @@ def test_the_title_among_the_strings_is_the_title_as_well() -> None:
 
 def test_strings_are_read_as_javascript_reads_them(node: Path, delivered: Path) -> None:
     first, more = imported(node, delivered / "lang/en.js", delivered / "lang/more/en.js")
-    own = widget.strings()["unloaded"]
-    assert {**first, **more, "unloaded": own} == widget.strings()
+    own = bundle.strings()["unloaded"]
+    assert {**first, **more, "unloaded": own} == bundle.strings()
     assert own in (delivered / "launcher.js").read_text("utf-8")
     assert not first.keys() & more.keys()
-    languages = [path for path in map(Path, widget.names()) if path.parent == Path("lang")]
+    languages = [path for path in map(Path, bundle.names()) if path.parent == Path("lang")]
     words = imported(node, *(delivered / path for path in languages))
-    assert {p.stem: w["title"] for p, w in zip(languages, words, strict=True)} == widget.titles()
+    assert {p.stem: w["title"] for p, w in zip(languages, words, strict=True)} == bundle.titles()
 
 
 def test_every_language_says_all_that_english_says(node: Path, delivered: Path) -> None:
     for folder in ("lang", "lang/more"):
         spoken = sorted((delivered / folder).glob("*.js"))
         keys = {path.stem: words.keys() for path, words in zip(spoken, imported(node, *spoken), strict=True)}
-        assert keys.keys() == widget.titles().keys()
+        assert keys.keys() == bundle.titles().keys()
         assert [language for language, own in keys.items() if own != keys["en"]] == []
 
 
 def test_the_shipped_configuration_asks_whom_it_came_from_in_every_language(node: Path, delivered: Path) -> None:
     (config,) = imported(node, delivered / "config.js")
-    assert config == {"endpoint": f"{delivered.parent.as_uri()}/", "title": "", "titles": widget.titles()}
+    assert config == {"endpoint": f"{delivered.parent.as_uri()}/", "title": "", "titles": bundle.titles()}
 
 
 def test_a_configuration_is_what_differs_and_a_title_in_each_language_for_none(node: Path, tmp_path: Path) -> None:
@@ -171,20 +171,20 @@ def test_a_configuration_is_what_differs_and_a_title_in_each_language_for_none(n
         {"endpoint": "https://api.example", "version": "2.0", **read_options(CHOSEN).config()},
     ]
     for number, options in enumerate(given):
-        (tmp_path / f"{number}.js").write_bytes(widget.assets(options)["config.js"])
+        (tmp_path / f"{number}.js").write_bytes(bundle.assets(options)["config.js"])
     none, every = imported(node, tmp_path / "0.js", tmp_path / "1.js")
-    assert none == {"endpoint": "", "titles": widget.titles()}
+    assert none == {"endpoint": "", "titles": bundle.titles()}
     assert every == given[1]
 
 
 def test_files_lie_in_folders_and_are_named_alike_on_every_system() -> None:
-    package = Path(widget.__file__).parent
+    package = Path(bundle.__file__).parent
     parts = {"session.js", "client.js", "render.js", "answer.js", "styles.js"}
     sources = {path.relative_to(package).as_posix() for path in package.rglob("*.js")}
-    assert set(widget.names()) == sources - parts
+    assert set(bundle.names()) == sources - parts
     assert parts < sources
-    assert {"launcher.js", "lang/en.js", "lang/more/en.js"} <= set(widget.names())
-    assert widget.files().keys() == widget.assets({}).keys() == set(widget.names())
+    assert {"launcher.js", "lang/en.js", "lang/more/en.js"} <= set(bundle.names())
+    assert bundle.files().keys() == bundle.assets({}).keys() == set(bundle.names())
 
 
 @pytest.mark.parametrize(

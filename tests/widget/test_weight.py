@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse import widget
+from chapterverse.widget import bundle
 
-FOLDER = Path(widget.__file__).parent
+FOLDER = Path(bundle.__file__).parent
 SOURCES = sorted(FOLDER.rglob("*.js"))
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("lang/*.js"))
 
@@ -36,7 +36,7 @@ def imports(files: Mapping[str, bytes], name: str) -> set[str]:
 @pytest.fixture
 def served() -> Mapping[str, bytes]:
     """The files as a site in one language gets them."""
-    return widget.assets({"endpoint": "https://api.docs.example.com"}, "en")
+    return bundle.assets({"endpoint": "https://api.docs.example.com"}, "en")
 
 
 def test_a_page_pays_little_before_the_chat_is_used(served: Mapping[str, bytes]) -> None:
@@ -70,15 +70,15 @@ def test_the_docs_state_the_weight_of_every_file(served: Mapping[str, bytes]) ->
 
 def test_a_served_file_has_no_comments_and_is_a_tenth_lighter() -> None:
     sources = {str(path.relative_to(FOLDER).as_posix()): path.read_bytes() for path in SOURCES}
-    assert set(widget.files()) <= sources.keys()
-    assert weight(widget.files()) <= 0.9 * weight(sources)
-    for content in widget.files().values():
+    assert set(bundle.files()) <= sources.keys()
+    assert weight(bundle.files()) <= 0.9 * weight(sources)
+    for content in bundle.files().values():
         assert not re.search(rb"/\*|^\s*//", content, re.MULTILINE)
 
 
 def test_the_site_s_words_become_the_configuration() -> None:
     said = {"endpoint": "https://api.example.org", "title": 'Ask "us" </script>', "starters": [], "greeting": "Hej å"}
-    module = widget.assets(said)["config.js"].decode()
+    module = bundle.assets(said)["config.js"].decode()
     assert json.loads(module.removeprefix("export default ").removesuffix(";\n")) == {
         "endpoint": "https://api.example.org",
         "title": 'Ask "us" </script>',

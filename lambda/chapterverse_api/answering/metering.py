@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from chapterverse.embedding import Embedder, LazySize, Vector
 from chapterverse.errors import ProviderError
 from chapterverse.model import EmbedderCard
+from chapterverse.text.utf8 import BILLED_TOKEN_BYTES
 from chapterverse_api.answering.request_size import (
     CHECK_RULES,
     TEXT_UNIT,
-    TOKEN_BYTES,
     VERDICT,
     WRITER_BYTES,
     billed_searches,
@@ -208,7 +208,7 @@ class MeteredChecker:
             usage = request.usage
             self.call.turn_budget.add(
                 self.call.price,
-                read=usage.read or estimated_tokens(request.document, request.claim) + CHECK_RULES / TOKEN_BYTES,
+                read=usage.read or estimated_tokens(request.document, request.claim) + CHECK_RULES / BILLED_TOKEN_BYTES,
                 written=usage.written or VERDICT + self.call.thoughts,
                 searches=math.ceil(request.characters / TEXT_UNIT),
             )

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from chapterverse_api.generation import prompts
+from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
 
-#: Bytes of a token when money is counted. A text in English has four, one in Chinese nearly three; fewer count more.
-TOKEN_BYTES = 2.5
 #: Bytes that surround the texts of one request: roles, names of fields, marks.
 FRAME = 200
 #: Bytes of 500 tokens. A reranker reads a longer text, its question included, in parts, and bills each part like a
@@ -24,17 +22,12 @@ CHECK_RULES, VERDICT, TEXT_UNIT = 500, 16, 1_000
 
 def estimated_tokens(*texts: str) -> float:
     """Return about how many tokens a request with these texts has."""
-    return FRAME + sum(map(utf8_length, texts)) / TOKEN_BYTES
-
-
-def utf8_length(text: str | None) -> int:
-    """Return the bytes of a text in UTF-8."""
-    return len((text or "").encode(errors="replace"))
+    return FRAME + sum(map(utf8_length, texts)) / BILLED_TOKEN_BYTES
 
 
 def bytes_of_tokens(tokens: int) -> int:
     """Return the most bytes of a text that a prompt cuts at so many tokens."""
-    return math.ceil(tokens * prompts.BYTES_OF_TOKEN)
+    return math.ceil(tokens * PROMPT_TOKEN_BYTES)
 
 
 def billed_searches(question: str, texts: Sequence[str]) -> int:

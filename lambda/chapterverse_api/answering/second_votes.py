@@ -10,6 +10,7 @@ from collections.abc import Callable
 from threading import Thread
 
 from chapterverse.errors import ProviderError
+from chapterverse.text.utf8 import utf8_length
 from chapterverse_api.answering.turn_cost import MOST_CHECKED, MOST_CHECKED_BYTES
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
@@ -39,7 +40,7 @@ class SecondVotes:
 
     def ask(self, document: str, claim: str) -> _Vote | None:
         """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
-        size = sum(len(text.encode(errors="replace")) for text in (document, claim, self._question))
+        size = sum(utf8_length(text) for text in (document, claim, self._question))
         if self._failed or len(self._votes) == MOST_CHECKED or size > MOST_CHECKED_BYTES or not self._deadline.left:
             return None
         request = CheckRequest(document, claim, self._question, self._deadline.within(SECONDS))

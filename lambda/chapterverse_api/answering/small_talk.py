@@ -5,11 +5,11 @@ Utterances of each language are data, in `small_talk.json`. A message is one of 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
+
+from chapterverse.text.json_text import load_json
 
 #: Share of the words of a message and an utterance that both have.
 SAME = 0.8
@@ -36,6 +36,5 @@ def _words(text: str) -> frozenset[str]:
 
 @cache
 def _data() -> tuple[tuple[str, Iterable[frozenset[str]]], ...]:
-    text = files("chapterverse_api.answering").joinpath("small_talk.json").read_text(encoding="utf-8")
-    data: dict[str, list[str]] = json.loads(text)
+    data: dict[str, list[str]] = load_json("chapterverse_api.answering", "small_talk.json")
     return tuple((tag, tuple(map(_words, utterances))) for tag, utterances in data.items())

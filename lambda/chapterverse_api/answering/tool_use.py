@@ -11,6 +11,7 @@ from typing import Protocol
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
+from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes
 from chapterverse_api.answering.context import AnswerContext, snippet
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
@@ -18,7 +19,6 @@ from chapterverse_api.contract import SourceChunk, ToolUse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import (
-    BYTES_OF_TOKEN,
     RESULT_TOKENS,
     TOOL_TOKENS,
     conversation,
@@ -159,13 +159,13 @@ def _next_number(context: AnswerContext) -> int:
 
 def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
     """Return a context with further sources, without the sections that it has already."""
-    task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * BYTES_OF_TOKEN)
+    task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * PROMPT_TOKEN_BYTES)
     held, passages = {passage.url for passage in task.passages if passage.url}, list(task.passages)
     number = _next_number(context)
     for one in output:
         # An address that another server names must not become one of ours.
         text = one.text if one.url else AddressFilter(context.task.passages).without_foreign(one.text)
-        text = text.encode(errors="replace")[:left].decode(errors="ignore").strip()
+        text = cut_to_bytes(text, left).strip()
         if not text or one.url in held:
             continue
         left -= len(text.encode())

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 
+from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, utf8_length
 from chapterverse_api.answering.request_size import (
     CHECK_RULES,
     FRAME,
     TEXT_UNIT,
-    TOKEN_BYTES,
     VERDICT,
     WRITER_BYTES,
     bytes_of_tokens,
     max_searches,
-    utf8_length,
 )
 from chapterverse_api.budget.daily_budget import CostCeiling
 from chapterverse_api.budget.prices import Price, Prices
@@ -68,7 +67,7 @@ def max_turn_cost(
     embedded = prices.embedder.of(read=FRAME + alone) + (prices.embedder.of(read=FRAME + longest) if earlier else 0.0)
     reranked = prices.reranker.of(searches=max_searches(longest))
     checked = MOST_CHECKED * prices.checker.of(
-        read=FRAME + (CHECK_RULES + MOST_CHECKED_BYTES) / TOKEN_BYTES,
+        read=FRAME + (CHECK_RULES + MOST_CHECKED_BYTES) / BILLED_TOKEN_BYTES,
         written=VERDICT + prompts.THOUGHT_TOKENS,
         searches=math.ceil(MOST_CHECKED_BYTES / TEXT_UNIT),
     )
@@ -89,18 +88,18 @@ def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan
     ours = _RULES + bytes_of_tokens(prompts.PERSONA_TOKENS + prompts.MEMORIES_TOKENS)
     ours += bytes_of_tokens(BUDGET + FAQ_BUDGET)
     ours += TOOL_CALLS * bytes_of_tokens(prompts.RESULT_TOKENS) if tools else 0
-    read, written = ours / TOKEN_BYTES + reader, prompts.ANSWER_TOKENS
+    read, written = ours / BILLED_TOKEN_BYTES + reader, prompts.ANSWER_TOKENS
     texts = [(read, written)]
     if query.output is not None or plan:
         # The schema stands in the instructions, and perhaps in a field of the request.
         written = prompts.PLAN_TOKENS if plan else prompts.DATA_TOKENS
-        texts = [(2 * _SCHEMA / TOKEN_BYTES + read, written)] * DATA_TRIES
+        texts = [(2 * _SCHEMA / BILLED_TOKEN_BYTES + read, written)] * DATA_TRIES
     if tools:
-        texts += [((ours + TOOLS_BYTES) / TOKEN_BYTES + reader, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
+        texts += [((ours + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
     if query.conversation_history or kept:
-        texts.append((_RULES / TOKEN_BYTES + min(conversation, WRITER_BYTES), REWRITTEN_TOKENS))
+        texts.append((_RULES / BILLED_TOKEN_BYTES + min(conversation, WRITER_BYTES), REWRITTEN_TOKENS))
     if kept:
-        texts.append(((_RULES + WRITER_BYTES) / TOKEN_BYTES, prompts.SUMMARY_TOKENS))
+        texts.append(((_RULES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.SUMMARY_TOKENS))
     return texts
 
 

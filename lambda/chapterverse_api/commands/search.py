@@ -70,7 +70,7 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
 
 
 def weigh(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
-    """Return the `features` of every candidate (see `evidence.Features`) and the `urls` of the ten best for each
+    """Return the `features` of every candidate (see `evidence.ChunkFeatures`) and the `urls` of the ten best for each
     weight.
 
     Raises:

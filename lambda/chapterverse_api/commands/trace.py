@@ -87,7 +87,7 @@ def _synonyms(retrieval: Retrieval) -> dict[str, list[str]]:
     searched = {synonym.term for synonym in retrieval.question.synonyms}
     found = {
         " ".join(entry.words): [stem for stem in entry.synonyms if lexical.hashed(stem) in searched]
-        for entry in thesaurus.entries(retrieval.subject)
+        for entry in thesaurus.find_synonyms(retrieval.subject)
     }
     return {words: stems for words, stems in found.items() if stems}
 

@@ -97,7 +97,7 @@ def back_reference(question: str, languages: Sequence[str]) -> BackReference:
         languages: those of the docs, BCP 47; English is always recognized too.
     """
     meant = weight(question, languages)
-    tags = dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
+    tags = dict.fromkeys((*map(lexical.primary_subtag, languages), "en"))
     led = any(_PATTERNS[tag].match(question) for tag in tags if tag in _PATTERNS)
     long = _LONG_UNSPACED if _UNSPACED.search(question) else _LONG
     if not meant or (led and meant < long):
@@ -107,5 +107,5 @@ def back_reference(question: str, languages: Sequence[str]) -> BackReference:
 
 def weight(text: str, languages: Sequence[str]) -> int:
     """Return how many different words of a text carry meaning."""
-    unlisted = frozenset[str]().union(*(_UNLISTED.get(tag.partition("-")[0].lower(), ()) for tag in languages))
+    unlisted = frozenset[str]().union(*(_UNLISTED.get(lexical.primary_subtag(tag), ()) for tag in languages))
     return len({word.surface for word in lexical.question_words(text, languages)} - unlisted)

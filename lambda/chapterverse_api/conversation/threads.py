@@ -13,12 +13,13 @@ from collections.abc import Sequence
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.conversation.history import shortened
 from chapterverse_api.conversation.recall import READ
 from chapterverse_api.conversation.transcript import cut
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.prompts import BYTES_OF_TOKEN, HISTORY_TOKENS, SUMMARY_TOKENS, estimate_tokens
+from chapterverse_api.generation.prompts import HISTORY_TOKENS, SUMMARY_TOKENS, estimate_tokens
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from chapterverse_api.observability import log
@@ -230,7 +231,7 @@ def _is_due(thread: StoredThread) -> bool:
 
 def _fit_lines(lines: Sequence[str], *, newest: bool = False) -> str:
     """Return as many lines as a summary may have, from the beginning or from the end. The last one may be cut."""
-    left, fitting = int(SUMMARY_TOKENS * BYTES_OF_TOKEN), list[str]()
+    left, fitting = int(SUMMARY_TOKENS * PROMPT_TOKEN_BYTES), list[str]()
     for line in reversed(lines) if newest else lines:
         fitting.append(line[: max(0, left)])
         left -= len(line) + 1

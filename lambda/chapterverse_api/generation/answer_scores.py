@@ -35,16 +35,15 @@ package:
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from math import log
 from typing import NamedTuple
 
 from chapterverse.text import lexical
+from chapterverse.text.json_text import load_json
 from chapterverse_api.generation.blocks import QuotableBlock, read_blocks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
@@ -240,6 +239,5 @@ def _rare(asked: QuestionWords, parts: Sequence[_UnscoredPart]) -> list[float]:
 
 @cache
 def weights() -> tuple[float, ...]:
-    text = files("chapterverse_api.generation").joinpath("answer_scores.json").read_text(encoding="utf-8")
-    values: Mapping[str, float] = json.loads(text)
+    values: Mapping[str, float] = load_json("chapterverse_api.generation", "answer_scores.json")
     return tuple(values.get(name, 0.0) for name in PartFeatures._fields)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
 from chapterverse.net import Event, JsonClient, Reply, Stream, bearer, is_unbilled
 from chapterverse.net.address import unversioned
-from chapterverse.net.messages import parsed
+from chapterverse.net.messages import parse_reply
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
@@ -247,7 +247,7 @@ def _text_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a reply, in pieces or whole as the server likes it: to ask again would be to pay again."""
     if "json" not in stream.headers.get("content-type", ""):
         return (yield from _streamed(stream, usage))
-    body = parsed(stream.whole())
+    body = parse_reply(stream.whole())
     _count(body, usage)
     return (yield from _whole(body))
 

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
+from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes, utf8_length
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
@@ -49,9 +50,6 @@ HISTORY_MESSAGES = 5
 
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
-
-#: Bytes of a token, as Chinese has a token and more for each character; for English these are characters.
-BYTES_OF_TOKEN = 3.5
 
 _NAME = 60
 
@@ -299,10 +297,9 @@ def _alternating(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
 
 def estimate_tokens(text: str) -> float:
     """Return about how many tokens a text is: each model counts by rules of its own."""
-    return len(text.encode(errors="replace")) / BYTES_OF_TOKEN
+    return utf8_length(text) / PROMPT_TOKEN_BYTES
 
 
 def _cut(text: str, tokens: int) -> str:
-    data = text.encode(errors="replace")
-    most = int(tokens * BYTES_OF_TOKEN)
-    return text if len(data) <= most else data[:most].decode(errors="ignore").rstrip() + " …"
+    most = int(tokens * PROMPT_TOKEN_BYTES)
+    return text if utf8_length(text) <= most else cut_to_bytes(text, most).rstrip() + " …"

@@ -95,7 +95,7 @@ class AnalyzedText:
 
     @cached_property
     def code(self) -> str:
-        return self.language.partition("-")[0].lower()
+        return lexical.primary_subtag(self.language)
 
     @cached_property
     def forms(self) -> frozenset[str]:

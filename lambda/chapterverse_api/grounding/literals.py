@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from chapterverse.text import lexical
+
 # All are bounded, for a text may be one endless word.
 _CODE = re.compile(r"(`{1,3})([^`\n]{1,200})\1")
 _NUMBER = re.compile(
@@ -125,7 +127,7 @@ def in_digits(text: str, language: str) -> str:
 
 
 def _values(language: str) -> dict[str, str]:
-    return _VALUES.get(language.partition("-")[0].lower(), {})
+    return _VALUES.get(lexical.primary_subtag(language), {})
 
 
 def _value(word: str, values: dict[str, str]) -> str | None:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
+
+from chapterverse.calibration.regression import logistic
+from chapterverse.text.json_text import load_json
 
 #: `[feature, threshold, below, above]`, or a leaf's value.
 Tree: TypeAlias = Any
@@ -60,7 +61,7 @@ class SupportModel:
         return learned - CLASH * min(values["clash"], 2.0)
 
     def probability(self, score: float) -> float:
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, self.slope * score + self.shift))))
+        return logistic(self.slope * score + self.shift)
 
     def rarity(self, term: int) -> float:
         """Return how rare a term is in documentation of any kind: 1 for one that is not listed, .15 for "use"."""
@@ -86,4 +87,4 @@ def _leaf(tree: Tree, row: Sequence[float]) -> float:
 @cache
 def trained() -> SupportModel:
     """Return the model that comes with the service."""
-    return SupportModel.read(json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8")))
+    return SupportModel.read(load_json("chapterverse_api.grounding", "weights.json"))

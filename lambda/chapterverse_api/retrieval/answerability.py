@@ -19,15 +19,15 @@ and 1,183 of other sites or of none. `answerability.json` keeps them.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from chapterverse.calibration import Calibration, Question, match
+from chapterverse.calibration import Calibration, Question, match_word
+from chapterverse.calibration.regression import logistic
+from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.candidates import Candidate
 
 AnswerVerdict = Literal["yes", "perhaps", "no"]
@@ -126,13 +126,12 @@ def verdict(found: Answerability, evidence: float, calibration: Calibration) -> 
 
 def _probability(weights: Mapping[str, float], features: AnswerFeatures) -> float:
     logit = weights["bias"] + sum(weights[name] * value for name, value in features._asdict().items())
-    return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
+    return logistic(logit)
 
 
 @cache
 def _model() -> Mapping[str, Mapping[str, float]]:
-    text = files("chapterverse_api.retrieval").joinpath("answerability.json").read_text(encoding="utf-8")
-    model: dict[str, dict[str, float]] = json.loads(text)
+    model: dict[str, dict[str, float]] = load_json("chapterverse_api.retrieval", "answerability.json")
     return model
 
 
@@ -155,7 +154,7 @@ def _held(candidate: Candidate, question: Question) -> list[float]:
 
 def _matched(terms: AbstractSet[int], question: Question) -> list[float]:
     """Return how much of each word is among these terms, 0 to 1."""
-    return [match(word, terms) for word in question.words]
+    return [match_word(word, terms) for word in question.words]
 
 
 def _logit(probability: float) -> float:

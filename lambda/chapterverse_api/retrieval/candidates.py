@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from chapterverse.calibration import Features
+from chapterverse.calibration import ChunkFeatures
 from chapterverse.model import Chunk, SparseVector
 
 
@@ -22,4 +22,4 @@ class Candidate(NamedTuple):
     score: float
     evidence: float
     components: Mapping[str, float]
-    features: Features | None
+    features: ChunkFeatures | None

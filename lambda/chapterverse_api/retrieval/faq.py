@@ -17,20 +17,19 @@ None of them may lower the probability, so a question that is nearer to an entry
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from chapterverse.calibration import Question, match, read_question, read_weights
+from chapterverse.calibration import Question, match_word, read_question, read_weights
 from chapterverse.calibration.regression import logistic
 from chapterverse.filters import And, Filter, In
 from chapterverse.knowledge.questions import comparable
 from chapterverse.model import FAQ, PAGE, Chunk
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
+from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.spelling import correct
 
 #: Entries that are compared, the best by words.
@@ -132,7 +131,7 @@ def _share(question: Question, held: frozenset[int] | set[int]) -> float:
     """Return the share of a question's words, by idf, that are among these terms."""
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)
-    return sum(weight * match(word, held) for word, weight in pairs) / total if total else 0.0
+    return sum(weight * match_word(word, held) for word, weight in pairs) / total if total else 0.0
 
 
 def _trigrams(text: str) -> set[str]:
@@ -146,6 +145,5 @@ def _dice(one: set[str], other: set[str]) -> float:
 
 @cache
 def _model() -> Mapping[str, float]:
-    text = files("chapterverse_api.retrieval").joinpath("faq.json").read_text(encoding="utf-8")
-    model: dict[str, float] = json.loads(text)
+    model: dict[str, float] = load_json("chapterverse_api.retrieval", "faq.json")
     return model

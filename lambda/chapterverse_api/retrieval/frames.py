@@ -8,14 +8,14 @@ patterns of each language are data, in `frames.json`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
+from chapterverse.text import lexical
+from chapterverse.text.json_text import load_json
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS
 
 #: Longer questions say more than their frame: characters.
@@ -74,7 +74,7 @@ def defined_in(text: str, language: str) -> Iterator[str]:
         text: Markdown.
         language: its BCP 47 tag.
     """
-    patterns = _patterns("defining", language.partition("-")[0].lower())
+    patterns = _patterns("defining", lexical.primary_subtag(language))
     for sentence in _SENTENCES.split(_MARKUP.sub("", text)):
         for pattern in patterns:
             if match := pattern.match(sentence):
@@ -92,7 +92,7 @@ def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:
 
 
 def _tags(languages: Iterable[str]) -> dict[str, None]:
-    return dict.fromkeys((*(tag.partition("-")[0].lower() for tag in languages), "en"))
+    return dict.fromkeys((*map(lexical.primary_subtag, languages), "en"))
 
 
 def compile_patterns() -> None:
@@ -110,6 +110,5 @@ def _patterns(kind: str, tag: str) -> tuple[re.Pattern[str], ...]:
 
 @cache
 def _sources() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    text = files("chapterverse_api.retrieval").joinpath("frames.json").read_text(encoding="utf-8")
-    data: dict[str, dict[str, list[str]]] = json.loads(text)
+    data: dict[str, dict[str, list[str]]] = load_json("chapterverse_api.retrieval", "frames.json")
     return data

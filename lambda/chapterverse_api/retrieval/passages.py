@@ -14,6 +14,7 @@ from chapterverse.calibration import Question
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
+from chapterverse.text.utf8 import PROSE_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
@@ -39,9 +40,6 @@ SURE, LEAST_SHARE = 4, 0.6
 #:     relevance   its section holds hardly any of the question's words
 #:     budget      the passages before it fill the budget of tokens
 Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit", "relevance", "budget"]
-
-#: Bytes of a token, as texts are cut (see `chapterverse.indexing.chunking`): near enough for a budget.
-_BYTES = 3.6
 
 
 def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MOST) -> list[Candidate]:
@@ -170,7 +168,7 @@ def _subsections(chunk: Chunk, page: Sequence[Chunk], url: Callable[[Chunk], str
 
 
 def _tokens(chunk: Chunk) -> int:
-    return round(len(chunk.text.encode()) / _BYTES)
+    return round(utf8_length(chunk.text) / PROSE_TOKEN_BYTES)
 
 
 def _cost(chunk: Chunk) -> int:

@@ -16,6 +16,7 @@ from chapterverse.filters import EVERYTHING, And, Asked, Filter, In, all_of, fie
 from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
+from chapterverse.text.utf8 import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.deadline import Deadline
@@ -107,7 +108,7 @@ def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval
     # Most readers say nothing of themselves, and a start loads nothing for it.
     from chapterverse_api.retrieval.reader_context import READ, by_context
 
-    context = context.encode(errors="replace")[:READ].decode(errors="ignore")
+    context = cut_to_bytes(context, READ)
     idf = read_weights(context, snapshot.head.languages, snapshot)
     return replace(found, candidates=by_context(found.candidates, context, idf))
 
@@ -207,4 +208,4 @@ def _read_by(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
 
 def primary(tag: str) -> str:
     """Return the language of a tag without its script or region; some themes write "pt_BR"."""
-    return tag.replace("_", "-").partition("-")[0].lower()
+    return lexical.primary_subtag(tag.replace("_", "-"))

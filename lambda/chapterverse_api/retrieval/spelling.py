@@ -128,7 +128,7 @@ def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
 def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
     """Return every text that one edit makes of a word, the likeliest edit of each."""
     edits: dict[str, Edit] = {}
-    letters_stand = next(thesaurus.entries(mistyped.word), None) is not None
+    letters_stand = next(thesaurus.find_synonyms(mistyped.word), None) is not None
     for edit in (*_edits(mistyped.word), *_joins(mistyped, question)):
         if letters_stand and edit.text.replace(" ", "") != mistyped.word and not edit.end:
             continue
@@ -223,7 +223,7 @@ class Known:
             count = max(self.counts.get(term, 0) for term in terms)
             # An apostrophe belongs to function words: "doesn't". A mistake may have the stem of another word.
             return count if count and "'" not in word and (is_common(word) or word in self.text) else 0
-        codes = {tag.partition("-")[0].lower() for tag in self.languages}
+        codes = set(map(lexical.primary_subtag, self.languages))
         # Removing a letter from nearly any short word leaves a function word of one letter.
         return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
 

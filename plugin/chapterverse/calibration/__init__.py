@@ -13,12 +13,12 @@ of a question's and a chunk's features (see `Matching.features`). A chunk below 
 A floor or coefficient never moves to another index or another embedder.
 """
 
-from chapterverse.calibration.coefficients import Calibration, Weights
+from chapterverse.calibration.coefficients import Calibration, Coefficients
 from chapterverse.calibration.evidence import (
-    Features,
+    ChunkFeatures,
     Matching,
     Question,
-    match,
+    match_word,
     question_terms,
     read_question,
     read_weights,
@@ -26,11 +26,11 @@ from chapterverse.calibration.evidence import (
 
 __all__ = [
     "Calibration",
-    "Features",
+    "ChunkFeatures",
+    "Coefficients",
     "Matching",
     "Question",
-    "Weights",
-    "match",
+    "match_word",
     "question_terms",
     "read_question",
     "read_weights",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from chapterverse.calibration.evidence import Features
+from chapterverse.calibration.evidence import ChunkFeatures
 from chapterverse.calibration.regression import logistic
 
 _DIGITS = 4
@@ -15,7 +15,7 @@ _BOTH = "both_"
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class Coefficients:
     """The coefficient of each feature. The defaults give no chunk any evidence."""
 
     bias: float = -10.0
@@ -27,7 +27,7 @@ class Weights:
     names: float = 0.0
     title: float = 0.0
 
-    def logit(self, features: Features) -> float:
+    def logit(self, features: ChunkFeatures) -> float:
         """Return the argument of the logistic function."""
         return (
             self.bias
@@ -52,12 +52,12 @@ class Calibration:
         questions: number of labelled questions it was fitted to; 0 for questions made of the index itself.
     """
 
-    words: Weights = Weights()
-    both: Weights | None = None
+    words: Coefficients = Coefficients()
+    both: Coefficients | None = None
     floor: float = 0.5
     questions: int = 0
 
-    def of(self, features: Features) -> float:
+    def of(self, features: ChunkFeatures) -> float:
         """Return the evidence of these features, 0 to 1."""
         weights = self.words if features.nearness is None or self.both is None else self.both
         return logistic(weights.logit(features))
@@ -75,5 +75,5 @@ class Calibration:
         return cls(_weights(values), both, values.get("floor", 0.5), int(values.get("questions", 0)))
 
 
-def _weights(values: Mapping[str, Any], prefix: str = "") -> Weights:
-    return Weights(**{f.name: values[prefix + f.name] for f in fields(Weights) if prefix + f.name in values})
+def _weights(values: Mapping[str, Any], prefix: str = "") -> Coefficients:
+    return Coefficients(**{f.name: values[prefix + f.name] for f in fields(Coefficients) if prefix + f.name in values})

@@ -84,7 +84,7 @@ class Question:
         return bool(self.words)
 
 
-class Features(NamedTuple):
+class ChunkFeatures(NamedTuple):
     """The features of one chunk; see the module's docstring. All are from 0 to 1, except `length` and `nearness`.
 
     Attributes:
@@ -107,7 +107,7 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     entries = _entries(text, languages)
     counts = _counts(_terms_of(query_words, entries), snapshot)
     grouped = _grouped(query_words, counts)
-    question, idf = weigh(tuple(grouped.values()), counts, snapshot.head.chunks)
+    question, idf = weigh_words(tuple(grouped.values()), counts, snapshot.head.chunks)
     name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
     names = tuple(word for word in question.words if any(terms[0] in name_terms for terms in word))
     places = {surface: place for place, surface in enumerate(grouped)}
@@ -121,18 +121,18 @@ def question_terms(text: str, languages: Iterable[str]) -> set[int]:
     return _terms_of(question_words(text, languages), _entries(text, languages))
 
 
-def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.Entry]) -> set[int]:
+def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.SynonymEntry]) -> set[int]:
     synonyms = (lexical.hashed(stem) for entry in entries for stem in entry.synonyms)
     return {*synonyms, *(term for word in query_words for term in word.terms)}
 
 
-def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.Entry]:
+def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
     own = lexical.question_language(text, languages)
-    return list(islice(thesaurus.entries(text), _EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
+    return list(islice(thesaurus.find_synonyms(text), _EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
 
 
 def _known_synonyms(
-    entries: Iterable[thesaurus.Entry],
+    entries: Iterable[thesaurus.SynonymEntry],
     places: Mapping[str, int],
     weights: Sequence[float],
     counts: Mapping[int, int],
@@ -172,11 +172,11 @@ def _grouped(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> 
 
 
 def _names(text: str, languages: Iterable[str]) -> list[str]:
-    codes = {tag.partition("-")[0].lower() for tag in languages}
+    codes = {lexical.primary_subtag(tag) for tag in languages}
     return _NAME.findall(text) + ([] if codes & _NOUNS_IN_CAPITALS else _CAPITAL.findall(text))
 
 
-def weigh(
+def weigh_words(
     grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int
 ) -> tuple[Question, dict[int, float]]:
     """Return the question of these words, and the idf of each of their terms.
@@ -208,7 +208,7 @@ class Matching:
         self._total = sum(question.weights)
         self._length = math.log(len(question.words))
 
-    def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> Features:
+    def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> ChunkFeatures:
         """Return the features of one chunk.
 
         Args:
@@ -220,12 +220,14 @@ class Matching:
         question, covered, score = self._question, 0.0, 0.0
         if held:
             for word, weight in zip(question.words, question.weights, strict=True):
-                covered += weight * match(word, held)
+                covered += weight * match_word(word, held)
         for term, weight in held.items():
             score += weight * self._idf[term]
         strength = min(1.0, score / (self._total * (K1 + 1)))
-        names = _mean([match(word, held) for word in question.names])
-        return Features(covered / self._total, strength, self._length, question.familiarity, nearness, names, title)
+        names = _mean([match_word(word, held) for word in question.names])
+        return ChunkFeatures(
+            covered / self._total, strength, self._length, question.familiarity, nearness, names, title
+        )
 
 
 def _idfs(grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
@@ -241,7 +243,7 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def match(word: Sequence[Terms], held: Container[int]) -> float:
+def match_word(word: Sequence[Terms], held: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
     for whole, *parts in word:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from chapterverse.calibration.coefficients import Calibration, Weights
-from chapterverse.calibration.evidence import Features
+from chapterverse.calibration.coefficients import Calibration, Coefficients
+from chapterverse.calibration.evidence import ChunkFeatures
 from chapterverse.calibration.regression import auc, rising
 
 FLOOR = 0.5
@@ -38,7 +38,7 @@ class Example:
     """A labelled question and its candidates. A question without candidates is always refused."""
 
     answerable: bool
-    candidates: tuple[Features, ...]
+    candidates: tuple[ChunkFeatures, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Figures:
     auc: float
 
 
-def fit(examples: Sequence[Example], most_false: float) -> Calibration:
+def fit_to_questions(examples: Sequence[Example], most_false: float) -> Calibration:
     """Return the calibration that separates these questions best.
 
     Args:
@@ -69,7 +69,7 @@ def fit(examples: Sequence[Example], most_false: float) -> Calibration:
     return Calibration(words, both, FLOOR, len(examples))
 
 
-def measure(examples: Sequence[Example], calibration: Calibration) -> Figures:
+def measure_calibration(examples: Sequence[Example], calibration: Calibration) -> Figures:
     """Return the figures of a calibration on these questions."""
     return _figures(examples, [_evidence(e, calibration) - calibration.floor for e in examples])
 
@@ -78,7 +78,7 @@ def held_out(examples: Sequence[Example], most_false: float) -> Figures:
     """Return the figures of a cross-validation: each question is judged by a fit to the other folds."""
     margins = dict[int, float]()
     for rest, part in _folds(examples):
-        calibration = fit([examples[i] for i in rest], most_false)
+        calibration = fit_to_questions([examples[i] for i in rest], most_false)
         margins |= {i: _evidence(examples[i], calibration) - calibration.floor for i in part}
     return _figures(examples, [margins[i] for i in range(len(examples))])
 
@@ -102,20 +102,20 @@ def _figures(examples: Sequence[Example], margins: Sequence[float]) -> Figures:
     return Figures(refused, wrongly, auc(good, bad))
 
 
-def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bool) -> Weights:
+def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bool) -> Coefficients:
     bags = [_pareto_rows(e.candidates, embedded) for e in examples]
     labelled = [(bag, e.answerable) for bag, e in zip(bags, examples, strict=True) if bag]
     if len({answerable for _, answerable in labelled}) < 2:
         # Only one kind has candidates.
-        return Weights(bias=10.0 if labelled and labelled[0][1] else -10.0)
+        return Coefficients(bias=10.0 if labelled and labelled[0][1] else -10.0)
     beta = _learn([bag for bag, _ in labelled], [int(answerable) for _, answerable in labelled])
     best = [max(_product(beta, row) for row in bag) if bag else -math.inf for bag in bags]
     cut = _cut(best, [e.answerable for e in examples], most_false)
-    weights = Weights(*(round(b, 4) for b in beta))
+    weights = Coefficients(*(round(b, 4) for b in beta))
     return replace(weights, bias=weights.bias - cut)
 
 
-def _pareto_rows(candidates: Sequence[Features], embedded: bool) -> _Bag:
+def _pareto_rows(candidates: Sequence[ChunkFeatures], embedded: bool) -> _Bag:
     """Return the rows of the candidates that no other candidate dominates."""
     # A feature that is 0 for all gets no weight.
     near = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}

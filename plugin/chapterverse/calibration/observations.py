@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chapterverse.calibration import Calibration
-from chapterverse.calibration.fit import Example, Figures, fit, held_out, measure
+from chapterverse.calibration.fit import Example, Figures, fit_to_questions, held_out, measure_calibration
 from chapterverse.errors import IndexLocked, InputError
 from chapterverse.evaluation.metrics import reciprocal_rank
 from chapterverse.evaluation.places import SitePlaces, distinct, ranks
@@ -63,7 +63,7 @@ class CalibrationOutcome:
     mrr: Mapping[float, float]
 
 
-def check(rows: Sequence[QuestionRow], file: object) -> None:
+def require_enough(rows: Sequence[QuestionRow], file: object) -> None:
     """Raise `InputError` if there are too few questions of a kind."""
     answerable = sum(row.answerable for row in rows)
     unanswerable = len(rows) - answerable
@@ -80,7 +80,7 @@ def calibrate(
     """Search for every question, and fit evidence and fusion weight to the results.
 
     Args:
-        rows: questions of both kinds, see `check`.
+        rows: questions of both kinds, see `require_enough`.
         most_false: share of the answerable questions that may be refused.
 
     Raises:
@@ -107,9 +107,9 @@ def calibrate(
         head=head,
         answerable=answerable,
         unanswerable=len(examples) - answerable,
-        calibration=fit(examples, most_false),
+        calibration=fit_to_questions(examples, most_false),
         fusion_weight=best_weight(gains, head.fusion_weight) if gains else head.fusion_weight,
-        before=measure(examples, Calibration.from_json(head.calibration)),
+        before=measure_calibration(examples, Calibration.from_json(head.calibration)),
         after=held_out(examples, most_false),
         mrr={w: math.fsum(g[w] for g in gains) / len(gains) for w in weights} if gains else {},
     )

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from chapterverse.calibration.coefficients import Calibration, Weights
-from chapterverse.calibration.evidence import Features, Matching, Terms, weigh
+from chapterverse.calibration.coefficients import Calibration, Coefficients
+from chapterverse.calibration.evidence import ChunkFeatures, Matching, Terms, weigh_words
 from chapterverse.calibration.regression import regress
 from chapterverse.model import PERSONA, SparseVector
 from chapterverse.store import Snapshot
@@ -40,7 +40,7 @@ _RIDGE = 0.05
 _NAMES, _TITLE = 2.0, 1.8
 
 
-def fit(snapshot: Snapshot) -> Calibration:
+def fit_to_index(snapshot: Snapshot) -> Calibration:
     """Fit evidence to one index by ridge-regularized logistic regression.
 
     The same index gives the same coefficients on every machine. Made questions can't show familiarity and nearness, so
@@ -54,7 +54,7 @@ def fit(snapshot: Snapshot) -> Calibration:
     pairs = list(_make_questions(sample))
     labels = [label for _ in pairs for label in (1, 0)]
     features = _all_features([made for pair in pairs for made in pair], snapshot)
-    fitted = Weights(*regress([(1.0, f.coverage, f.strength, f.length) for f in features], labels, _RIDGE))
+    fitted = Coefficients(*regress([(1.0, f.coverage, f.strength, f.length) for f in features], labels, _RIDGE))
     # Find the floor without names and titles: every made question has all names and no title.
     calibration = Calibration(fitted)
     asked_scores = sorted(calibration.of(f) for f, label in zip(features, labels, strict=True) if label)
@@ -74,7 +74,7 @@ def _make_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Te
         yield answerable, foreign
 
 
-def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> list[Features]:
+def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> list[ChunkFeatures]:
     from concurrent.futures import ThreadPoolExecutor
 
     # The store may be remote: count all terms in one call and search concurrently.
@@ -84,12 +84,12 @@ def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> l
         return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
 
 
-def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: Snapshot) -> Features:
-    question, idf = weigh(tuple((terms,) for terms in dict.fromkeys(made)), counts, snapshot.head.chunks)
+def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:
+    question, idf = weigh_words(tuple((terms,) for terms in dict.fromkeys(made)), counts, snapshot.head.chunks)
     indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
     hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
     if not hits:
-        return Features(0.0, 0.0, math.log(len(question.words)))
+        return ChunkFeatures(0.0, 0.0, math.log(len(question.words)))
     matching = Matching(question, idf)
     # By coverage, then strength; the other features are equal for all hits.
     return max((matching.features(hit.lexical.among(idf)) for hit in hits), key=lambda f: f[:2])

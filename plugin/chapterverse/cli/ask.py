@@ -65,7 +65,7 @@ def search(
     for row, result in zip(rows, results, strict=True):
         typer.echo(f"{row.question}\n")
         for hit in result["results"]:
-            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {name_of(hit)}\n          {hit['url']}")
+            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {heading_line(hit)}\n          {hit['url']}")
 
 
 def ask(
@@ -129,7 +129,7 @@ def _print_with_places(answer: dict[str, Any]) -> None:
     _print_answer(answer)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
-        typer.echo(f"[{place.get('id', '·')}] {name_of(place)}  {place['url'] or ''}")
+        typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
 
 
 def serve(
@@ -153,7 +153,7 @@ def serve(
     create_app = entry_points.load("app")
     hosts, warnings = [host, settings.base_url], list[str]()
     with entry_points.bind(host, port) as listening:
-        origin = entry_points.address(listening)
+        origin = entry_points.socket_origin(listening)
         if site_dir is not None:
             # Readers use the site here, so citations must lead here and not to its published address.
             settings = settings.override(base_url=f"{origin}/")
@@ -214,7 +214,7 @@ def _go_through(service: Session, reply: dict[str, Any], as_json: bool) -> None:
             number -= 1
             typer.echo(str(error), err=True)
     for place in reply["sources"] or reply["nearest"]:
-        typer.echo(f"[{place.get('id', '·')}] {name_of(place)}  {place['url'] or ''}")
+        typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
 
 
 def _print_step(number: int, step: dict[str, Any]) -> None:
@@ -283,7 +283,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def name_of(place: dict[str, Any]) -> str:
+def heading_line(place: dict[str, Any]) -> str:
     return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
 
 
@@ -322,7 +322,7 @@ def _print_answer(answer: dict[str, Any]) -> None:
             number = segment["citations"][0]
             if segment["mark"]:
                 console.print(Text(" ".join(segment["mark"].split()), style="bold green"))
-            title = Text(f"[{number}] {name_of(places[number])}", style="bold cyan")
+            title = Text(f"[{number}] {heading_line(places[number])}", style="bold cyan")
             console.print(Panel(Markdown(segment["text"]), title=title, title_align="left", border_style="cyan"))
         # The frame has the heading of a quote.
         elif not (segment["kind"] == "framing" and headed):

@@ -64,10 +64,10 @@ def calibrate(
     from chapterverse.indexing import tuning
 
     rows = read_judged(questions)
-    observations.check(rows, questions)
+    observations.require_enough(rows, questions)
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
     if not dry_run:
-        publish_policy.check(settings)
+        publish_policy.require_permission(settings)
     service = entry_points.open_session(settings)
     with progress.bar() as shown:
         outcome = observations.calibrate(rows, most_false, service, settings, shown)

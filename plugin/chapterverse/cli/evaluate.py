@@ -24,7 +24,7 @@ from chapterverse.cli.options import (
 from chapterverse.errors import InputError
 from chapterverse.evaluation.questions import QuestionRow, read_judged
 from chapterverse.settings import Settings
-from chapterverse.site.delivery import replace
+from chapterverse.site.delivery import replace_file
 
 # Only the command itself loads the modules that measure.
 if TYPE_CHECKING:
@@ -133,17 +133,17 @@ def _measure(
     rows: list[QuestionRow], settings: Settings, before: Run | None, *, answers: bool
 ) -> tuple[Run, Comparison | None]:
     """Search for every question, with `answers` answer it too, and compare the figures with the earlier run."""
-    from chapterverse.evaluation.answer_run import answer
-    from chapterverse.evaluation.comparison import compare
-    from chapterverse.evaluation.retrieval_run import examine
+    from chapterverse.evaluation.answer_run import answer_questions
+    from chapterverse.evaluation.comparison import compare_runs
+    from chapterverse.evaluation.retrieval_run import search_questions
 
     session = entry_points.open_session(settings)
     with progress.bar() as shown:
-        measured_run = examine(rows, session, settings, shown)
+        measured_run = search_questions(rows, session, settings, shown)
         if answers:
             _announce(len(rows), settings)
-            measured_run = answer(measured_run, rows, session, settings, shown)
-        return measured_run, compare(measured_run, before, shown) if before else None
+            measured_run = answer_questions(measured_run, rows, session, settings, shown)
+        return measured_run, compare_runs(measured_run, before, shown) if before else None
 
 
 def _print(measured_run: Run, comparison: Comparison | None, document: dict[str, Any] | None) -> None:
@@ -212,7 +212,7 @@ def _save(file: Path, text: str) -> None:
     if file.exists() and not file.is_file():
         file.write_text(text, "utf-8")
     else:
-        replace(file, text.encode())
+        replace_file(file, text.encode())
 
 
 def _hold_to(bars: list[Bar], run: Run) -> None:

@@ -29,20 +29,22 @@ from chapterverse.cli.options import (
     settings_from,
 )
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
-from chapterverse.external_entries import entries, is_address
+from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
-from chapterverse.indexing.external_sources import collect
-from chapterverse.indexing.reading import keep_all
+from chapterverse.indexing.external_sources import collect_external
 from chapterverse.indexing.report import Report
+from chapterverse.indexing.source_set import keep_all
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers import Reading, SlugRule, read_site, read_sources
 from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.reading import stated_base
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages, stated_base
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_head, open_store
 
@@ -110,12 +112,12 @@ def index(
         base_url=base_url,
         persona=persona,
         knowledge=knowledge,
-        also=entries(also or (), Path()),
+        also=parse_entries(also or (), Path()),
     )
     if not dry_run:
-        publish_policy.check(settings)
+        publish_policy.require_permission(settings)
     run = sync.preview if dry_run else sync.index
-    if is_address(path) or Path(path).is_file():
+    if is_web_address(path) or Path(path).is_file():
         folder_options = (source, exclude, include, persona, knowledge, also)
         if any(folder_options):
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
@@ -132,18 +134,19 @@ def _read(
     settings: Settings,
     include: list[str] | None,
     exclude: list[str] | None,
-) -> tuple[Reading, Documents]:
+) -> tuple[SitePages, Documents]:
     """Read a built site, or by `slugs` a folder of Markdown, and list the persona, FAQ and memories that go with it."""
-    address, documents = settings.base_url or None, Documents.of(settings, folder if slugs else None, Path())
+    documents = Documents.of(settings, folder if slugs else None, Path())
+    choice = folder, settings.base_url or None, include or (), exclude or ()
     if slugs is None:
-        return read_site(folder, address, include or (), exclude or ()), documents
-    return read_sources(folder, address, slugs, documents.no_pages, include or (), exclude or ()), documents
+        return read_site(*choice), documents
+    return read_sources(*choice, slugs=slugs, no_pages=documents.no_pages), documents
 
 
-def _index_site(reading: Reading, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
+def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
     """Make the index hold these pages, their documents and the entries of `--also`, and nothing else."""
     others, warnings = documents.sources(reading.sources, reading.base_url)
-    external = collect(settings, reading.sources, reading.base_url, documents.docs)
+    external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
     scope, other_sites = site_scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
@@ -168,17 +171,17 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     """
     heads = open_store(settings).heads()
     head = only_head(heads, settings.site, settings.docs_version) if heads else None
-    address = urljoin(place, "/") if is_address(place) else ""
+    address = urljoin(place, "/") if is_web_address(place) else ""
     base_url = head.base_url if head else stated_base(settings.base_url or address)
     if not base_url:
         raise InputError("A file doesn't say where it is published: pass --base-url.")
     scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
-    (entry,) = entries([place], Path())
+    (entry,) = parse_entries([place], Path())
     if entry.kind == "file":
         published = stated_base(settings.base_url) or base_url
         entry = replace(entry, url=urljoin(published, quote(Path(place).name)))
         typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
-    external = collect(settings.override(also=(entry,)), (), base_url, None)
+    external = collect_external(settings.override(also=(entry,)), (), base_url, None)
     # Chunks of another size would change in the next run.
     tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
     target = Target.open(settings, scope, base_url, *([int(tokens[1])] if tokens else []))
@@ -288,7 +291,7 @@ def _is_markdown(path: Path) -> bool:
     return path.is_dir() and not any(path.rglob("*.htm*")) and any(path.rglob("*.md*"))
 
 
-def site_scope(settings: Settings, reading: Reading) -> tuple[Scope, set[str]]:
+def site_scope(settings: Settings, reading: SitePages) -> tuple[Scope, set[str]]:
     """Return the scope to index, and the store's other sites if this is a new one without --site.
 
     The site is --site, else the one indexed at that address, else named by the address.

@@ -22,19 +22,24 @@ from chapterverse.cli.index import site_scope
 from chapterverse.cli.options import Version, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
-from chapterverse.indexing import maintenance, plugin_api
-from chapterverse.indexing.plugin_options import Options
+from chapterverse.indexing import maintenance
+from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
+from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.problems import explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers import Reading, SlugRule, read_site, read_sources
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
 from chapterverse.store import open_store
 from chapterverse.text.json_text import parse_json
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 
 _FOLDER = f"chapterverse/{__version__}"
 
@@ -85,13 +90,13 @@ def publish(
     address = base_url or settings.base_url or None
     reading = _put_chat(site_dir, options, settings.override(base_url=address))
     unplaced = bool(address_setting) and not address
-    for problem in plugin_api.problems(settings, None if unplaced else "stated", address_setting):
+    for problem in list_problems(settings, None if unplaced else "stated", address_setting):
         if options.strict:
             raise ConfigurationError(problem)
         _Log().warning(problem)
     if not settings.may_publish:
         if settings.publish is not False:
-            _Log().info(f"Nothing was indexed: {plugin_api.withheld(settings)}")
+            _Log().info(f"Nothing was indexed: {explain_withheld(settings)}")
         return
     if unplaced:
         return
@@ -101,11 +106,11 @@ def publish(
         read = reading or read_site(site_dir, address, options.include, options.exclude)
         _index_versions(read, settings, options, version_path or ())
 
-    if error := plugin_api.try_to_index(update, _Log(), options.strict):
+    if error := try_to_index(update, _Log(), options.strict):
         raise error
 
 
-def _index_versions(reading: Reading, settings: Settings, options: Options, version_paths: Sequence[str]) -> None:
+def _index_versions(reading: SitePages, settings: Settings, options: Options, version_paths: Sequence[str]) -> None:
     """Index each docs version of a site, and remove or name the versions that are no longer in it."""
     scope, _ = site_scope(settings, reading)
     settings = settings.override(site=scope.site)
@@ -131,7 +136,7 @@ def preview() -> None:
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(entry_points.bind("127.0.0.1", 0))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chapterverse-")))
-        origin = entry_points.address(listening)
+        origin = entry_points.socket_origin(listening)
         deliver(folder / _FOLDER, assets({"endpoint": origin, **options.widget_options(), "version": ""}))
         create_app = entry_points.load("app")
         typer.echo(json.dumps({"address": origin, "launcher": f"{origin}/{_FOLDER}/launcher.js"}))
@@ -175,7 +180,7 @@ def _states() -> Iterator[_PreviewState]:
         yield _PreviewState.of(_line(line))
 
 
-def _by_version(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str | None, Reading]]:
+def _by_version(reading: SitePages, paths: Iterable[str]) -> Iterator[tuple[str | None, SitePages]]:
     """Yield each docs version of a site with its pages; without `paths` the whole site, which has none.
 
     A version is published at its first folder. Pages outside of all folders belong to the version whose folder is "".
@@ -251,7 +256,7 @@ def _mapping(config: str) -> dict[str, Any]:
     return value
 
 
-def _put_chat(site_dir: Path, options: Options, settings: Settings) -> Reading | None:
+def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages | None:
     """Put the chat into the pages and write the files for agents. Return the pages, None if they have no address.
 
     The pages are read after the chat's tag is in them, and once: a link in their heads changes no content.
@@ -279,13 +284,13 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
     # A page may be half-written, so the preview goes on.
     try:
         documents = Documents.of(settings, Path(), Path())
-        choice = documents.no_pages, options.include, options.exclude
-        reading = read_sources(Path(), state.base_url, state.slugs, *choice, state.pages)
+        choice = Path(), state.base_url, options.include, options.exclude
+        reading = read_sources(*choice, slugs=state.slugs, no_pages=documents.no_pages, listed=state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
-        _Log().warning(f"The index was not updated: {plugin_api.explained(error)}")
+        _Log().warning(f"The index was not updated: {explain_error(error)}")
 
 
-def _index(reading: Reading, settings: Settings, options: Options, docs: Path | None) -> None:
+def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = Documents.of(settings, docs, Path())
-    plugin_api.index_reading(reading, settings, options.chunk_tokens, documents, _Log())
+    index_reading(reading, settings, options.chunk_tokens, documents, _Log())

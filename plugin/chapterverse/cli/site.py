@@ -11,7 +11,8 @@ import typer
 from chapterverse import progress
 from chapterverse.cli.options import Exclude, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.readers import Reading, read_site
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site
@@ -136,7 +137,7 @@ def agent_files(
     return open_agent_files(site, options, settings, reading), addresses, ""
 
 
-def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: Reading) -> AgentFiles:
+def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: SitePages) -> AgentFiles:
     """Return what writes the files for agents, with the name and description of the site's first page."""
     home = built_page(site, "index.html", reading.base_url)
     name = home.name if home and home.name else reading.site

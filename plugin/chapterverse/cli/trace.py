@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import entry_points
-from chapterverse.cli.ask import conversation_from, name_of
+from chapterverse.cli.ask import conversation_from, heading_line
 from chapterverse.cli.options import Embedder, History, Json, Site, Store, Version, print_json, settings_from
 
 #: Why a candidate is no source, by the stage that left it out.
@@ -111,7 +111,7 @@ def _table(candidates: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "\n  #  rank  evidence  source  section"
     for place, one in enumerate(candidates, 1):
         source = f"[{one['source']}]" if one["source"] else "-"
-        yield f"{place:3}  {one['rank']:.2f}  {one['evidence']:8.2f}  {source:6}  {name_of(one)}"
+        yield f"{place:3}  {one['rank']:.2f}  {one['evidence']:8.2f}  {source:6}  {heading_line(one)}"
         yield f"                             {_parts(one)}"
         if one["omitted"]:
             yield f"                             left out: {_OMISSIONS[one['omitted']]}"

@@ -73,10 +73,10 @@ def import_(
     from chapterverse.indexing import maintenance, transfer
 
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
     try:
         with file.open(encoding="utf-8") as lines:
-            exported = transfer.read(lines, str(file))
+            exported = transfer.read_export(lines, str(file))
     except UnicodeDecodeError:
         raise InputError(f"{file} is no UTF-8 text: write one with `chapterverse export`.") from None
     target = Target(
@@ -111,7 +111,7 @@ def repair(
     from chapterverse.indexing import maintenance
 
     settings = settings_from(store, site, docs_version, ledger=ledger)
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
     index_store = open_store(settings)
     try:
         scope = only_scope(index_store, settings.site, settings.docs_version)
@@ -150,7 +150,7 @@ def unpublish(
     from chapterverse.indexing import maintenance
 
     settings = settings_from(store, site, docs_version, ledger=ledger)
-    publish_policy.check(settings)
+    publish_policy.require_permission(settings)
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version)
     maintenance.unpublish(index_store, open_ledger(settings), scope)

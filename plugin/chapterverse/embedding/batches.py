@@ -11,6 +11,7 @@ from typing import Any
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ProviderError, TextTooLong
 from chapterverse.providers.errors import TextRejected
+from chapterverse.text.utf8 import utf8_length
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.
 MOST_TEXTS = 96
@@ -65,7 +66,7 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the borders of slices within both bounds; a text that exceeds the second bound has a slice of its own."""
     start = size = 0
     for i, text in enumerate(texts):
-        length = len(text.encode(errors="replace"))
+        length = utf8_length(text)
         if i > start and (i - start == MOST_TEXTS or size + length > MOST_BYTES):
             yield start, i
             start, size = i, 0
@@ -78,7 +79,7 @@ def check_vectors(vectors: Any, count: int, size: int, provider: str, *, int8: b
     """Return the vectors of a reply.
 
     Args:
-        found: the value of the reply's field for the vectors, which should be a list of lists of numbers.
+        vectors: the value of the reply's field for the vectors, which should be a list of lists of numbers.
         count: how many texts were sent.
         size: dimensions that each vector must have.
         provider: who answered, for the message.

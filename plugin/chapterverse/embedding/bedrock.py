@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from chapterverse.embedding.batches import embed_in_batches
-from chapterverse.embedding.models import Choice, Model
+from chapterverse.embedding.models import EmbeddingModel, ModelChoice
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.model import EmbedderCard
@@ -25,9 +25,9 @@ _QUESTION_SECONDS = (1.5, 3.0)
 
 #: Prices as Amazon listed them in 2025 for its first regions: good for an estimate and no more.
 MODELS = {
-    "cohere.embed-english-v3": Model(1024, 512, 0.10, characters=2048),
-    "cohere.embed-multilingual-v3": Model(1024, 512, 0.10, characters=2048),
-    "cohere.embed-v4:0": Model(1536, 128_000, 0.12, sizes=(256, 512, 1024, 1536)),
+    "cohere.embed-english-v3": EmbeddingModel(1024, 512, 0.10, characters=2048),
+    "cohere.embed-multilingual-v3": EmbeddingModel(1024, 512, 0.10, characters=2048),
+    "cohere.embed-v4:0": EmbeddingModel(1536, 128_000, 0.12, sizes=(256, 512, 1024, 1536)),
 }
 
 
@@ -40,7 +40,7 @@ class BedrockEmbedder:
         geography: "us." or the like for a cross-region inference profile, else empty. The space is the model's.
     """
 
-    choice: Choice
+    choice: ModelChoice
     geography: str
     runtime: Runtime = field(repr=False)
     asking: Any = field(repr=False)
@@ -56,7 +56,7 @@ class BedrockEmbedder:
         if not model:
             raise ConfigurationError(f"The embedder bedrock needs a model: use bedrock:MODEL with {', '.join(MODELS)}.")
         geography, name = profile(model)
-        choice = Choice.of(name, MODELS, "Bedrock")
+        choice = ModelChoice.of(name, MODELS, "Bedrock")
         runtime = Runtime.open("embedder")
         return cls(choice, geography, runtime, runtime.client(*_QUESTION_SECONDS))
 

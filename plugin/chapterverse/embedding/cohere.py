@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding.batches import embed_in_batches
-from chapterverse.embedding.models import Choice, Model
+from chapterverse.embedding.models import EmbeddingModel, ModelChoice
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
@@ -40,13 +40,13 @@ _V5 = (256, 512, 768, 1024, 1536, 2048)
 
 #: Prices are listings of November 2026 by others than Cohere, good for an estimate and no more.
 MODELS = {
-    "embed-english-v3.0": Model(1024, 512, 0.10),
-    "embed-multilingual-v3.0": Model(1024, 512, 0.10),
-    "embed-english-light-v3.0": Model(384, 512),
-    "embed-multilingual-light-v3.0": Model(384, 512),
-    "embed-v4.0": Model(1536, 128_000, 0.12, sizes=(256, 512, 1024, 1536)),
-    "embed-v5.0-pro": Model(2048, 128_000, 0.12, sizes=_V5, family="embed-v5.0"),
-    "embed-v5.0-fast": Model(2048, 128_000, 0.08, sizes=_V5, family="embed-v5.0"),
+    "embed-english-v3.0": EmbeddingModel(1024, 512, 0.10),
+    "embed-multilingual-v3.0": EmbeddingModel(1024, 512, 0.10),
+    "embed-english-light-v3.0": EmbeddingModel(384, 512),
+    "embed-multilingual-light-v3.0": EmbeddingModel(384, 512),
+    "embed-v4.0": EmbeddingModel(1536, 128_000, 0.12, sizes=(256, 512, 1024, 1536)),
+    "embed-v5.0-pro": EmbeddingModel(2048, 128_000, 0.12, sizes=_V5, family="embed-v5.0"),
+    "embed-v5.0-fast": EmbeddingModel(2048, 128_000, 0.08, sizes=_V5, family="embed-v5.0"),
 }
 
 
@@ -58,7 +58,7 @@ class CohereEmbedder:
         choice: `MODEL[/SIZE][@int8]`; documents and questions are embedded alike.
     """
 
-    choice: Choice
+    choice: ModelChoice
     key: str = field(repr=False)
     url: str
     rest: JsonClient = field(repr=False)
@@ -73,7 +73,7 @@ class CohereEmbedder:
         Raises:
             ConfigurationError: the model is unknown, the key is missing or malformed, or the address is.
         """
-        choice = Choice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
+        choice = ModelChoice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
         url, key = access(settings, "embedder")
         return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY"), billed=True))
 

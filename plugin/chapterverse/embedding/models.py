@@ -13,7 +13,7 @@ from chapterverse.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class EmbeddingModel:
     """One model as its provider documents it.
 
     Attributes:
@@ -51,16 +51,16 @@ class Spelling:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A documented model, in the size and the kind of numbers that the settings name."""
 
     name: str
-    model: Model
+    model: EmbeddingModel
     size: int
     int8: bool
 
     @classmethod
-    def of(cls, setting: str, models: Mapping[str, Model], provider: str) -> Choice:
+    def of(cls, setting: str, models: Mapping[str, EmbeddingModel], provider: str) -> ModelChoice:
         """Return what a setting picks of a provider's models.
 
         Raises:
@@ -97,7 +97,7 @@ class Choice:
         return {**body, "output_dimension": self.size} if self.model.sizes else body
 
     def vectors(self, reply: Any, count: int, provider: str) -> list[Vector]:
-        """Return the vectors of a reply to such a request; see `checked`."""
+        """Return the vectors of a reply to such a request; see `check_vectors`."""
         by_type = reply.get("embeddings") if isinstance(reply, dict) else None
         vectors = by_type.get(self._numbers) if isinstance(by_type, dict) else None
         return check_vectors(vectors, count, self.size, provider, int8=self.int8)

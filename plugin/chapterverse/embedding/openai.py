@@ -18,21 +18,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.embedding.batches import check_vectors, embed_in_batches
-from chapterverse.embedding.models import Model, Spelling
+from chapterverse.embedding.models import EmbeddingModel, Spelling
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply, bearer
 from chapterverse.net.address import unversioned
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.errors import TextRejected, refusal
+from chapterverse.providers.errors import TextRejected, provider_error
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
 MODELS = {
-    "text-embedding-3-small": Model(1536, 8191, 0.02),
-    "text-embedding-3-large": Model(3072, 8191, 0.13),
-    "text-embedding-ada-002": Model(1536, 8191, 0.10),
+    "text-embedding-3-small": EmbeddingModel(1536, 8191, 0.02),
+    "text-embedding-3-large": EmbeddingModel(3072, 8191, 0.13),
+    "text-embedding-ada-002": EmbeddingModel(1536, 8191, 0.10),
 }
 
 #: The markers before a document and before a question, as models' cards state them, by a pattern of the model's name.
@@ -226,7 +226,7 @@ def _failure(reply: Reply) -> ProviderError:
     if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
         status = 402
     message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
-    return refusal(message, status, reply.pause, _REJECTED)
+    return provider_error(message, status, reply.pause, _REJECTED)
 
 
 def _cosine(a: Vector, b: Vector) -> float:

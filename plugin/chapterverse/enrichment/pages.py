@@ -76,7 +76,7 @@ def enrich(
         for path, own in pages.items()
         if widened[path] is own and (request := PageRequest.of(own, setting.name)) is not None
     ]
-    run = _Run(setting, ReplyCache(setting.cache), dry_run)
+    run = _EnrichmentRun(setting, ReplyCache(setting.cache), dry_run)
     replies = run.replies(requests, progress)
     if replies:
         trial = Trial([c for own in chunks.values() for c in own], others, _languages(chunks))
@@ -117,7 +117,7 @@ def _widened(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str,
     return widened
 
 
-class _Run:
+class _EnrichmentRun:
     """The calls of one run, and their results."""
 
     def __init__(self, setting: EnricherSetting, cache: ReplyCache, dry_run: bool) -> None:

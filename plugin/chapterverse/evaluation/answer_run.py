@@ -9,7 +9,7 @@ from typing import Any
 from chapterverse.errors import IndexLocked
 from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
 from chapterverse.evaluation.mutations import KINDS, Claim, mutations
-from chapterverse.evaluation.places import SitePlaces, distinct, match
+from chapterverse.evaluation.places import SitePlaces, distinct, match_place
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import cut_in_silence, repeats
 from chapterverse.evaluation.runs import Run
@@ -21,7 +21,9 @@ from chapterverse.settings import Settings
 _AT_ONCE = 50
 
 
-def answer(run: Run, questions: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
+def answer_questions(
+    run: Run, questions: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress
+) -> Run:
     """Have the service answer every question of a run, and return the run with the answers.
 
     An interrupt stops the questions and keeps the answers so far.
@@ -62,7 +64,7 @@ def _answer(question: QuestionRow, addresses: Sequence[str], judged: dict[str, A
         status=judged["status"],
         confidence=judged["confidence"],
         text=judged["text"],
-        cited=tuple(CitationCounts(url, match(expected, site.place(url))) for url in judged["cited"]),
+        cited=tuple(CitationCounts(url, match_place(expected, site.place(url))) for url in judged["cited"]),
         **{name: judged[name] for name in counted},
         nuggets=len(question.nuggets),
         contained=0

@@ -71,7 +71,7 @@ class Whisker:
     high: float
 
 
-def ranks(run: Run) -> Chart:
+def rank_chart(run: Run) -> Chart:
     """Return a histogram of the rank of the first right section, and of the first right page."""
     steps = [*map(str, range(1, DEPTH + 1)), _LATER, _NEVER]
     series = {
@@ -91,7 +91,7 @@ def ranks(run: Run) -> Chart:
     return Chart(tuple(marks), below, _ticks(most, ground, up=True), ground)
 
 
-def evidence(run: Run) -> Chart:
+def evidence_chart(run: Run) -> Chart:
     """Return a histogram of evidence: answerable questions upwards, the others downwards."""
     up = Counter(_bin(row.evidence) for row in run.answerable)
     down = Counter(_bin(row.evidence) for row in run.unanswerable)
@@ -111,7 +111,7 @@ def evidence(run: Run) -> Chart:
     return Chart(tuple(marks), below, beside, ground, round(_LEFT + run.floor * _FIELD_WIDTH, 2))
 
 
-def confidences(run: Run) -> Chart:
+def confidence_chart(run: Run) -> Chart:
     """Return the share of right answers for each tenth of confidence; calibrated confidence makes a diagonal."""
     bars = [
         (
@@ -124,7 +124,7 @@ def confidences(run: Run) -> Chart:
     return _shares(bars, [Label(_LEFT + i / 5 * _FIELD_WIDTH, f"{i / 5:.1f}") for i in range(6)], "answerable")
 
 
-def risks(run: Run) -> Chart:
+def risk_chart(run: Run) -> Chart:
     """Return the share of wrong answers among the most confident tenth, two tenths, and so on to all."""
     points = confidence.risks(run.outcomes)
     bars = [

@@ -109,7 +109,7 @@ def shares(questions: Sequence[QuestionRow], before: Run) -> bool:
     return not {_key(row) for row in before.rows}.isdisjoint(map(_key, questions))
 
 
-def compare(now: Run, before: Run, report: Progress) -> Comparison:
+def compare_runs(now: Run, before: Run, report: Progress) -> Comparison:
     """Compare the questions in both runs: equal in id, wording and answerability.
 
     Expected places may differ, for example after a page moved; each run is measured by its own.

@@ -106,7 +106,7 @@ def pages(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
     return distinct(place.whole_page for place in places)
 
 
-def match(expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Literal["anchor", "page"] | None:
+def match_place(expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Literal["anchor", "page"] | None:
     """Return "anchor" if a result is in an expected place, "page" if it is only on its page, else None."""
     if any(e.holds(place) for e in expected):
         return "anchor"

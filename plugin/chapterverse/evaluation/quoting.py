@@ -54,7 +54,7 @@ class AnswerKey:
         Args:
             segments: of the response; those of kind `quote` count, else all that cite.
         """
-        texts = quotes(segments)
+        texts = quoted_texts(segments)
         bare_key, beginning, bare_texts = bare(self.key), bare(self.begins), [bare(t) for t in texts]
         marks = [bare(s["mark"]) for s in segments if s.get("mark")][:1]
         return {
@@ -65,7 +65,7 @@ class AnswerKey:
         }
 
 
-def quotes(segments: Sequence[Mapping[str, Any]]) -> list[str]:
+def quoted_texts(segments: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the texts of an answer's quotes; if no segment is one, runs of segments with one citation."""
     exact = [s["text"] for s in segments if s.get("kind") == "quote"]
     if exact:

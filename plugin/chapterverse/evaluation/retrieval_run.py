@@ -10,7 +10,7 @@ from urllib.parse import urldefrag
 
 from chapterverse.errors import IndexLocked, InputError, ProviderError
 from chapterverse.evaluation.metrics import DEPTH
-from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, distinct, match, pages, ranks
+from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, distinct, match_place, pages, ranks
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import bare
 from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
@@ -25,7 +25,7 @@ from chapterverse.store import Snapshot
 _TOP_K = 20
 
 
-def examine(questions: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
+def search_questions(questions: Sequence[QuestionRow], session: Session, settings: Settings, report: Progress) -> Run:
     """Search for every question, one after the other.
 
     Raises:
@@ -103,7 +103,7 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row
 
 def _result(result: dict[str, Any], expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
     shown = {name: result[name] for name in ("rank", "score", "url", "chapter", "section")}
-    return Result(**shown, match=match(expected, place))
+    return Result(**shown, match=match_place(expected, place))
 
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.indexing.diff import Diff, FileDiff, compare, plan
-from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.indexing.diff import Diff, FileDiff, compare_files, plan
+from chapterverse.indexing.page_chunker import PageChunker, cut_all
 from chapterverse.indexing.report import Report
+from chapterverse.indexing.source_set import SourceSet
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, estimate
+from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
 from chapterverse.knowledge.questions import repeated_questions
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
 from chapterverse.model import CHUNK_TOKENS, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
@@ -66,7 +67,7 @@ class Changes:
             IndexFault: the live index is damaged.
         """
         records = _records(target, live)
-        files = compare(source_set.sources, records, target.pipeline, source_set.keep)
+        files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
         chunks, failed = _cut(source_set, files.touched, target, progress)
         files = files.without(failed)
         if not (chunks.keys() | files.unchanged) - source_set.others:
@@ -113,7 +114,7 @@ class Changes:
         Raises:
             ProviderError: the embedder failed, or rejects even the smallest text as too long.
         """
-        budgets = dict.fromkeys(self.chunks, self.target.budget)
+        sizes = dict.fromkeys(self.chunks, self.target.sizes)
         while True:
             try:
                 self.vectors.make(self.diff.write, self.target.embedder, progress)
@@ -123,10 +124,10 @@ class Changes:
                 if rejection.chunk.expansion:
                     self._drop_expansions(path)
                 else:
-                    smaller = budgets[path].smaller()
-                    if smaller == budgets[path] or len(rejection.chunk.text) < _SHORTEST:
+                    smaller = sizes[path].smaller()
+                    if smaller == sizes[path] or len(rejection.chunk.text) < _SHORTEST:
                         raise rejection.__cause__ or rejection from None
-                    budgets[path] = smaller
+                    sizes[path] = smaller
                     self.chunks[path] = _chunker(self.target).cut(self.source_set.sources[path], smaller)
                 self.plan()
 
@@ -167,14 +168,14 @@ class Changes:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
-        whole = self.target.budget.cap >= CHUNK_TOKENS
+        whole = self.target.sizes.cap >= CHUNK_TOKENS
         warnings = (*unread, *enriched, *self.unexpanded, *repeated_questions(self._questions(), whole=whole))
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
-            self.files.less(documents | self.source_set.others),
+            self.files.without(documents | self.source_set.others),
             self.diff,
             total,
             len(unread),
@@ -196,7 +197,7 @@ class Changes:
         chunks = {c.embed_hash: c for c in self.diff.write if c.embed_hash in self.diff.embed}
         paid = UnfinishedVectors(self.target.unfinished).read(chunks).keys()
         unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
-        return replace(report, embedded=len(unpaid), tokens=estimate(unpaid) if report.price else 0)
+        return replace(report, embedded=len(unpaid), tokens=count_tokens(unpaid) if report.price else 0)
 
 
 def _cut(
@@ -214,7 +215,7 @@ def _cut(
 
 
 def _chunker(target: Target) -> PageChunker:
-    return PageChunker(target.scope, target.card.fingerprint, target.budget)
+    return PageChunker(target.scope, target.card.fingerprint, target.sizes)
 
 
 def _enrichment(
@@ -241,7 +242,7 @@ def _enrichment(
         others,
         target.enricher,
         target.card.fingerprint,
-        target.budget.cap,
+        target.sizes.cap,
         progress,
         dry_run=dry_run,
     )

@@ -34,14 +34,12 @@ from chapterverse.model import (
     sound,
 )
 from chapterverse.text import tokens
+from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
 
 #: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
 CAP = CHUNK_TOKENS
 TARGET = 256
 
-#: Estimated bytes per token; 80 % of 5,168 documentation texts have 3.4 to 5.1. On 145 public questions (ray-v1) exact
-#: counts and 4 find the gold section among five for 64, 3.6 for 68.
-_BYTES = 3.6
 #: Share of the target from which a text may end. On 80 pages of documentation a paragraph inserted into the longest
 #: section changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
@@ -64,7 +62,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ChunkSizes:
     """Chunk sizes in cl100k tokens of path and text together.
 
     Attributes:
@@ -79,25 +77,27 @@ class Budget:
     def fingerprint(self) -> str:
         return f"chunks/{self.target}/{self.cap}"
 
-    def smaller(self) -> Budget:
+    def smaller(self) -> ChunkSizes:
         """Return three quarters of it, at least 16 and 32, for a page with a text that a model rejected as too long."""
-        return Budget(max(16, self.target * 3 // 4), max(32, self.cap * 3 // 4))
+        return ChunkSizes(max(16, self.target * 3 // 4), max(32, self.cap * 3 // 4))
 
 
-def chunk(page: Page, scope: Scope, fingerprint: str, budget: Budget = Budget(), kind: str = PAGE) -> list[Chunk]:
+def chunk(
+    page: Page, scope: Scope, fingerprint: str, sizes: ChunkSizes = ChunkSizes(), kind: str = PAGE
+) -> list[Chunk]:
     """Cut a page into chunks, in reading order.
 
     Args:
         page: a reader's output.
         scope: site and docs version, part of each chunk's id.
         fingerprint: the embedder's, part of each chunk's `embed_hash`.
-        budget: sizes.
+        sizes: target and cap.
         kind: the chunks' type.
     """
     chunks: list[Chunk] = []
     title, url, domain = sound(page.title), sound(page.url), _host(page.url)
     tags = tuple(map(sound, page.tags))
-    texts = list(_texts(page.sections, budget))
+    texts = list(_texts(page.sections, sizes))
     images, captions = _placed_images(texts, page.url), _Captions()
     for section, path, text in texts:
         anchor = sound(section.anchor) if section.anchor else None
@@ -192,32 +192,32 @@ def _host(url: str) -> str:
     return ""
 
 
-def _texts(sections: Sequence[Section], budget: Budget) -> Iterator[_Text]:
+def _texts(sections: Sequence[Section], sizes: ChunkSizes) -> Iterator[_Text]:
     """Yield each chunk's section, path and text.
 
     If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own
     text.
     """
-    paths = [_short_path(tuple(map(sound, section.path)), budget.cap // 4) for section in sections]
+    paths = [_short_path(tuple(map(sound, section.path)), sizes.cap // 4) for section in sections]
     for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
-        room = _room(path, budget)
+        room = _room(path, sizes)
         heading = Block(BlockKind.PARAGRAPH, sound(section.heading or ""))
         whole = not section.heading or heading.text in path
-        texts = list(pack(section.blocks if whole else (heading, *section.blocks), room))
+        texts = list(pack_blocks(section.blocks if whole else (heading, *section.blocks), room))
         if not texts and not (len(following) > len(path) and following[: len(path)] == path):
-            texts = list(pack((heading,), room))
+            texts = list(pack_blocks((heading,), room))
         for text in texts:
             yield section, path, text
 
 
-def _room(path: tuple[str, ...], budget: Budget) -> Budget:
-    """Return the budget that the heading path leaves.
+def _room(path: tuple[str, ...], sizes: ChunkSizes) -> ChunkSizes:
+    """Return what the heading path leaves of the sizes.
 
     Path and text count the same separately and together: cl100k splits words after a blank line unless more blank lines
     follow, and no text starts with one.
     """
     spent = tokens.count(embed_text(path, ""))
-    return Budget(max(budget.target - spent, budget.target // 2), budget.cap - spent)
+    return ChunkSizes(max(sizes.target - spent, sizes.target // 2), sizes.cap - spent)
 
 
 def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
     return tuple(next(_cut_text(heading, limit // 2), "") for heading in ends)
 
 
-def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]:
+def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> Iterator[str]:
     """Yield texts of whole blocks up to about `room.target` tokens, none over `room.cap`.
 
     Groups denser than the estimate are packed again at half the target. A block over the cap is cut between its parts
@@ -237,12 +237,12 @@ def pack(blocks: Iterable[Block], room: Budget, depth: int = 0) -> Iterator[str]
     Args:
         depth: number of enclosing containers.
     """
-    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * _BYTES)):
+    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * PROSE_TOKEN_BYTES)):
         text = join_blocks([sized.block for sized in group])
         if tokens.fits(text, room.cap):
             yield text
         elif len(group) > 1:
-            yield from pack((sized.block for sized in group), replace(room, target=room.target // 2), depth)
+            yield from pack_blocks((sized.block for sized in group), replace(room, target=room.target // 2), depth)
         else:
             yield from _cut(group[0].block, room.cap, depth)
 
@@ -315,7 +315,7 @@ def _cut_container(block: Block, cap: int, depth: int) -> Iterator[str]:
         yield from _cut_leaf(Block(block.kind, head), cap)
         head = ""
     room = cap - tokens.count(f"{head}\n\n") if head else cap
-    for text in pack(block.parts, Budget(room, room), depth + 1):
+    for text in pack_blocks(block.parts, ChunkSizes(room, room), depth + 1):
         yield f"{head}\n\n{text}" if head else text
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from chapterverse.indexing.reading import Keep, keep_none
+from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, LedgerRow
 from chapterverse.model import Chunk, Source
@@ -25,15 +25,10 @@ class FileDiff:
     def touched(self) -> tuple[str, ...]:
         return self.new + self.changed
 
-    def without(self, failed: Collection[str]) -> FileDiff:
-        """Return the diff without files that couldn't be read."""
-        new, changed = (tuple(p for p in paths if p not in failed) for paths in (self.new, self.changed))
-        return replace(self, new=new, changed=changed)
-
-    def less(self, others: Collection[str]) -> FileDiff:
-        """Return the diff without files that are not pages."""
+    def without(self, paths: Collection[str]) -> FileDiff:
+        """Return the diff without these files."""
         kinds = (self.new, self.changed, self.unchanged, self.removed)
-        return FileDiff(*(tuple(p for p in paths if p not in others) for paths in kinds)) if others else self
+        return FileDiff(*(tuple(p for p in kind if p not in paths) for kind in kinds)) if paths else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ class Diff:
         return not self.write and not self.delete
 
 
-def compare(
+def compare_files(
     sources: Mapping[str, Source], records: Mapping[str, LedgerRow], pipeline: str, keep: Keep = keep_none
 ) -> FileDiff:
     """Sort files into new, changed, unchanged and removed by their ledger rows. Pure."""

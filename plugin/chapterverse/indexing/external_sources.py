@@ -21,15 +21,15 @@ from typing import NoReturn
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from chapterverse.errors import FetchFailed, UnreadablePage
-from chapterverse.external_entries import Entry, is_address
+from chapterverse.external_entries import ExternalEntry, is_web_address
 from chapterverse.indexing.downloads import Downloads, StoredDownload
-from chapterverse.indexing.reading import Keep, keep_none
+from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source
 from chapterverse.net.fetch import MOST_BYTES, SECONDS, gunzip
 from chapterverse.readers.addresses import SAFE
 from chapterverse.readers.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.folder import read_page
-from chapterverse.readers.reading import require_unchanged
+from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.
@@ -57,7 +57,7 @@ class ExternalSources:
     keep: Keep = keep_none
 
 
-def collect(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
+def collect_external(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
     """Return the sources of `settings.also`.
 
     Args:
@@ -71,7 +71,7 @@ def collect(settings: Settings, pages: Iterable[Source], base_url: str, docs: Pa
     """
     if not settings.also:
         return ExternalSources()
-    run = _Run.of(settings, [page for page in pages if page.type == PAGE])
+    run = _CollectionRun.of(settings, [page for page in pages if page.type == PAGE])
     for entry in settings.also:
         if entry.kind == "file":
             run.add_file(entry, base_url, docs)
@@ -80,7 +80,7 @@ def collect(settings: Settings, pages: Iterable[Source], base_url: str, docs: Pa
 
 
 @dataclass(slots=True)
-class _Run:
+class _CollectionRun:
     downloads: Downloads
     language: str
     paths: set[str]
@@ -90,13 +90,13 @@ class _Run:
     hosts: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, settings: Settings, pages: Sequence[Source]) -> _Run:
+    def of(cls, settings: Settings, pages: Sequence[Source]) -> _CollectionRun:
         languages = Counter(page.language for page in pages if page.language)
         language = languages.most_common(1)[0][0] if languages else "en"
         paths, addresses = {page.file_path for page in pages}, {page.url.rstrip("/") for page in pages}
         return cls(Downloads.of(settings), language, paths, addresses, time.monotonic() + _ALL_SECONDS)
 
-    def add_file(self, entry: Entry, base_url: str, docs: Path | None) -> None:
+    def add_file(self, entry: ExternalEntry, base_url: str, docs: Path | None) -> None:
         path, name = Path(entry.place), entry.name
         if docs and path.resolve().is_relative_to(docs.resolve()):
             name = path.resolve().relative_to(docs.resolve()).as_posix()
@@ -120,7 +120,7 @@ class _Run:
         read = functools.partial(_read_file, path, content_hash, media, name, url, self.language)
         self._add(name, content_hash, media, url, read)
 
-    def add_addresses(self, entries: Sequence[Entry]) -> None:
+    def add_addresses(self, entries: Sequence[ExternalEntry]) -> None:
         by_url: dict[str, StoredDownload | None] = {}
         for entry in entries:
             for url, stored in self._entry(entry):
@@ -138,7 +138,7 @@ class _Run:
         if hosts:
             self.result.keep = lambda path: path.startswith(hosts)
 
-    def _entry(self, entry: Entry) -> list[tuple[str, StoredDownload | None]]:
+    def _entry(self, entry: ExternalEntry) -> list[tuple[str, StoredDownload | None]]:
         """Return the pages of an address or a sitemap, with their downloads if they were fetched already."""
         # Without a download only the name tells whether the address is a sitemap.
         named = urlsplit(entry.place).path.lower().endswith((".xml", ".xml.gz"))
@@ -242,7 +242,7 @@ def _locations(content: bytes) -> tuple[str, list[str]]:
         raise UnreadablePage("it is no sitemap.")
     text = content.decode("utf-8", "replace")
     urls = (urldefrag(html.unescape(location))[0] for location in _LOCATION.findall(text))
-    return kind[1].decode(), [url for url in urls if is_address(url)]
+    return kind[1].decode(), [url for url in urls if is_web_address(url)]
 
 
 def _read_file(path: Path, content_hash: str, media: Media, name: str, url: str, language: str) -> Page:

@@ -6,7 +6,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 
 
-def check(settings: Settings) -> None:
+def require_permission(settings: Settings) -> None:
     """Raise unless a build with these settings may write its index.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from chapterverse.errors import IndexMissing
-from chapterverse.external_entries import is_address
+from chapterverse.external_entries import is_web_address
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, Ledger, LedgerRow
 from chapterverse.model import PAGE, Chunk, Head, Scope, Source
@@ -108,7 +108,7 @@ def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow
     """Return the paths that came from beyond the site: whether they are still configured only a build finds out."""
     elsewhere, others = set[str](), list[str]()
     for path in paths:
-        if records[path].content_hash == IMPORTED or is_address(path):
+        if records[path].content_hash == IMPORTED or is_web_address(path):
             elsewhere.add(path)
         else:
             others.append(path)

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chapterverse.calibration.sampling import fit
+from chapterverse.calibration.sampling import fit_to_index
 from chapterverse.errors import IndexFault
 from chapterverse.indexing import tuning
 from chapterverse.indexing.changes import Changes
-from chapterverse.indexing.diff import Diff, compare
+from chapterverse.indexing.diff import Diff, compare_files
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.reading import Keep, SourceSet, keep_none
 from chapterverse.indexing.report import Report
+from chapterverse.indexing.source_set import Keep, SourceSet, keep_none
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
@@ -104,11 +104,11 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     records = target.records(head) if head and target.described_by(head) else None
     if head is None or records is None:
         return None
-    files = compare(source_set.sources, records, target.pipeline, source_set.keep)
+    files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
     if files.touched or files.removed:
         return None
     skipped = len(source_set.warnings)
-    pages = files.less(source_set.others)
+    pages = files.without(source_set.others)
     return Report(target.scope, head.generation, pages, Diff(), head.chunks, skipped, warnings=source_set.warnings)
 
 
@@ -136,7 +136,7 @@ def apply(
     """
     live = publication.previous
     measured = tuning.valid_fields(tuned, target.card)
-    if live is not None and diff.empty and target.described_by(live.head) and tuning.holds(live.head, measured):
+    if live is not None and diff.empty and target.described_by(live.head) and tuning.has_values(live.head, measured):
         return live.head
     now = utc_now()
     for at in range(0, len(diff.write), _WRITE_BATCH):
@@ -170,7 +170,7 @@ def _next_head(written: Snapshot, target: Target, generation: int, now: str, mea
         base_url=target.base_url,
         published_at=now,
         token=secrets.token_hex(8),
-        **(measured or {"calibration": fit(written).to_json()}),
+        **(measured or {"calibration": fit_to_index(written).to_json()}),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
-from chapterverse.indexing.chunking import CAP, TARGET, Budget
+from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope, Source, sound
 from chapterverse.settings import DEFAULT_STORE, Settings
@@ -41,7 +41,7 @@ class Target:
     store: Store
     ledger: Ledger
     embedder: Embedder | None = None
-    budget: Budget = field(default_factory=Budget)
+    sizes: ChunkSizes = field(default_factory=ChunkSizes)
     base_url: str = ""
     made_by: EmbedderCard = field(default_factory=EmbedderCard)
     unfinished: Path | None = None
@@ -67,12 +67,12 @@ class Target:
         embedder = open_embedder(settings, _indexed_by(store, scope))
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
-        budget = Budget(min(chunk_tokens, limit), min(CAP, limit))
+        sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
         folder = _local_folder(settings)
         enricher = _enricher(settings, folder / "enrichments.sqlite")
         unfinished = folder / "unfinished.sqlite"
         return cls(
-            scope, store, ledger, embedder, budget, base_url, unfinished=unfinished, workers=workers, enricher=enricher
+            scope, store, ledger, embedder, sizes, base_url, unfinished=unfinished, workers=workers, enricher=enricher
         )
 
     @property
@@ -81,7 +81,7 @@ class Target:
 
     @property
     def pipeline(self) -> str:
-        fingerprint = f"{READER} {lexical.ENCODER} {self.budget.fingerprint} {self.card.fingerprint}"
+        fingerprint = f"{READER} {lexical.ENCODER} {self.sizes.fingerprint} {self.card.fingerprint}"
         return f"{fingerprint} {self.enricher.fingerprint}" if self.enricher else fingerprint
 
     def head(self) -> Head | None:

@@ -25,7 +25,7 @@ from chapterverse.knowledge.metadata import validate_chunk
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash
 from chapterverse.readers.addresses import site_base
 from chapterverse.store import Snapshot
-from chapterverse.store.heads import decode
+from chapterverse.store.heads import decode_head
 from chapterverse.text.json_text import parse_json
 
 _DIGITS = 6
@@ -118,7 +118,7 @@ def _belongs(chunk: Chunk, scope: Scope) -> bool:
     return chunk.chunk_id == expected_id
 
 
-def read(lines: Iterable[str], name: str) -> ExportFile:
+def read_export(lines: Iterable[str], name: str) -> ExportFile:
     """Return the content of an exported file; of two points with one id the last counts.
 
     Args:
@@ -134,7 +134,7 @@ def read(lines: Iterable[str], name: str) -> ExportFile:
     for number, line in enumerate(lines, 1):
         row = _parsed(line, f"{name}, line {number}")
         if "head" in row and number == 1:
-            head = decode(line.encode(), name)[0]
+            head = decode_head(line.encode(), name)[0]
             continue
         chunk, vector = _point(row, f"{name}, line {number}")
         chunks[chunk.chunk_id] = chunk

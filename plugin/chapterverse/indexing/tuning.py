@@ -39,7 +39,7 @@ def valid_fields(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
     return {"calibration": head.calibration, "fusion_weight": head.fusion_weight}
 
 
-def holds(head: Head, measured: Mapping[str, Any]) -> bool:
+def has_values(head: Head, measured: Mapping[str, Any]) -> bool:
     """Whether a head has these field values."""
     return all(getattr(head, name) == value for name, value in measured.items())
 
@@ -70,7 +70,7 @@ def tune(head: Head, calibration: Calibration, fusion_weight: float, target: Tar
         IndexFault: the store can't be written to; nothing was changed.
     """
     fields: dict[str, Any] = {"calibration": calibration.to_json(), "fusion_weight": fusion_weight}
-    if holds(head, fields):
+    if has_values(head, fields):
         return head
     with publishing(target, progress) as publication:
         live = publication.previous

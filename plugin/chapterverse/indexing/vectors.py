@@ -98,10 +98,10 @@ class Vectors:
         self._unfinished.keep(by_hash)
         self.embedded += len(by_hash)
         if embedder.price:
-            self.tokens += estimate(batch)
+            self.tokens += count_tokens(batch)
 
 
-def estimate(chunks: Collection[Chunk]) -> int:
+def count_tokens(chunks: Collection[Chunk]) -> int:
     """Return the cl100k tokens of the embedded texts. A model's own tokenizer differs by some tenths."""
     return sum(tokens.count(c.expanded_text) for c in chunks)
 

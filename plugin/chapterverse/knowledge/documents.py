@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from chapterverse.errors import UnreadablePage
 from chapterverse.knowledge.metadata import validate_metadata
 from chapterverse.model import CHUNK_TOKENS, FAQ, Block, BlockKind, Page, Section, embed_text
-from chapterverse.readers.folder import decode, read_page
+from chapterverse.readers.folder import decode_page, read_page
 from chapterverse.readers.front_matter import split_values
-from chapterverse.readers.reading import require_unchanged
+from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text import tokens
 
@@ -32,14 +32,14 @@ _CODE = ("fence", "code_block")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A question with its answer, or a title with a fact. The text is Markdown as written, without comments."""
 
     heading: str
     text: str
 
 
-def read_document(folder: Path, name: str, kind: str, content_hash: str, path: str, url: str, language: str) -> Page:
+def read_knowledge(folder: Path, name: str, kind: str, content_hash: str, path: str, url: str, language: str) -> Page:
     """Return a file as a page for the index; each of its entries becomes a chunk.
 
     Args:
@@ -57,14 +57,14 @@ def read_document(folder: Path, name: str, kind: str, content_hash: str, path: s
     """
     content = read_page(folder, name, path)
     require_unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
-    values, below = split_values(decode(path, content).replace("\r\n", "\n"), path, mistakes=object)
+    values, below = split_values(decode_page(path, content).replace("\r\n", "\n"), path, mistakes=object)
     about = validate_metadata(kind, values or {}, path)
     text = without_comments(strip_invisible(below))
     title = Path(name).stem.replace("-", " ").replace("_", " ").strip().capitalize() or kind
     if kind == FAQ:
-        title, entries = read_questions(text, path, title)
+        title, entries = read_faq(text, path, title)
     else:
-        entries = [Entry(title, text.strip())]
+        entries = [DocumentEntry(title, text.strip())]
     sections = tuple(_section(title, entry, path, kind) for entry in entries)
     created_at = about.timestamp if "timestamp" in about.model_fields_set else None
     return Page(
@@ -80,7 +80,7 @@ def read_document(folder: Path, name: str, kind: str, content_hash: str, path: s
     )
 
 
-def read_questions(text: str, path: str, title: str) -> tuple[str, list[Entry]]:
+def read_faq(text: str, path: str, title: str) -> tuple[str, list[DocumentEntry]]:
     """Return the title of a FAQ file and its entries. A heading without a text above a deeper one is no question.
 
     Args:
@@ -93,11 +93,11 @@ def read_questions(text: str, path: str, title: str) -> tuple[str, list[Entry]]:
     headings = [*_headings(text), (len(lines), len(lines), 0, "")]
     if "".join(lines[: headings[0][0]]).strip():
         raise UnreadablePage(f"{path}: the text above the first heading answers no question: write one above it.")
-    entries: list[Entry] = []
+    entries: list[DocumentEntry] = []
     for (_, start, level, heading), (end, _, following, _) in pairwise(headings):
         answer = "\n".join(lines[start:end]).strip()
         if answer:
-            entries.append(Entry(heading, answer))
+            entries.append(DocumentEntry(heading, answer))
         elif following > level:
             title = title if entries else heading
         else:
@@ -133,7 +133,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
             yield opening.map[0], opening.map[1], int(opening.tag[1:]), collapse(_ANCHOR.sub("", words))
 
 
-def _section(title: str, entry: Entry, path: str, kind: str) -> Section:
+def _section(title: str, entry: DocumentEntry, path: str, kind: str) -> Section:
     if not entry.text:
         raise UnreadablePage(f"{path} holds no fact: write one, or remove the file.")
     if not entry.heading or len(entry.heading) > _LONGEST_QUESTION:

@@ -148,7 +148,7 @@ def _listing(folder: Path, kind: str) -> Listing:
 
 def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
     """Return a file's SHA-256 and the page that its front matter names; reading it raises its errors later."""
-    from chapterverse.readers.folder import decode, read_page
+    from chapterverse.readers.folder import decode_page, read_page
     from chapterverse.readers.front_matter import split_values
 
     try:
@@ -157,7 +157,7 @@ def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
         return "", ""
     content_hash = hashlib.sha256(content).hexdigest()
     try:
-        values, _ = split_values(decode(path, content), path)
+        values, _ = split_values(decode_page(path, content), path)
     except UnreadablePage:
         values = None
     reference = (values or {}).get("page")
@@ -180,6 +180,6 @@ def _address(reference: str, addresses: Mapping[str, str], base_url: str) -> str
 
 def _read(folder: Path, name: str, kind: str, content_hash: str, path: str, url: str, language: str) -> Page:
     # Imported here: a build without changes needs no models.
-    from chapterverse.knowledge.documents import read_document
+    from chapterverse.knowledge.documents import read_knowledge
 
-    return read_document(folder, name, kind, content_hash, path, url, language)
+    return read_knowledge(folder, name, kind, content_hash, path, url, language)

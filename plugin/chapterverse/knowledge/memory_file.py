@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chapterverse.errors import InputError
-from chapterverse.knowledge.documents import read_document
+from chapterverse.knowledge.documents import read_knowledge
 from chapterverse.knowledge.metadata import validate_metadata
 from chapterverse.model import MEMORY, slug, utc_now
 
@@ -74,4 +74,4 @@ def _check(name: str, content: bytes) -> None:
     """Raise `InputError` if an index could not read a file of this content."""
     with tempfile.TemporaryDirectory() as scratch_dir:
         (Path(scratch_dir) / name).write_bytes(content)
-        read_document(Path(scratch_dir), name, MEMORY, hashlib.sha256(content).hexdigest(), "The memory", "", "en")
+        read_knowledge(Path(scratch_dir), name, MEMORY, hashlib.sha256(content).hexdigest(), "The memory", "", "en")

@@ -12,9 +12,9 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.knowledge.metadata import PersonaMetadata, validate_metadata
 from chapterverse.knowledge.persona import Persona
 from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
-from chapterverse.readers.folder import decode, read_page
+from chapterverse.readers.folder import decode_page, read_page
 from chapterverse.readers.front_matter import split_values
-from chapterverse.readers.reading import require_unchanged
+from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text import tokens
 
@@ -68,7 +68,7 @@ def read_persona(name: str, content: bytes) -> Persona:
 def _parse(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     if len(content) > _MOST_BYTES:
         raise _too_long(name)
-    values, below = split_values(decode(name, content).replace("\r\n", "\n"), name, mistakes=list)
+    values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, mistakes=list)
     text = _without_comments(strip_invisible(below)).strip()
     persona = Persona(_name(values or {}, name), _language(values or {}, name), text)
     # Name and language were read above, with more patience than the model has.

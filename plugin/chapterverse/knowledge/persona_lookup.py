@@ -47,7 +47,7 @@ def persona_source(file: Path, base_url: str, docs: Path | None = None) -> Sourc
         base_url: address of the site. The persona's address adds a query, which no page has.
         docs: the folder that the source's path is relative to.
     """
-    path, url = place_of(file, docs), f"{base_url.rstrip('/')}/?{PERSONA}"
+    path, url = persona_path(file, docs), f"{base_url.rstrip('/')}/?{PERSONA}"
     content_hash = _hash(file)
     return Source(
         path,
@@ -72,7 +72,7 @@ def _read(file: Path, content_hash: str, path: str, url: str) -> Page:
     return read_source(file, content_hash, path, url)
 
 
-def place_of(persona: Path, docs: Path | None) -> str:
+def persona_path(persona: Path, docs: Path | None) -> str:
     """Return the persona's path relative to `docs`; outside it "../NAME", which hides this machine's folders."""
     if docs is None:
         return persona.name
@@ -83,4 +83,4 @@ def place_of(persona: Path, docs: Path | None) -> str:
 
 def no_pages(persona: Path | None, docs: Path) -> frozenset[str]:
     """Return the paths below `docs` that are not pages: the persona, and `persona.md` in any case."""
-    return frozenset((NAME, place_of(persona, docs)) if persona else (NAME,))
+    return frozenset((NAME, persona_path(persona, docs)) if persona else (NAME,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.messages import plain
+from chapterverse.net.messages import is_header_safe
 
 _PORTS = {"http": 80, "https": 443}
 _VERSION = re.compile(r"/v\d{1,3}/*\Z", re.IGNORECASE)
@@ -45,7 +45,7 @@ class Address:
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
         except ValueError:
             parts, host, port = urlsplit(""), "", None
-        if parts.scheme not in {"http", "https"} or not host or not plain(parts.path) or " " in parts.path:
+        if parts.scheme not in {"http", "https"} or not host or not is_header_safe(parts.path) or " " in parts.path:
             raise ConfigurationError(f"{_without_secrets(base_url)!r} is no address of a service: use https://HOST.")
         if "@" in parts.netloc:
             raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")

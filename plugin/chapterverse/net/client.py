@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.messages import asked_pause, encoded, lowered, parsed, plain, read
+from chapterverse.net.messages import asked_pause, encode_body, is_header_safe, lowered, parse_reply, read_body
 from chapterverse.net.retry import RetryPolicy, note_retry
 from chapterverse.net.stream import Closing, Stream
 
@@ -54,8 +54,8 @@ class Reply:
     @classmethod
     def read(cls, exchange: Exchange, connections: Connections, request: Request) -> Reply:
         """Read a response to its end, and give its connection back."""
-        raw = read(exchange.response, connections.host)
-        reply = cls(exchange.response.status, lowered(exchange.response), raw, parsed(raw))
+        raw = read_body(exchange.response, connections.host)
+        reply = cls(exchange.response.status, lowered(exchange.response), raw, parse_reply(raw))
         connections.give_back(exchange, request)
         return reply
 
@@ -94,7 +94,7 @@ class JsonClient:
         """
         address = Address.of(base_url)
         for name, value in headers.items():
-            if not plain(value):
+            if not is_header_safe(value):
                 raise ConfigurationError(f"The header {name} for {address.host} holds characters that no header has.")
         self._headers = dict(headers)
         self._total_seconds = total_seconds
@@ -152,7 +152,7 @@ class JsonClient:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float, accept: str = "application/json"
     ) -> Request:
-        data = None if body is None else encoded(body)
+        data = None if body is None else encode_body(body)
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
         return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
 

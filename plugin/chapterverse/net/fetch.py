@@ -22,7 +22,7 @@ from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.messages import lowered, plain
+from chapterverse.net.messages import is_header_safe, lowered
 from chapterverse.net.stream import Closing
 
 #: Bytes of a body, as sent and as unpacked.
@@ -125,7 +125,7 @@ class Fetcher:
             FetchFailed: the address may not be fetched, no whole answer came in time, or it is too large.
         """
         for name, value in (headers or {}).items():
-            if not plain(name) or not plain(value):
+            if not is_header_safe(name) or not is_header_safe(value):
                 raise FetchFailed(f"The header {name[:60]!a} holds characters that no header has.")
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         abort = Abort()

@@ -17,14 +17,14 @@ from chapterverse.text.json_text import parse_json
 MOST_BYTES = 16 * 1024 * 1024
 
 
-def encoded(body: Mapping[str, Any]) -> bytes:
+def encode_body(body: Mapping[str, Any]) -> bytes:
     """Return a body as it is sent."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # A lone surrogate, which JSON may hold and UTF-8 may not, is sent as the "?" that it shows as.
     return text.encode(errors="replace")
 
 
-def read(response: http.client.HTTPResponse, host: str) -> bytes:
+def read_body(response: http.client.HTTPResponse, host: str) -> bytes:
     """Return the body of a response.
 
     Raises:
@@ -33,13 +33,13 @@ def read(response: http.client.HTTPResponse, host: str) -> bytes:
     raw = response.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise too_large(host)
-    # `read` with a number of bytes takes fewer for an answer.
+    # `read_body` with a number of bytes takes fewer for an answer.
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
     return raw
 
 
-def parsed(raw: bytes) -> Any:
+def parse_reply(raw: bytes) -> Any:
     """Return the document in a body, None if it is no JSON."""
     try:
         return parse_json(raw)
@@ -58,12 +58,12 @@ def bearer(key: str, variable: str) -> dict[str, str]:
     Raises:
         ConfigurationError: the key is malformed. Checked here, because the error of the HTTP layer would quote the key.
     """
-    if not plain(key):
+    if not is_header_safe(key):
         raise ConfigurationError(f"{variable} holds characters that no key has: copy it again.")
     return {"Authorization": f"Bearer {key}"}
 
 
-def plain(value: str) -> bool:
+def is_header_safe(value: str) -> bool:
     """Whether a header, or the path of an address, may hold this."""
     return value.isascii() and value.isprintable()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from chapterverse.net.connections import Connections, Exchange, Request, Response
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.messages import MOST_BYTES, lowered, parsed, read, too_large
+from chapterverse.net.messages import MOST_BYTES, lowered, parse_reply, read_body, too_large
 
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
@@ -47,8 +47,8 @@ class Stream:
         self._request = request
         self._is_open = True
         if self.status not in _STREAMED:
-            self.raw = read(exchange.response, connections.host)
-            self.body = parsed(self.raw)
+            self.raw = read_body(exchange.response, connections.host)
+            self.body = parse_reply(self.raw)
             self.finish()
 
     def events(self) -> Iterator[Event]:

@@ -11,7 +11,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import asked_pause, is_unbilled
 from chapterverse.net.address import unversioned
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.errors import refusal
+from chapterverse.providers.errors import provider_error
 from chapterverse.settings import Settings
 
 _REASONS = {
@@ -69,7 +69,7 @@ class CohereErrors:
             failure.unbilled = is_unbilled(status)
             return failure
         message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
-        return refusal(message, status, asked_pause(headers))
+        return provider_error(message, status, asked_pause(headers))
 
     def _trial_is_over(self, text: str, headers: Mapping[str, str]) -> ProviderError:
         month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMITS)

@@ -18,7 +18,7 @@ class TextRejected(ProviderError):
     """The model will never take the request as it is."""
 
 
-def refusal(message: str, status: int, pause: float | None, rejected: Collection[int] = (400,)) -> ProviderError:
+def provider_error(message: str, status: int, pause: float | None, rejected: Collection[int] = (400,)) -> ProviderError:
     """Return the error that a reply of this status is.
 
     Args:

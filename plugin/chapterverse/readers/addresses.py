@@ -75,7 +75,7 @@ def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
     return best if best and hits[best] else None
 
 
-def name_of(file_path: str) -> str:
+def title_from_path(file_path: str) -> str:
     """Return a title made from a path: "guide/first-steps.md" is "First steps", "guide/index.md" "Guide"."""
     folders, _, name = file_path.rpartition("/")
     stem = name.rpartition(".")[0] or name

@@ -197,7 +197,7 @@ class BlockReader:
         elif self._footnotes and is_pile(node):
             self._pile(node, out)
         elif code.is_wrapper(node):
-            self._code(node, out, code.language(node) or lang)
+            self._code(node, out, code.code_language(node) or lang)
         else:
             self._flow(node.children, out, lang)
 

@@ -14,7 +14,7 @@ _NO_LANGUAGE = frozenset(("none", "default", "text", "plaintext", "plain", "txt"
 _FENCES = re.compile("`{3,}")
 
 
-def language(node: Node) -> str:
+def code_language(node: Node) -> str:
     """Return the language that the classes of an element name, "" if none."""
     for name in node.classes:
         match = _LANGUAGE.match(name)
@@ -25,7 +25,7 @@ def language(node: Node) -> str:
 
 def pre_language(pre: Node) -> str:
     """Return the language that a `pre` or the `code` in it names; a diagram's class is its language."""
-    named = language(pre) or next((language(c) for c in pre.elements() if c.name == "code"), "")
+    named = code_language(pre) or next((code_language(c) for c in pre.elements() if c.name == "code"), "")
     return named or ("mermaid" if "mermaid" in pre.classes else "")
 
 

@@ -134,7 +134,7 @@ class Node:
 Child: TypeAlias = "Node | str"
 
 
-def parse(html: str) -> Node:
+def parse_html(html: str) -> Node:
     """Return the tree of a fragment under a nameless root. Never fails, takes time linear in the length."""
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import Page
-from chapterverse.readers.addresses import name_of
+from chapterverse.readers.addresses import title_from_path
 from chapterverse.readers.charsets import declared_charset, web_charset
 from chapterverse.readers.envelope import asks_for_no_index
 from chapterverse.readers.folder import is_binary
@@ -110,7 +110,7 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     from chapterverse.readers.html import read_document, read_fragment
 
     facts = {"source": "import"}
-    title = name_of(unquote(urlsplit(path).path.strip("/"))) or urlsplit(path).netloc
+    title = title_from_path(unquote(urlsplit(path).path.strip("/"))) or urlsplit(path).netloc
     if media.format is Format.PDF:
         pdf_title, text = read_pdf(content, path)
         return Page(path, url, pdf_title or title, language, read_fragment(text, pdf_title or title), facts=facts)

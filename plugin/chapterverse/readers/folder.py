@@ -128,7 +128,7 @@ def real_path(folder: str | Path, path: str, shown: str = "") -> str:
     return real
 
 
-def decode(path: str, content: bytes) -> str:
+def decode_page(path: str, content: bytes) -> str:
     """Return a page's text, decoded from UTF-8 or from the encoding that an HTML page declares.
 
     A NUL byte becomes U+FFFD, as in CommonMark (see `nul_warning`).

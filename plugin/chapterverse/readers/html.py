@@ -10,7 +10,7 @@ from typing import Any
 
 from chapterverse.model import Section
 from chapterverse.readers.blocks import BlockReader
-from chapterverse.readers.dom import parse
+from chapterverse.readers.dom import parse_html
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.footnotes import find_footnotes
 from chapterverse.readers.outline import Heading, build_sections
@@ -91,7 +91,7 @@ def read_document(html: str) -> HtmlPage:
 
 
 def _read(html: str, wordings: Sequence[str] = (), base: str = "") -> BlockReader:
-    tree = parse(html)
+    tree = parse_html(html)
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
     return BlockReader(tree, footnotes, _anchor_test(html), wordings, base)
 

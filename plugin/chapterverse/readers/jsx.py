@@ -308,7 +308,7 @@ def plain_value(source: str, constants: Mapping[str, str]) -> str | None:
     return None
 
 
-def strings(source: str) -> Iterator[tuple[str, str]]:
+def string_pairs(source: str) -> Iterator[tuple[str, str]]:
     """Yield the `key: 'text'` pairs of object literals."""
     for key, double, single in _PAIR.findall(source):
         yield key, double or single

@@ -24,7 +24,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from chapterverse.model import Section
-from chapterverse.readers.addresses import name_of
+from chapterverse.readers.addresses import title_from_path
 from chapterverse.readers.directives import directives_plugin
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html import read_fragment
@@ -60,7 +60,7 @@ class MarkdownPage:
 
 
 def read_markdown(
-    text: str, file_path: str, title: str | None = None, slug: SlugRule = SlugRule.MKDOCS
+    text: str, file_path: str, title: str | None = None, slugs: SlugRule = SlugRule.MKDOCS
 ) -> MarkdownPage:
     """Return the page that a Markdown file will become.
 
@@ -72,15 +72,15 @@ def read_markdown(
         UnreadablePage: its front matter is no valid YAML.
     """
     front_matter, body = split_front_matter(text, file_path)
-    mdx = _is_mdx(body, file_path, slug)
+    mdx = _is_mdx(body, file_path, slugs)
     if mdx:
         body = to_markdown(body)
-    parser = _parser(slug, mdx)
+    parser = _parser(slugs, mdx)
     env: dict[str, Any] = {}
     # The plugin of MyST looks at the end of the last line.
     tokens = parser.parse(f"{body}\n", env)
-    _set_ids(tokens, slug)
-    title = title or front_matter.title or _first_heading(tokens) or name_of(file_path)
+    _set_ids(tokens, slugs)
+    title = title or front_matter.title or _first_heading(tokens) or title_from_path(file_path)
     html = parser.renderer.render(tokens, parser.options, env)
     sections = read_fragment(html, title, env["wordings"])
     return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)

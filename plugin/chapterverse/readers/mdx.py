@@ -13,7 +13,7 @@ from html import escape
 
 from chapterverse.readers.callouts import KINDS
 from chapterverse.readers.dom import BLOCKS
-from chapterverse.readers.jsx import Code, Expression, Piece, Tag, plain_value, strings, tokenize
+from chapterverse.readers.jsx import Code, Expression, Piece, Tag, plain_value, string_pairs, tokenize
 
 #: Elements that are dropped with all that is in them.
 _DROPPED = frozenset("head Head script style svg iframe template noscript textarea title object canvas".split())
@@ -234,7 +234,7 @@ def _labels(values: str) -> dict[str, str]:
     """Return the labels of tabs by their values: `values={[{label: 'Apple', value: 'apple'}]}`."""
     labels: dict[str, str] = {}
     label = value = ""
-    for key, text in strings(values):
+    for key, text in string_pairs(values):
         label, value = (text, value) if key == "label" else (label, text) if key == "value" else (label, value)
         if label and value:
             labels[value] = label

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from chapterverse.readers.addresses import SAFE
 from chapterverse.readers.front_matter import FrontMatter
-from chapterverse.readers.generators import docusaurus_switch, hugo_config, mkdocs_switch, vitepress_switch
+from chapterverse.readers.generator_config import docusaurus_switch, hugo_config, mkdocs_switch, vitepress_switch
 from chapterverse.readers.hugo import HugoPlaces
 from chapterverse.readers.slugs import SlugRule
 

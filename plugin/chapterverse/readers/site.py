@@ -20,11 +20,11 @@ from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses import clean_url, name_of, page_paths, read_sitemap, site_base
+from chapterverse.readers.addresses import clean_url, page_paths, read_sitemap, site_base, title_from_path
 from chapterverse.readers.envelope import Envelope, open_envelope
-from chapterverse.readers.folder import decode, list_files, read_page
+from chapterverse.readers.folder import decode_page, list_files, read_page
 from chapterverse.readers.html import read_document
-from chapterverse.readers.reading import File, PageDraft, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.site_pages import File, SitePages, SitePagesDraft, require_unchanged, stated_base
 from chapterverse.readers.structured_data import json_ld_scripts
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
@@ -44,7 +44,7 @@ class _Built:
 
 def read_site(
     folder: Path, base_url: str | None = None, include: Iterable[str] = (), exclude: Iterable[str] = ()
-) -> Reading:
+) -> SitePages:
     """Return the pages of a built site.
 
     A page's address is its canonical link, else its entry in `sitemap.xml`, else `base_url` and its path; where some
@@ -62,7 +62,7 @@ def read_site(
     """
     base = stated_base(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    pages = draft(folder, listing, PageGlobs.of(exclude, include))
+    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
     built = _read_pages(pages, listing.files, base)
     if not built:
         raise pages.nothing("no HTML page to index: is it the folder that the build writes? Markdown needs --source")
@@ -77,7 +77,7 @@ def read_site(
     return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
 
 
-def _read_pages(pages: PageDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
+def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
     """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _Built] = {}
     for file in pages.open(pages.chosen(paths)):
@@ -129,12 +129,12 @@ def _built_source(folder: Path, path: str, page: _Built, url: str, name: str) ->
 
 
 def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
-    document = read_document(decode(path, read_page(folder, path)))
+    document = read_document(decode_page(path, read_page(folder, path)))
     require_unchanged(path, content_hash, _sha256(document.fragment))
     return Page(
         name,
         url,
-        document.title or name_of(path),
+        document.title or title_from_path(path),
         document.language,
         document.sections,
         content_type=content_type,
@@ -182,10 +182,10 @@ def _addresses(built: Mapping[str, _Built], listed: set[str], base: str) -> Iter
         yield path, page.canonical or by_path
 
 
-def _sitemap(pages: PageDraft) -> list[str]:
+def _sitemap(pages: SitePagesDraft) -> list[str]:
     if not os.path.lexists(pages.folder / "sitemap.xml"):
         return []
-    reading = PageDraft(pages.folder, pages.warnings)
+    reading = SitePagesDraft(pages.folder, pages.warnings)
     urls = [url for file in reading.open(["sitemap.xml"]) for url in read_sitemap(file.text)]
     pages.warnings.extend(map(str, reading.failed.values()))
     return urls

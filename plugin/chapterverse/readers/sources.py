@@ -6,7 +6,7 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urljoin
@@ -15,12 +15,12 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.folder import Listing, decode, list_files, read_page
+from chapterverse.readers.folder import Listing, decode_page, list_files, read_page
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.locales import locale_folders
 from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.places import ListedPlaces, built_path, needs_build, place_rule
-from chapterverse.readers.reading import PageDraft, Reading, draft, require_unchanged, stated_base
+from chapterverse.readers.places import ListedPlaces, PlaceRule, built_path, needs_build, place_rule
+from chapterverse.readers.site_pages import SitePages, SitePagesDraft, require_unchanged, stated_base
 from chapterverse.readers.slugs import SlugRule
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
@@ -29,12 +29,13 @@ _MARKDOWN = (".md", ".markdown", ".mdx")
 def read_sources(
     folder: Path,
     base_url: str | None = None,
-    slugs: SlugRule = SlugRule.MKDOCS,
-    no_pages: Collection[str] = (),
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
+    *,
+    slugs: SlugRule = SlugRule.MKDOCS,
+    no_pages: Collection[str] = (),
     listed: Mapping[str, str] | None = None,
-) -> Reading:
+) -> SitePages:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
     Which files become pages, and where, follows from `slugs` and the generator's configuration (see `places`). Their
@@ -56,14 +57,29 @@ def read_sources(
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = _list(folder, listed, no_pages)
-    globs = PageGlobs.of(exclude, include)
-    pages = draft(folder, listing, globs)
-    locales = locale_folders(listing.files)
+    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
     places = place_rule(slugs, folder, listing.files) if listed is None else ListedPlaces(listed)
-    sources: list[tuple[str, Source]] = []
-    unrendered = 0
+    read = list(_read_files(pages, listing.files, places, slugs, base))
+    for path in [path for path in pages.failed if pages.globs.excludes(path)]:
+        del pages.failed[path]
+    if not read:
+        raise pages.nothing("no Markdown file to index.")
+    pages.warnings.extend(places.warnings())
+    if unrendered := sum(is_unrendered for _, is_unrendered in read):
+        pages.warnings.append(
+            f"{unrendered:,} pages take text from elsewhere when they are built (shortcodes, includes, components): "
+            "it is missing here, so index the built site if you can."
+        )
+    return pages.finish([(source.url, source) for source, _ in read], base)
+
+
+def _read_files(
+    pages: SitePagesDraft, paths: Sequence[str], places: PlaceRule, slugs: SlugRule, base: str
+) -> Iterator[tuple[Source, bool]]:
+    """Yield each page, and whether only a build can complete it; the draft notes the other files."""
+    locales = locale_folders(paths)
     # The files of sections first, the outer ones before the inner ones: in Hugo they rule over the pages below.
-    for file in pages.open(sorted(listing.files, key=_outer_sections_first)):
+    for file in pages.open(sorted(paths, key=_outer_sections_first)):
         try:
             matter, body = split_front_matter(file.text, file.path)
         except UnreadablePage as error:
@@ -73,23 +89,13 @@ def read_sources(
         place = places.path(file.path, matter)
         content_type = _content_type(pages, file.path, matter, body, language, place)
         if place is not None and content_type:
-            unrendered += needs_build(body)
-            page = _SourceFile(folder, file.path, base, base + place, slugs, language, content_type)
-            sources.append((page.url, page.source(file.content)))
-    for path in [path for path in pages.failed if globs.excludes(path)]:
-        del pages.failed[path]
-    if not sources:
-        raise pages.nothing("no Markdown file to index.")
-    pages.warnings.extend(places.warnings())
-    if unrendered:
-        pages.warnings.append(
-            f"{unrendered:,} pages take text from elsewhere when they are built (shortcodes, includes, components): "
-            "it is missing here, so index the built site if you can."
-        )
-    return pages.finish(sources, base)
+            page = _SourceFile(pages.folder, file.path, base, base + place, slugs, language, content_type)
+            yield page.source(file.content), needs_build(body)
 
 
-def _content_type(pages: PageDraft, path: str, matter: FrontMatter, body: str, language: str, place: str | None) -> str:
+def _content_type(
+    pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, place: str | None
+) -> str:
     """Return the content type of a page, "" for a file that is left out."""
     if matter.excluded or place is None or pages.globs.excludes(path, built_path(place)):
         pages.leave_out(path)
@@ -137,7 +143,7 @@ class _SourceFile:
     def _read(self, content_hash: str) -> Page:
         content = read_page(self.folder, self.path)
         require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
-        page = read_markdown(decode(self.path, content), self.path, slug=self.slugs)
+        page = read_markdown(decode_page(self.path, content), self.path, slugs=self.slugs)
         matter = page.front_matter
         sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
         return Page(

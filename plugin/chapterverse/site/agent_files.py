@@ -18,19 +18,19 @@ from urllib.parse import quote, urljoin
 from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
 from chapterverse.readers.addresses import SAFE, clean_base
 from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.folder import decode, read_page, real_path
+from chapterverse.readers.folder import decode_page, read_page, real_path
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link
-from chapterverse.site.delivery import replace
+from chapterverse.site.delivery import replace_file
 from chapterverse.site.llms_text import SiteFacts, page_groups
-from chapterverse.site.markdown_page import MARK, BuiltPage, MarkdownPage, markdown_page, markdown_path
+from chapterverse.site.markdown_page import MARK, BuiltPage, PageFile, markdown_page, markdown_path
 from chapterverse.site.script_tag import open_frame, put
 from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers import Reading
+    from chapterverse.readers.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT = 16 * llms_text.MAX_FULL
@@ -112,7 +112,7 @@ class AgentFiles:
     secrets: Mapping[str, str] = field(default_factory=dict)
     _scanner: Scanner = field(init=False)
     _before: dict[str, str] = field(init=False)
-    _pages: dict[str, MarkdownPage] = field(default_factory=dict)
+    _pages: dict[str, PageFile] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
     _foreign: list[str] = field(default_factory=list)
     _warnings: list[str] = field(default_factory=list)
@@ -164,7 +164,7 @@ class AgentFiles:
         """Write the Markdown of a page and return the page's HTML with the link to it."""
         return put_link(html, self.add(page))
 
-    def add_built_pages(self, reading: Reading) -> None:
+    def add_built_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for source in reading.sources:
             # A page that can't be read has no address. The reader warned of it.
@@ -177,7 +177,7 @@ class AgentFiles:
             # In every encoding of the web tags are ASCII.
             after = self.add_page(before.decode("latin-1"), page).encode("latin-1")
             if after != before:
-                replace(file, after)
+                replace_file(file, after)
 
     def finish(self, *, remove: bool = True) -> Outcome:
         """Write the files about all pages, and remove those of earlier runs that were not made again.
@@ -230,7 +230,7 @@ class AgentFiles:
                 # A file has the name of the folder.
                 self._foreign.append(path)
                 return False
-            replace(file, content)
+            replace_file(file, content)
             self._written += 1
         self._made.add(path)
         return True
@@ -244,7 +244,7 @@ class AgentFiles:
 def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
     """Return a page of a built site, None if it can't be read."""
     try:
-        page = decode(path, read_page(site, path))
+        page = decode_page(path, read_page(site, path))
     except (UnreadablePage, UnsafePath):
         return None
     # Without the tag of an earlier run, so that a second one changes nothing.

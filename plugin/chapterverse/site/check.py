@@ -20,9 +20,10 @@ from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
-from chapterverse.readers import Reading, read_site
 from chapterverse.readers.addresses import clean_url, read_sitemap
-from chapterverse.readers.folder import decode, list_files, read_page, real_path
+from chapterverse.readers.folder import decode_page, list_files, read_page, real_path
+from chapterverse.readers.site import read_site
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
@@ -30,7 +31,7 @@ from chapterverse.site.index_check import IndexedPages, open_index
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.site.page import Inspection, inspect, read_ids
 from chapterverse.site.script_tag import Launcher
-from chapterverse.widget import CONFIG
+from chapterverse.widget.bundle import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.
 _WARNINGS = {": content_type ": "content_type", " holds ": "nul"}
@@ -117,7 +118,7 @@ class _Check:
     def __post_init__(self) -> None:
         self.links = InternalLinks(self.places)
 
-    def note_listing(self, files: Iterable[str], reading: Reading) -> None:
+    def note_listing(self, files: Iterable[str], reading: SitePages) -> None:
         """Sort the reader's warnings. Of two pages with one address the reader names the one that it skips."""
         left_out = set(files) - self.offered.keys() - set(reading.skipped)
         for warning in reading.warnings:
@@ -129,7 +130,7 @@ class _Check:
             kind = "mixed_address" if " states an address" in warning else "unreadable"
             self.findings.add("two_pages" if path in left_out else kind, path, warning)
 
-    def open_index(self, reading: Reading) -> None:
+    def open_index(self, reading: SitePages) -> None:
         base = "" if reading.base_url == NOWHERE else reading.base_url
         try:
             self.index = open_index(self.settings, base, reading.sources)
@@ -147,7 +148,7 @@ class _Check:
     def visit(self, path: str) -> None:
         """Read one page and note what can be said of it alone."""
         try:
-            page = decode(path, read_page(self.site, path))
+            page = decode_page(path, read_page(self.site, path))
         except UnreadablePage as error:
             self.findings.add("unreadable", path, str(error))
             # Its ids are unknown, so its citations can't be checked.
@@ -284,7 +285,7 @@ class _Check:
             progress("Following links", done, len(links_by_file))
             # A page that can't be read is another finding, and one outside is none of the site.
             with contextlib.suppress(UnreadablePage, UnsafePath):
-                ids = read_ids(decode(path, read_page(self.site, path)))
+                ids = read_ids(decode_page(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
                         says = f"{link.origin} links to {link.href}, and {path} has no such id."
@@ -311,7 +312,7 @@ class _Check:
 
 def _read(
     site: Path, base_url: str | None, include: Iterable[str], exclude: Iterable[str], findings: Findings
-) -> Reading:
+) -> SitePages:
     """Read the site's pages. Read a site without an address as if it were at `NOWHERE`."""
     try:
         return read_site(site, base_url, include, exclude)
@@ -327,7 +328,7 @@ def _read(
 def _text(site: Path, path: str) -> str:
     """Return a file of the site, "" without one. That it can't be read is another finding."""
     with contextlib.suppress(UnreadablePage, UnsafePath):
-        return decode(path, read_page(site, path))
+        return decode_page(path, read_page(site, path))
     return ""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from chapterverse import __version__
 from chapterverse.errors import InputError
-from chapterverse.widget import assets
+from chapterverse.widget.bundle import assets
 from chapterverse.widget.endpoint import clean_endpoint
 
 #: A string in every release of the launcher and in no other script.
@@ -80,12 +80,12 @@ def deliver(folder: Path, files: Mapping[str, bytes]) -> int:
         if not path.is_symlink() and path.is_file() and path.read_bytes() == content:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace(path, content)
+        replace_file(path, content)
         written += 1
     return written
 
 
-def replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Replace a file's content atomically: readers get the old or the new content, never a part."""
     handle, name = tempfile.mkstemp(prefix=".chapterverse-", dir=path.parent)
     try:

@@ -25,8 +25,8 @@ from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
 from chapterverse.site.agent_files import AgentFiles, Outcome, built_page
 from chapterverse.site.alternate_link import put_link
-from chapterverse.site.delivery import FOLDER, deliver, replace, stamp
-from chapterverse.site.script_tag import Frame, open_frame, put
+from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
+from chapterverse.site.script_tag import PageFrame, open_frame, put
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"
@@ -145,7 +145,7 @@ class _Work:
             self.delivered = True
         after = self._linked(path, put(html, frame, src), src).encode(codec, "surrogatepass")
         if after != before:
-            replace(self.site / path, after)
+            replace_file(self.site / path, after)
         if src is not None:
             self.changed += after != before
             self.unchanged += after == before
@@ -179,7 +179,7 @@ class _Work:
         self.skipped += 1
         self.warnings.append(why)
 
-    def _src(self, path: str, frame: Frame) -> str:
+    def _src(self, path: str, frame: PageFrame) -> str:
         """Return the launcher's address relative to the page, so that the site can be moved."""
         launcher = f"{self.folder}/launcher.js"
         if path.rpartition("/")[2].lower() == "404.html" and self.root is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from chapterverse.readers.addresses import SAFE
-from chapterverse.site.markdown_page import MarkdownPage
+from chapterverse.site.markdown_page import PageFile
 
 #: Most characters of `llms.txt`; Mintlify has the same limit.
 MAX_LIST = 100_000
@@ -53,18 +53,18 @@ class PageGroup:
     """The pages of one language, in the order of their addresses, with the paths of their two files."""
 
     language: str
-    pages: tuple[MarkdownPage, ...]
+    pages: tuple[PageFile, ...]
     list_path: str
     full_path: str
 
 
-def page_groups(pages: Iterable[MarkdownPage]) -> list[PageGroup]:
+def page_groups(pages: Iterable[PageFile]) -> list[PageGroup]:
     """Return the pages by language; the language of the home page, else of most pages, comes first.
 
     Its files are at the site's root; those of another language are in the folder of its pages. Where that folder has
     such files already, the language is in their names.
     """
-    by_language: dict[str, list[MarkdownPage]] = {}
+    by_language: dict[str, list[PageFile]] = {}
     for page in sorted(pages, key=_order):
         by_language.setdefault(page.language, []).append(page)
     sizes = Counter({language: len(group) for language, group in by_language.items()})
@@ -131,7 +131,7 @@ def _head(site: SiteFacts) -> str:
     return f"# {_label(site.title)}\n" + (f"\n> {_label(site.description)}\n" if site.description else "")
 
 
-def _entry(site: SiteFacts, page: MarkdownPage, markdown: bool, *, described: bool) -> str:
+def _entry(site: SiteFacts, page: PageFile, markdown: bool, *, described: bool) -> str:
     address = site.address(page.path) if markdown else page.url
     description = f": {page.description}" if described and page.description else ""
     return f"- [{_label(page.title)}]({address}){description}\n"
@@ -141,13 +141,13 @@ def _label(text: str) -> str:
     return text.replace("[", "\\[").replace("]", "\\]").replace("\n", " ")
 
 
-def _order(page: MarkdownPage) -> tuple[str, ...]:
+def _order(page: PageFile) -> tuple[str, ...]:
     """Return a page's place: home first, then pages of the folder, then folders, each index before its pages."""
     *folders, name = page.path.split("/")
     return (*(f"1{folder}" for folder in folders), "" if name.lower() == "index.md" else f"0{name}")
 
 
-def _common_folder(pages: Sequence[MarkdownPage]) -> str:
+def _common_folder(pages: Sequence[PageFile]) -> str:
     folders = [page.path.split("/")[:-1] for page in pages]
     common = folders[0]
     for parts in folders[1:]:
@@ -156,7 +156,7 @@ def _common_folder(pages: Sequence[MarkdownPage]) -> str:
     return "/".join(common)
 
 
-def _sections(pages: Sequence[MarkdownPage]) -> list[tuple[str, MarkdownPage]]:
+def _sections(pages: Sequence[PageFile]) -> list[tuple[str, PageFile]]:
     """Return each page with the heading that it is listed under: its folder, below the folder that all pages share."""
     shared = _common_folder(pages)
     below = [page.path.removeprefix(f"{shared}/" if shared else "").split("/") for page in pages]

@@ -51,7 +51,7 @@ class BuiltPage:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkdownPage:
+class PageFile:
     """A page as a file for agents.
 
     Attributes:
@@ -68,7 +68,7 @@ class MarkdownPage:
     body: str
     text: str
 
-    def without_text(self) -> MarkdownPage:
+    def without_text(self) -> PageFile:
         return replace(self, body="", text="")
 
 
@@ -83,7 +83,7 @@ def markdown_path(path: str, taken: Collection[str] = ()) -> str:
     return f"{path}.md" if ending.lower() != "html" or short in taken else short
 
 
-def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") -> MarkdownPage:
+def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") -> PageFile:
     """Return the Markdown of a page.
 
     Args:
@@ -108,7 +108,7 @@ def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") ->
     # The mark first, so that it is near the start however long a title is.
     text = f"---\n{MARK}\n{''.join(lines)}---\n\n{body}"
     stamped = text.replace(f"{MARK}\n", f"{MARK}\ndigest: {_digest(source, text)}\n", 1)
-    return MarkdownPage(path, page.url, title, page.language, description, body, stamped)
+    return PageFile(path, page.url, title, page.language, description, body, stamped)
 
 
 def front_matter(text: str) -> dict[str, str]:
@@ -133,10 +133,10 @@ def _digest(source: str, text: str) -> str:
     return hashlib.sha256(f"{source}\n{text}".encode()).hexdigest()[:32]
 
 
-def _parsed(page: BuiltPage, path: str, text: str) -> MarkdownPage:
+def _parsed(page: BuiltPage, path: str, text: str) -> PageFile:
     facts = front_matter(text)
     body = text.partition("\n---\n\n")[2]
-    return MarkdownPage(path, page.url, facts["title"], page.language, facts.get("description", ""), body, text)
+    return PageFile(path, page.url, facts["title"], page.language, facts.get("description", ""), body, text)
 
 
 def _read(page: BuiltPage) -> tuple[str, str]:

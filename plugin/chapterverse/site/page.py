@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from chapterverse.indexing.plugin_api import READ_MARK
+from chapterverse.indexing.plugins.page_marks import READ_MARK
 from chapterverse.readers.envelope import Envelope, open_envelope
 from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
 from chapterverse.readers.visible import unescape
-from chapterverse.site.script_tag import Frame, open_frame
+from chapterverse.site.script_tag import PageFrame, open_frame
 
 _NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)
 #: Elements that show a file.
@@ -45,7 +45,7 @@ class Inspection:
         read_to: position of that mark.
     """
 
-    frame: Frame
+    frame: PageFrame
     envelope: Envelope
     ids: set[str] = field(default_factory=set)
     links: dict[str, bool] = field(default_factory=dict)

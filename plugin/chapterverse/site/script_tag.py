@@ -44,7 +44,7 @@ class Launcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PageFrame:
     """The place for a tag in a page, and the launchers that the page has.
 
     Attributes:
@@ -59,10 +59,10 @@ class Frame:
     whole: bool
 
 
-def open_frame(page: str) -> Frame:
+def open_frame(page: str) -> PageFrame:
     """Return the frame of a page. Never fails; takes time linear in the length of `page`."""
     if _PLAIN.search(page, max(0, len(page) - 200)) and not _may_differ(page):
-        return Frame((), page.rindex("</body"), None, True)
+        return PageFrame((), page.rindex("</body"), None, True)
     launchers: list[Launcher] = []
     ends: dict[str, int] = {}
     base, whole, end = None, bool(_DOCTYPE.match(page)), len(page)
@@ -77,7 +77,7 @@ def open_frame(page: str) -> Frame:
             # A tag inserted after it would be swallowed.
             end = start
         whole = whole or name in _PAGE
-    return Frame(tuple(launchers), min(ends.get("body", ends.get("html", end)), end), base, whole)
+    return PageFrame(tuple(launchers), min(ends.get("body", ends.get("html", end)), end), base, whole)
 
 
 def _may_differ(page: str) -> bool:
@@ -90,7 +90,7 @@ def _may_differ(page: str) -> bool:
     )
 
 
-def put(page: str, frame: Frame, src: str | None) -> str:
+def put(page: str, frame: PageFrame, src: str | None) -> str:
     """Return the page with the tag for `src` instead of the tags written by `inject`; None only removes them."""
     edits = [(tag.start, tag.end, "") for tag in frame.launchers if tag.injected]
     if src is not None:

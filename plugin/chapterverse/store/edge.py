@@ -23,7 +23,6 @@ from pathlib import Path
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.drafting import DraftPublication, ShardSnapshot, open_live, writing
 from chapterverse.store.heads import (
     HEAD,
     check_next,
@@ -34,6 +33,7 @@ from chapterverse.store.heads import (
     unreadable,
     write_head,
 )
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, writing
 
 _LOCK = "publish.lock"
 #: How long a lock may be held by somebody who only looks (`publishing`).
@@ -155,7 +155,7 @@ def _folders(folder: Path) -> list[Path]:
         raise unreadable(folder, error) from error
 
 
-class EdgePublication(DraftPublication):
+class EdgePublication(ShardPublication):
     """A private copy of the live shard, until `commit` makes it the live one. Implements `store.Publication`."""
 
     def __init__(self, folder: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:

@@ -39,7 +39,7 @@ def is_folder_name(name: str) -> bool:
     return _FOLDER_NAME.fullmatch(name) is not None
 
 
-def decode(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
+def decode_head(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
     """Return the head that a document holds, and the document.
 
     Raises:
@@ -109,7 +109,7 @@ def read_head(path: Path) -> tuple[Head, str]:
         raise IndexCorrupt(f"{path} is damaged: build the index again.") from None
     except OSError as error:
         raise unreadable(path, error) from error
-    head, document = decode(raw, path)
+    head, document = decode_head(raw, path)
     if not isinstance(document.get("folder"), str):
         raise IndexCorrupt(f"{path} is damaged: build the index again.")
     return head, document["folder"]

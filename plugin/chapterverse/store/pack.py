@@ -48,7 +48,7 @@ class Packed:
     sha256: str
 
 
-def pack(folder: Path, target: BinaryIO) -> Packed:
+def pack_folder(folder: Path, target: BinaryIO) -> Packed:
     """Write a sealed folder to an open file; return what was written."""
     sink = _Sink(target)
     sink.write(_MAGIC)

@@ -19,7 +19,7 @@ _INTEGERS = range(-(2**63), 2**63)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def check(point: Point, dense_size: int) -> None:
+def check_point(point: Point, dense_size: int) -> None:
     """Raises `IndexMismatch` if a vector is malformed, or of another size than the index's.
 
     It is checked before the point reaches the engine, which would accept it and break.

@@ -51,7 +51,7 @@ SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f
 _LONG = 4
 
 
-def words(run: str, language: str) -> Iterator[tuple[str, ...]]:
+def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
     """Yield the terms of each word of a run: the whole word, then its bigrams, if any.
 
     Chinese function words are removed only if the language is Chinese, because Japanese writes other words with them.

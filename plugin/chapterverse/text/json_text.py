@@ -1,4 +1,4 @@
-"""Parses JSON that others wrote, with a bound on how deep it is nested.
+"""Reads JSON: what others wrote, with a bound on how deep it is nested, and the data files of our own packages.
 
 Python's parser recurses once per level and is stopped by the interpreter's stack alone. Its `RecursionError` comes at
 the end of the stack, where the finalizer of any object that happens to be collected then fails too.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import resources
 from typing import Any
 
 #: Deepest nesting of arrays and objects that is parsed; the parser of pydantic stops there as well.
@@ -34,6 +35,11 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
         text = text.decode("utf-8-sig")
     check_depth(text, MOST_LEVELS)
     return json.loads(text, **options)
+
+
+def load_json(package: str, file: str) -> Any:
+    """Return the value of a JSON file in one of our packages."""
+    return json.loads(resources.files(package).joinpath(file).read_text(encoding="utf-8"))
 
 
 def check_depth(text: str, most: int) -> None:

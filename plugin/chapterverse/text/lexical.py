@@ -82,9 +82,14 @@ class Word:
     terms: tuple[int, ...]
 
 
+def primary_subtag(tag: str) -> str:
+    """Return the language of a BCP 47 tag without its script or region: "pt" of "pt-BR"."""
+    return tag.partition("-")[0].lower()
+
+
 def words(text: str, language: str = "en") -> Iterator[Word]:
     """Yield the words of `text` in order, without the function words of its language."""
-    code = _code(language)
+    code = primary_subtag(language)
     return _read(text, code, code)
 
 
@@ -95,7 +100,7 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     The question's language is the one with most of its function words. Removing the function words of every language
     would lose words. Removing each language's only by its own rules would keep German "die" as a rare English verb.
     """
-    codes = tuple(dict.fromkeys(map(_code, languages)))
+    codes = tuple(dict.fromkeys(map(primary_subtag, languages)))
     own = question_language(text, codes)
     typed = QUESTION_STOP_WORDS.get(own, frozenset())
     for code in codes:
@@ -109,13 +114,13 @@ def question_language(text: str, languages: Iterable[str]) -> str:
 
     Where nothing tells, it is English if that is one of them: names and technical words mostly are.
     """
-    codes = tuple(dict.fromkeys(map(_code, languages)))
+    codes = tuple(dict.fromkeys(map(primary_subtag, languages)))
     if len(codes) == 1:
         return codes[0]
     return language_of(text, codes) or ("en" if "en" in codes else next(iter(codes), ""))
 
 
-def tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
+def stemmed_tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
     """Yield each word of a text in lower case, with its stem. A function word is its own stem, and so is what is no
     plain word, such as an identifier.
     """
@@ -134,7 +139,7 @@ def hashed(term: str) -> int:
 def language_of(text: str, languages: Iterable[str]) -> str | None:
     """Return the language with most of its function words in a text; None where two have as many, or none has any."""
     tokens = [token.lower() for token in _WORD.findall(_normal(text))]
-    signs = {code: _function_words(text, tokens, code) for code in map(_code, languages)}
+    signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
     most = max(signs.values(), default=0)
     likeliest = [code for code, count in signs.items() if count == most]
     return likeliest[0] if most and len(likeliest) == 1 else None
@@ -171,10 +176,6 @@ def _vector(weights: dict[int, float]) -> SparseVector:
     return SparseVector(tuple(t for t, _ in ordered), tuple(w for _, w in ordered))
 
 
-def _code(language: str) -> str:
-    return language.partition("-")[0].lower()
-
-
 def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
     """Yield the words of a text without the function words of language `own`, stemmed by the rules of `stemming`."""
     for token in _WORD.findall(_normal(text)):
@@ -205,7 +206,7 @@ def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
             if plain := _plain(run, stemming, own):
                 yield plain
         else:
-            for word in character_bigrams.words(run, own):
+            for word in character_bigrams.bigram_words(run, own):
                 yield Word(word[0], tuple(map(hashed, word)))
 
 

@@ -235,7 +235,7 @@ class SentenceReader:
 
     def _sentence(self, end: int, kind: Kind) -> Sentence:
         text = self.text[self.start : end]
-        made = Sentence(self.start, end, text.strip() if kind == "code" else words(text), kind)
+        made = Sentence(self.start, end, text.strip() if kind == "code" else strip_marks(text), kind)
         self.start = end
         return made
 
@@ -247,7 +247,7 @@ def _begins_mark(line: str) -> bool:
     return line[0] in "[【" and (not rest or _BEGUN_MARK.match(rest) is not None)
 
 
-def words(text: str) -> str:
+def strip_marks(text: str) -> str:
     """Return the words of a sentence, without its marks."""
     leading = _LEADING.match(text)
     return text[leading.end() if leading else 0 :].rstrip(_TRAILING)

@@ -18,7 +18,7 @@ _BORDER = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MarkdownTable:
     """A table of a text.
 
     Attributes:
@@ -32,7 +32,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(text: str) -> Iterator[Table]:
+def tables(text: str) -> Iterator[MarkdownTable]:
     """Yield the tables of a text in order. Takes time linear in its length."""
     lines = _rows(text)
     header: str | None = None
@@ -47,7 +47,7 @@ def tables(text: str) -> Iterator[Table]:
         while at < len(lines) and (row := lines[at]) is not None:
             rows.append((*_cells(row), *[""] * len(headers))[: len(headers)])
             at += 1
-        yield Table(header, headers, tuple(rows))
+        yield MarkdownTable(header, headers, tuple(rows))
         header = None
 
 

@@ -27,7 +27,7 @@ MOST = 3
 _FUNCTION_WORDS = STOP_WORDS[LANGUAGE]
 
 
-class Entry(NamedTuple):
+class SynonymEntry(NamedTuple):
     """What documentation says for some words of a text.
 
     Attributes:
@@ -39,18 +39,18 @@ class Entry(NamedTuple):
     synonyms: tuple[str, ...]
 
 
-def entries(text: str) -> Iterator[Entry]:
+def find_synonyms(text: str) -> Iterator[SynonymEntry]:
     """Yield the entries of the expressions in an English text.
 
     Those inside of a longer one count too ("shrink" of "shrink pictures"), unless it is an idiom: "log" means something
     else than "log in".
     """
-    tokens, reached = list(lexical.tokens(text, LANGUAGE)), 0
+    tokens, reached = list(lexical.stemmed_tokens(text, LANGUAGE)), 0
     for start in range(len(tokens)):
         for end in range(min(start + LONGEST, len(tokens)), max(start, reached), -1):
             words = tuple(word for word, _ in _content(tokens[start:end]))
             if synonyms := _synonyms(_key(tokens[start:end])):
-                yield Entry(words, tuple(synonyms.split(" ")))
+                yield SynonymEntry(words, tuple(synonyms.split(" ")))
                 # An idiom has function words in it.
                 if len(words) < end - start:
                     reached = end
@@ -64,13 +64,13 @@ def compiled(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     """
     counts: dict[str, dict[str, int]] = {}
     for expression, synonyms in rows:
-        tokens = list(lexical.tokens(expression, LANGUAGE))
+        tokens = list(lexical.stemmed_tokens(expression, LANGUAGE))
         own = {stem for _, stem in _content(tokens)}
         if not own or len(tokens) > LONGEST:
             continue
         of_expression = counts.setdefault(_key(tokens), {})
         for synonym in synonyms:
-            stems = [stem for _, stem in _content(list(lexical.tokens(synonym, LANGUAGE)))]
+            stems = [stem for _, stem in _content(list(lexical.stemmed_tokens(synonym, LANGUAGE)))]
             if len(stems) == 1 and stems[0] not in own:
                 of_expression[stems[0]] = of_expression.get(stems[0], 0) + 1
     ordered = ((key, sorted(found, key=lambda stem: -found[stem])[:MOST]) for key, found in sorted(counts.items()))

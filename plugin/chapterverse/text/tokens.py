@@ -37,12 +37,12 @@ _LONGEST = 128
 #: separately and together.
 _SEAM = re.compile(r"[A-Za-z](?=[\x00-@\[-`{-\x7f])")
 
-#: Bytes to count, in percent of a text's bytes over budget. If counting saves every other byte, the rest fits: enough
+#: Bytes to count, in percent of a text's bytes over the most. If counting saves every other byte, the rest fits: enough
 #: for 3.6 bytes a token.
 _HEAD = 140
 
 
-def ranks() -> dict[bytes, int]:
+def load_ranks() -> dict[bytes, int]:
     """Return the 100,256 mergeable byte strings with their ranks."""
     from importlib import resources
 
@@ -60,7 +60,7 @@ def ranks() -> dict[bytes, int]:
 def _encoding() -> Encoding:
     from tiktoken import Encoding
 
-    return Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks(), special_tokens={})
+    return Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=load_ranks(), special_tokens={})
 
 
 # The chunker counts the same heading path and line several times in a row.
@@ -70,19 +70,19 @@ def count(text: str) -> int:
     return len(_encoding().encode_ordinary(text))
 
 
-def fits(text: str, budget: int) -> bool:
-    """Whether `text` has at most `budget` tokens. Counts only as much of it as needed."""
+def fits(text: str, most: int) -> bool:
+    """Whether `text` has at most `most` tokens. Counts only as much of it as needed."""
     # A token has at least one byte and a character at most four. Long texts are never counted, because a run without
     # spaces takes more than linear time.
-    if len(text) * 4 <= budget or len(text) > budget * _LONGEST:
-        return len(text) * 4 <= budget
+    if len(text) * 4 <= most or len(text) > most * _LONGEST:
+        return len(text) * 4 <= most
     size = len(text.encode(errors="surrogatepass"))
-    if size <= budget:
+    if size <= most:
         return True
-    seam = _SEAM.search(text, (size - budget) * _HEAD * len(text) // (size * 100))
+    seam = _SEAM.search(text, (size - most) * _HEAD * len(text) // (size * 100))
     if not seam:
-        return count(text) <= budget
+        return count(text) <= most
     # Even at one token per byte the rest may fit now.
     head, rest = text[: seam.end()], text[seam.end() :]
-    left = budget - count(head)
+    left = most - count(head)
     return len(rest.encode(errors="surrogatepass")) <= left or count(rest) <= left

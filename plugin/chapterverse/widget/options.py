@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.text.json_text import parse_json
-from chapterverse.widget import strings
+from chapterverse.widget.bundle import strings
 
 
 def _known(key: str) -> str:

@@ -11,7 +11,7 @@ from api import quill
 from api.writers import Scribe
 from chapterverse.embedding import open_embedder
 from chapterverse.indexing import sync
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
@@ -50,7 +50,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 def index(settings: Settings, docs: Path) -> None:
-    target = Target(quill.SCOPE, open_store(settings), open_ledger(settings), open_embedder(settings, None), Budget())
+    target = Target(
+        quill.SCOPE, open_store(settings), open_ledger(settings), open_embedder(settings, None), ChunkSizes()
+    )
     pages = [quill.source(path, text) for path, text in quill.PAGES.items()]
     others, _ = Documents.of(settings, docs, docs).sources(pages, quill.BASE)
     sync.index([*pages, *others], target)

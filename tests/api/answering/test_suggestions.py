@@ -9,7 +9,7 @@ import pytest
 
 from api import quill
 from chapterverse.indexing import sync
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger.table import LedgerTable
 from chapterverse.settings import Settings
@@ -138,7 +138,7 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
     with QdrantServer() as server:
         store = store_on(server, tries=1)
         ledger = LedgerTable.on_sqlite(tmp_path / "ledger.sqlite")
-        target = Target(quill.SCOPE, store, ledger, None, Budget(), quill.BASE)
+        target = Target(quill.SCOPE, store, ledger, None, ChunkSizes(), quill.BASE)
         sync.index([quill.source("rotation.md", ROTATION)], target)
         # What a snapshot found once it knows, so each turn has one of its own.
         turns = [

@@ -31,7 +31,7 @@ def test_the_final_part_is_the_last() -> None:
 
 
 @pytest.mark.parametrize("events", [[], [META]])
-def test_an_answer_without_its_final_part_is_none(events: list[sse.Event]) -> None:
+def test_an_answer_without_its_final_part_is_none(events: list[sse.AnswerEvent]) -> None:
     with pytest.raises(sse.IncompleteAnswer):
         sse.final(Scripted(events).chat(ChatQuery(query="a")))
 

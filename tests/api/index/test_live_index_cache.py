@@ -24,14 +24,14 @@ from chapterverse.errors import (
     IndexMissing,
 )
 from chapterverse.indexing import sync
-from chapterverse.indexing.chunking import Budget
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
-from chapterverse.store.s3 import S3Store
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
+from chapterverse.store.s3.store import S3Store
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
 from fakes.docs import SCOPE
@@ -179,7 +179,7 @@ def process(program: str, *arguments: str, **environment: str) -> subprocess.Pop
 
 def test_two_processes_answer_at_once_and_load_no_sdk(bucket: Bucket, server: S3Server, tmp_path: Path) -> None:
     settings = Settings(store=str(bucket), ledger=f"sqlite:{tmp_path / 'ledger'}")
-    target = Target(quill.SCOPE, S3Store(bucket), open_ledger(settings), None, Budget(), quill.BASE)
+    target = Target(quill.SCOPE, S3Store(bucket), open_ledger(settings), None, ChunkSizes(), quill.BASE)
     sync.index([quill.source(path, text) for path, text in quill.PAGES.items()], target)
     (tmp_path / "other").mkdir()
     question, place = "How do I clear the cache?", str(tmp_path / "other")

@@ -8,7 +8,7 @@ import pytest
 
 from api import quill
 from chapterverse.errors import InputError, ProviderError
-from chapterverse.filters import parse
+from chapterverse.filters import parse_filter
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.index.addresses import page_of
@@ -175,10 +175,12 @@ def test_a_text_that_stands_on_several_pages_is_one_candidate(tmp_path: Path) ->
 
 def test_filters_hold_on_both_sides(dense: Snapshot) -> None:
     found = retrieve(
-        dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse({"source_file_path": ["cache.md"]}))
+        dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse_filter({"source_file_path": ["cache.md"]}))
     )
     assert {c.chunk.source_file_path for c in found.candidates} == {"cache.md"}
-    by_number = retrieve(dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse({"chunk_index": 0})))
+    by_number = retrieve(
+        dense, quill.Terms(SAME), SearchRequest("quill cache", filters=parse_filter({"chunk_index": 0}))
+    )
     assert {c.chunk.chunk_index for c in by_number.candidates} == {0}
 
 

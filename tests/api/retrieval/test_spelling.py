@@ -8,7 +8,7 @@ import pytest
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse.text import common_words
-from chapterverse.text.tokens import ranks
+from chapterverse.text.tokens import load_ranks
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 from chapterverse_api.retrieval.spelling import correct
 
@@ -63,7 +63,7 @@ def test_nonsense_of_any_length_takes_a_bounded_time(question: str, snapshot: Sn
 
 
 def test_the_filter_of_common_words_is_made_of_the_tokenizers() -> None:
-    words = list(common_words.frequent_words(ranks()))
+    words = list(common_words.frequent_words(load_ranks()))
     made = Path(common_words.__file__).with_name("common_words.bin").read_bytes()
     assert made == common_words.made_of(words)
     assert all(map(common_words.is_common, words))

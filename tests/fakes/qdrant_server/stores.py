@@ -8,7 +8,10 @@ from dataclasses import replace
 from chapterverse.model import EmbedderCard, Head, Point, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Store
-from chapterverse.store.qdrant import LeaseTimes, QdrantAddress, QdrantRetry, QdrantStore
+from chapterverse.store.qdrant.address import QdrantAddress
+from chapterverse.store.qdrant.lease import LeaseTimes
+from chapterverse.store.qdrant.server import QdrantRetry
+from chapterverse.store.qdrant.store import QdrantStore
 from fakes.clocks import Clock
 from fakes.docs import SCOPE
 from fakes.qdrant_server import KEY, QdrantServer

@@ -9,7 +9,7 @@ from botocore.session import Session
 
 from chapterverse.net.address import Address
 from chapterverse.net.aws.endpoints import endpoint, region_for
-from chapterverse.store.s3.bucket import address
+from chapterverse.store.s3.bucket import bucket_address
 
 REGIONS = [
     "us-east-1",
@@ -48,18 +48,18 @@ def test_a_service_is_where_botocore_has_it(service: str, region: str) -> None:
     ],
 )
 def test_a_bucket_has_a_host_of_its_own_where_a_certificate_allows(bucket: str, place: str) -> None:
-    assert address(bucket, "eu-central-1") == Address.of(place)
+    assert bucket_address(bucket, "eu-central-1") == Address.of(place)
 
 
 def test_a_bucket_in_china() -> None:
-    assert address("docs", "cn-north-1") == Address.of("https://docs.s3.cn-north-1.amazonaws.com.cn")
+    assert bucket_address("docs", "cn-north-1") == Address.of("https://docs.s3.cn-north-1.amazonaws.com.cn")
 
 
 def test_a_bucket_of_another_service_is_in_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000/s3/")
-    assert address("docs", "auto") == Address.of("http://127.0.0.1:9000/s3/docs")
+    assert bucket_address("docs", "auto") == Address.of("http://127.0.0.1:9000/s3/docs")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://ACCOUNT.example.org")
-    assert address("docs", "auto") == Address.of("https://account.example.org/docs")
+    assert bucket_address("docs", "auto") == Address.of("https://account.example.org/docs")
 
 
 def test_the_region_of_the_process_comes_before_that_of_the_machine(

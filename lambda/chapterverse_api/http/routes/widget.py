@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from chapterverse import widget
+from chapterverse.widget import bundle
 
 # File names have no version, so browsers may cache a file only as long as a stale one does no harm.
 _CACHE = "public, max-age=300"
@@ -24,7 +24,7 @@ class Asset:
     name: str
 
     async def __call__(self, request: Request) -> Response:
-        content = (await run_in_threadpool(widget.files))[self.name]
+        content = (await run_in_threadpool(bundle.files))[self.name]
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         headers = {"cache-control": _CACHE, "etag": tag}
         if tag in request.headers.get("if-none-match", ""):
@@ -34,5 +34,5 @@ class Asset:
 
 def routes() -> Iterator[Route]:
     """Yield a route for each module of the package; other names get 404."""
-    for name in widget.names():
+    for name in bundle.names():
         yield Route(f"/widget/{name}", Asset(name).__call__, include_in_schema=False)

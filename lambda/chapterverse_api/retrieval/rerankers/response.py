@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chapterverse.errors import ProviderError
+from chapterverse.text.utf8 import cut_to_bytes
 
 #: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
 MOST_TEXTS = 100
@@ -29,18 +30,13 @@ def score_texts(texts: Sequence[str], send: SendTexts) -> list[float]:
         ProviderError: as `send` says.
     """
     scores = [0.0] * len(texts)
-    begun = list(map(_beginning, texts))
+    begun = [cut_to_bytes(text, MOST_BYTES) for text in texts]
     sent = [i for i, text in enumerate(begun) if text.strip()]
     for start in range(0, len(sent), MOST_TEXTS):
         part = sent[start : start + MOST_TEXTS]
         for i, score in zip(part, send([begun[i] for i in part]), strict=True):
             scores[i] = score
     return scores
-
-
-def _beginning(text: str) -> str:
-    data = text.encode(errors="replace")
-    return text if len(data) <= MOST_BYTES else data[:MOST_BYTES].decode(errors="ignore")
 
 
 def read_scores(reply: Any, count: int, provider: str) -> list[float]:

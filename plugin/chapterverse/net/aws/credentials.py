@@ -19,7 +19,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.net.aws import botocore_resolver
 from chapterverse.net.aws.signing import AccessKeys
-from chapterverse.net.messages import plain
+from chapterverse.net.messages import is_header_safe
 
 #: Seconds before their end at which keys are renewed. Containers give new ones some minutes before the old ones end.
 _EARLY = 5 * 60
@@ -81,7 +81,7 @@ class Credentials:
 
     def _sound(self, keys: AccessKeys) -> AccessKeys:
         # Checked here, because the error of the HTTP layer would quote the value.
-        if not all(map(plain, (keys.access, keys.secret, keys.token))):
+        if not all(map(is_header_safe, (keys.access, keys.secret, keys.token))):
             raise ConfigurationError(
                 f"The AWS credentials for {self._title} hold characters that no key has: copy them again."
             )

@@ -10,7 +10,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderE
 from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import endpoint, region_for, title
 from chapterverse.net.client import Reply
-from chapterverse.net.messages import encoded
+from chapterverse.net.messages import encode_body
 from chapterverse.net.stream import Stream
 
 #: Versions of the JSON protocol.
@@ -81,7 +81,7 @@ class AwsService:
         """
         headers = {"Content-Type": f"application/x-amz-json-{_VERSIONS[self._service]}", "X-Amz-Target": target}
         try:
-            answer = self._client.ask(ApiCall("POST", headers=headers, body=encoded(body)), self._seconds)
+            answer = self._client.ask(ApiCall("POST", headers=headers, body=encode_body(body)), self._seconds)
         except ConfigurationError as error:
             raise AwsFault(str(error)) from None
         except ProviderError:

@@ -54,11 +54,11 @@ class Unsigned:
 def query_string(query: Mapping[str, str]) -> str:
     """Return a query as it is sent and as it is signed."""
     # Sorted by name before anything else: "a-b=" comes before "a=" otherwise.
-    pairs = sorted((encoded(name), encoded(value)) for name, value in query.items())
+    pairs = sorted((percent_encode(name), percent_encode(value)) for name, value in query.items())
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
-def encoded(text: str, safe: str = "") -> str:
+def percent_encode(text: str, safe: str = "") -> str:
     """Return a text percent-encoded as AWS wants it: nothing is left but letters, digits and "-._~"."""
     return quote(text, safe=f"{safe}-._~")
 
@@ -94,7 +94,7 @@ def _lower(header: tuple[str, str]) -> str:
 
 def _canonical_path(path: str, scope: CredentialScope) -> str:
     # Every service but S3 wants the path encoded once more than it is sent.
-    return path if scope.service == "s3" else encoded(path, safe="/")
+    return path if scope.service == "s3" else percent_encode(path, safe="/")
 
 
 def _key(keys: AccessKeys, place: str) -> bytes:

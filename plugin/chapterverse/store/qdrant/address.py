@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import slug
 from chapterverse.settings import Settings
+from chapterverse.text.utf8 import cut_to_bytes
 
 #: The collection of all heads; no slug of a site has an underscore, so that no site can be called so.
 HEADS = "chapterverse_heads"
@@ -75,7 +76,7 @@ class QdrantAddress:
     def base(self, site: str) -> str:
         """Return the name of a site's collection, before the embedder's."""
         name = self.collection or slug(site)
-        return name.encode()[:_LONGEST_NAME].decode(errors="ignore")
+        return cut_to_bytes(name, _LONGEST_NAME)
 
 
 def _options(text: str) -> dict[str, str | int]:

@@ -32,7 +32,7 @@ _HEAD_INDEXES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def name_of(place: QdrantAddress, site: str, embedder: EmbedderCard) -> str:
+def collection_name(place: QdrantAddress, site: str, embedder: EmbedderCard) -> str:
     """Return the name of a site's collection for one embedder: points of two vector spaces never share one."""
     base = place.base(site)
     if not embedder.size:

@@ -16,7 +16,7 @@ from chapterverse.store.points import is_storable
 Where: TypeAlias = Mapping[str, Any]
 
 
-def match(key: str, value: str | int) -> dict[str, Any]:
+def equals(key: str, value: str | int) -> dict[str, Any]:
     return {"key": key, "match": {"value": value}}
 
 
@@ -26,12 +26,12 @@ def among(key: str, values: Sequence[str | int]) -> dict[str, Any]:
 
 def of_head(key: str) -> Where:
     """Every point of a scope, dead and unborn ones too."""
-    return {"must": [match("head", key)]}
+    return {"must": [equals("head", key)]}
 
 
 def view(key: str, epoch: int) -> Where:
     """What a reader of this generation sees."""
-    return {"must": [match("head", key), _range("born", "lte", epoch)], "must_not": [_range("died", "lte", epoch)]}
+    return {"must": [equals("head", key), _range("born", "lte", epoch)], "must_not": [_range("died", "lte", epoch)]}
 
 
 def both(where: Where, *conditions: Mapping[str, Any]) -> Where:
@@ -46,17 +46,17 @@ def narrowed(where: Where, filters: Filter | None) -> Where:
 
 def born_after(key: str, epoch: int) -> Where:
     """What an unfinished publication added."""
-    return {"must": [match("head", key), _range("born", "gt", epoch)]}
+    return {"must": [equals("head", key), _range("born", "gt", epoch)]}
 
 
 def died_after(key: str, epoch: int) -> Where:
     """What an unfinished publication removed."""
-    return {"must": [match("head", key), _range("died", "gt", epoch)]}
+    return {"must": [equals("head", key), _range("died", "gt", epoch)]}
 
 
 def died_until(key: str, epoch: int) -> Where:
     """What no reader of this generation or a later one sees."""
-    return {"must": [match("head", key), _range("died", "lte", epoch)]}
+    return {"must": [equals("head", key), _range("died", "lte", epoch)]}
 
 
 def _range(key: str, relation: str, epoch: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def undo(writer: QdrantWriter, record: QdrantHead) -> None:
             writer.delete_payload(collection, "died", died_after(key, record.epoch))
 
 
-def collect(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, retired: Iterable[Retired]) -> None:
+def collect_garbage(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, retired: Iterable[Retired]) -> None:
     """Forget the points that neither the live generation nor one of `kept` holds."""
     key, generations = key_of(record.scope), [*retired]
     if record.head is not None:

@@ -24,7 +24,7 @@ from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
 from chapterverse.model import Scope
 from chapterverse.store.presence import Presence, gone
 from chapterverse.store.qdrant.collections import ensure_heads
-from chapterverse.store.qdrant.filters import Where, match
+from chapterverse.store.qdrant.filters import Where, equals
 from chapterverse.store.qdrant.record import QdrantHead, key_of
 from chapterverse.store.qdrant.server import NoCollection
 from chapterverse.store.qdrant.writer import QdrantWriter
@@ -127,7 +127,7 @@ class QdrantLease:
             IndexLocked: another process took over.
         """
         with self._lock:
-            self._set({"epoch": epoch, **fields}, match("epoch", self.record.epoch))
+            self._set({"epoch": epoch, **fields}, equals("epoch", self.record.epoch))
             self.record = _read(self._writer, self.record.scope)
             if self.record.lease != self._token or self.record.epoch != epoch:
                 raise self._overtaken()
@@ -142,7 +142,7 @@ class QdrantLease:
             if remaining is None or remaining > 0:
                 raise _busy(scope, writer, record.lease_until - now, remaining)
         # As it was read: another publisher, or the owner who woke up, changes one of these.
-        unchanged = [match(f, getattr(record, f)) for f in ("lease", "lease_until", "epoch")]
+        unchanged = [equals(f, getattr(record, f)) for f in ("lease", "lease_until", "epoch")]
         _write(writer, scope, {"lease": token, "lease_until": now + times.lease}, *unchanged)
         record = _read(writer, scope)
         if record.lease != token:
@@ -150,7 +150,7 @@ class QdrantLease:
         return cls(writer, times, record, token, presence, now)
 
     def _set(self, payload: Mapping[str, Any], *conditions: Mapping[str, Any]) -> None:
-        _write(self._writer, self.record.scope, payload, match("lease", self._token), *conditions)
+        _write(self._writer, self.record.scope, payload, equals("lease", self._token), *conditions)
 
     def _overtaken(self) -> IndexLocked:
         return IndexLocked(

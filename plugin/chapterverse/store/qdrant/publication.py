@@ -16,10 +16,10 @@ from typing import Any
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.model import EmbedderCard, Head, Point
 from chapterverse.store.heads import check_next
-from chapterverse.store.points import check, slices
-from chapterverse.store.qdrant.collections import ensure, name_of
+from chapterverse.store.points import check_point, slices
+from chapterverse.store.qdrant.collections import collection_name, ensure
 from chapterverse.store.qdrant.filters import among, both, view
-from chapterverse.store.qdrant.garbage import collect, undo
+from chapterverse.store.qdrant.garbage import collect_garbage, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.record import Layout, QdrantHead, Retired, key_of
 from chapterverse.store.qdrant.server import QdrantServer
@@ -59,7 +59,7 @@ class QdrantPublication:
     def write(self, points: Sequence[Point]) -> None:
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
-            check(point, self._embedder.size)
+            check_point(point, self._embedder.size)
         for ids in slices(list(batch), _BATCH):
             self._bury(ids)
             stored_points = [_stored(batch[i], self._key, self._epoch) for i in ids]
@@ -113,7 +113,7 @@ class QdrantPublication:
 
     def _prepared(self) -> Layout:
         record = self._lease.record
-        name = name_of(self._server.place, record.scope.site, self._embedder)
+        name = collection_name(self._server.place, record.scope.site, self._embedder)
         if self._continues():
             name = record.layout.collection
         elif name != record.draft:
@@ -147,7 +147,7 @@ class QdrantPublication:
     def _clean_up(self) -> None:
         record, now = self._lease.record, self._times.clock()
         readable = [r for r in record.retired if r.until > now]
-        collect(self._writer, self._server, record, readable)
+        collect_garbage(self._writer, self._server, record, readable)
         if record.draft or len(readable) < len(record.retired):
             self._lease.change(record.epoch, retired=[asdict(r) for r in readable], draft="")
 

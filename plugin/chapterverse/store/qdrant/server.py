@@ -81,7 +81,7 @@ class QdrantServer:
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         result = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
         if len(result) != len(bodies):
-            raise rejection(self.place, 200)
+            raise qdrant_error(self.place, 200)
         return [self._with_scores(one) for one in result]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ class QdrantServer:
 
     def _of_kind(self, result: Any, kind: Any) -> Any:
         if not isinstance(result, kind):
-            raise rejection(self.place, 200)
+            raise qdrant_error(self.place, 200)
         return result
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
@@ -163,10 +163,10 @@ def _failure(reply: Reply, place: QdrantAddress, collection: str) -> Exception |
     """Return the error that a reply is; None where it holds a result."""
     if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
         return None
-    return rejection(place, reply.status, collection)
+    return qdrant_error(place, reply.status, collection)
 
 
-def rejection(place: QdrantAddress, status: int, collection: str = "") -> Exception:
+def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:
     """Return the error for a reply that doesn't fit its request; it never quotes the server's words."""
     if status in {401, 403}:
         return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.server import RETRIED, QdrantRetry, rejection
+from chapterverse.store.qdrant.server import RETRIED, QdrantRetry, qdrant_error
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -162,7 +162,7 @@ class QdrantWriter:
             return refusal, True, float(error.retry_after_s)
         if isinstance(error, UnexpectedResponse):
             status = error.status_code or 0
-            return rejection(self.place, status, collection), status in RETRIED, None
+            return qdrant_error(self.place, status, collection), status in RETRIED, None
         if isinstance(error, ResponseHandlingException | QdrantException):
             return (
                 IndexFault(
@@ -173,7 +173,7 @@ class QdrantWriter:
             )
         # The client parses every reply, and raises these errors for a malformed one.
         if isinstance(error, ValueError | TypeError | AssertionError | AttributeError):
-            return rejection(self.place, 200), True, None
+            return qdrant_error(self.place, 200), True, None
         return error, False, None
 
 

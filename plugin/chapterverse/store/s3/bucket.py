@@ -17,7 +17,7 @@ from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, In
 from chapterverse.net.address import Address
 from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
-from chapterverse.net.aws.signing import encoded
+from chapterverse.net.aws.signing import percent_encode
 from chapterverse.net.client import Reply
 from chapterverse.store.pack import Packed
 from chapterverse.store.protocols import Asking
@@ -28,7 +28,7 @@ from chapterverse.store.s3.responses import (
     error_code,
     listed,
     odd,
-    rejection,
+    s3_error,
     unconditional,
     unreachable,
 )
@@ -201,7 +201,7 @@ class Bucket:
         stream = self._client.open(ApiCall("GET", self._path(key), headers=headers), _TRANSFER_SECONDS)
         try:
             if stream.status != (206 if at else 200):
-                raise rejection(stream, self.name, _READ)
+                raise s3_error(stream, self.name, _READ)
             yield from stream.pieces()
         except BaseException:
             stream.abandon()
@@ -221,7 +221,7 @@ class Bucket:
             with self.asking():
                 answer = self._client.ask(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _SECONDS)
                 permission = "s3:ListBucket" if key is None else _PERMISSIONS[method]
-                failure = rejection(answer, self.name, permission) if answer.status >= 300 else None
+                failure = s3_error(answer, self.name, permission) if answer.status >= 300 else None
                 if isinstance(failure, IndexUnavailable):
                     raise failure
         except ProviderError as error:
@@ -231,7 +231,7 @@ class Bucket:
         return answer
 
     def _path(self, key: str | None) -> str:
-        return "/" if key is None else f"/{encoded(self.prefix + key, safe='/')}"
+        return "/" if key is None else f"/{percent_encode(self.prefix + key, safe='/')}"
 
     def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
         written = datetime.fromisoformat(entry["LastModified"])
@@ -240,7 +240,9 @@ class Bucket:
     @cached_property
     def _client(self) -> Client:
         region = region_for("s3")
-        return Client("s3", region, address(self.name, region), lambda answer: error_code(answer.raw), stall=_STALL)
+        return Client(
+            "s3", region, bucket_address(self.name, region), lambda answer: error_code(answer.raw), stall=_STALL
+        )
 
     @contextlib.contextmanager
     def _translating_errors(self) -> Iterator[None]:
@@ -251,7 +253,7 @@ class Bucket:
             raise odd(self.name) from None
 
 
-def address(bucket: str, region: str) -> Address:
+def bucket_address(bucket: str, region: str) -> Address:
     """Return where a bucket is: at a host of its own, or below the one of a custom endpoint.
 
     Raises:

@@ -14,13 +14,13 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
-from chapterverse.store.drafting import DraftPublication, ShardSnapshot, writing
 from chapterverse.store.heads import check_next, overtaken
-from chapterverse.store.pack import pack
+from chapterverse.store.pack import pack_folder
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.lease import S3Lease
 from chapterverse.store.s3.record import Artefact, S3Head
 from chapterverse.store.s3.responses import Conflict, S3Rejection
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, writing
 
 HEAD = "head.json"
 
@@ -74,7 +74,7 @@ class CurrentHead:
     record: S3Head | None
 
 
-class S3Publication(DraftPublication):
+class S3Publication(ShardPublication):
     """A private copy of the live shard in a scratch folder. Implements `chapterverse.store.Publication`."""
 
     def __init__(
@@ -108,7 +108,7 @@ class S3Publication(DraftPublication):
             packed_as = self._scratch_dir / "pack"
             files.need(self._scratch_dir, files.allocated(self._place))
             with packed_as.open("wb") as file:
-                packed = pack(self._place, file)
+                packed = pack_folder(self._place, file)
         artefact = Artefact(Artefact.new_name(head.generation), packed)
         now = self._prefix.bucket.upload(self._prefix.key(artefact.name), packed_as, packed)
         old = self._current.record

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
-from chapterverse.store.heads import decode, encode
+from chapterverse.store.heads import decode_head, encode
 from chapterverse.store.pack import Packed
 
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
@@ -67,7 +67,7 @@ class S3Head:
         """
         if raw.startswith(_VOID):
             raise IndexMissing("Nothing was published there yet.")
-        head, document = decode(raw, place)
+        head, document = decode_head(raw, place)
         try:
             fields = document["artefact"]
             artefact = Artefact(fields["name"], Packed(fields["size"], fields["sha256"]))

@@ -24,7 +24,7 @@ class OddAnswerError(ValueError):
     """The bytes are no XML that S3 would send."""
 
 
-def parsed(raw: bytes) -> Element:
+def parse_xml(raw: bytes) -> Element:
     """Return the root of a document, tags without their namespace, which not every service writes.
 
     Raises:
@@ -44,7 +44,7 @@ def parsed(raw: bytes) -> Element:
 def error_code(raw: bytes) -> str:
     """Return S3's code in the body of an error, "" without one."""
     try:
-        root = parsed(raw)
+        root = parse_xml(raw)
     except OddAnswerError:
         return ""
     return (root.findtext("Code") or "") if root.tag == "Error" else ""
@@ -56,7 +56,7 @@ def listed(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
     Raises:
         OddAnswerError: the document is no page of a listing.
     """
-    root = parsed(raw)
+    root = parse_xml(raw)
     if root.tag != "ListBucketResult":
         raise OddAnswerError
     objects = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]
@@ -120,7 +120,7 @@ _CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 
 
-def rejection(answer: Reply | Stream, bucket: str, permission: str) -> ChapterVerseError:
+def s3_error(answer: Reply | Stream, bucket: str, permission: str) -> ChapterVerseError:
     """Return the error that an answer is.
 
     Args:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from api.scripted import Client, Scripted, error_of
-from chapterverse import widget
 from chapterverse.settings import Settings
+from chapterverse.widget import bundle
 from chapterverse_api.app import create_app
 
-SCRIPTS = widget.names()
+SCRIPTS = bundle.names()
 
 
 def test_the_widget_is_shipped() -> None:
@@ -21,7 +21,7 @@ def test_a_script_is_served_as_the_plugin_writes_it(name: str) -> None:
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     assert response.headers["cache-control"] == "public, max-age=300"
     assert response.headers["x-content-type-options"] == "nosniff"
-    assert response.content == widget.files()[name]
+    assert response.content == bundle.files()[name]
 
 
 def test_a_known_copy_is_not_sent_again() -> None:

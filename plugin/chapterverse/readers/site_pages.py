@@ -12,11 +12,11 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.folder import Listing, decode, nul_warning, read_page
+from chapterverse.readers.folder import decode_page, nul_warning, read_page
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SitePages:
     """The pages of a folder.
 
     Attributes:
@@ -51,7 +51,7 @@ class File:
 
 
 @dataclass(slots=True)
-class PageDraft:
+class SitePagesDraft:
     """A reading in progress: warnings about files that are no pages, and the errors of unreadable ones."""
 
     folder: Path
@@ -94,7 +94,7 @@ class PageDraft:
         for path in paths:
             try:
                 content = read_page(self.folder, path)
-                text = decode(path, content)
+                text = decode_page(path, content)
                 if warning := nul_warning(path, content):
                     self.warnings.append(warning)
                 yield File(path, content, text)
@@ -106,11 +106,11 @@ class PageDraft:
         reason = next(iter([*map(str, self.failed.values()), *self.warnings]), "")
         return InputError(f"{self.folder} holds {missing}" + (f" ({reason})" if reason else ""))
 
-    def finish(self, placed: Iterable[tuple[str, Source]], base: str) -> Reading:
+    def finish(self, placed: Iterable[tuple[str, Source]], base: str) -> SitePages:
         """Return the reading of sources with their addresses: one source for each, and those that can't be read."""
         sources = [*self._one_for_each_address(placed), *_unreadable(self.failed)]
         sources.sort(key=lambda source: source.file_path)
-        return Reading(tuple(sources), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
+        return SitePages(tuple(sources), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
 
     def _one_for_each_address(self, placed: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         by_address: dict[str, Source] = {}
@@ -119,11 +119,6 @@ class PageDraft:
             if other is not source:
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
         return list(by_address.values())
-
-
-def draft(folder: Path, listing: Listing, globs: PageGlobs) -> PageDraft:
-    """Return the empty draft of a listed folder."""
-    return PageDraft(folder, list(listing.warnings), globs=globs)
 
 
 def stated_base(base_url: str | None) -> str | None:

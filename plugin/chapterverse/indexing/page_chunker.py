@@ -4,67 +4,21 @@ from __future__ import annotations
 
 import pickle
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from chapterverse.errors import InputError
-from chapterverse.indexing.chunking import CAP, Budget, chunk
-from chapterverse.model import PAGE, PERSONA, Chunk, Scope, Source, sound
+from chapterverse.indexing.chunking import CAP, ChunkSizes, chunk
+from chapterverse.model import PERSONA, Chunk, Scope, Source
 from chapterverse.progress import Progress
 
-_LONGEST_PATH = 512
 #: Pages from which worker processes save more time than their start costs, and pages per task.
 _MANY, _BATCH = 1000, 50
 
 #: A page's chunks, or its error message.
 Cut: TypeAlias = "list[Chunk] | str"
-
-
-#: Whether a file of the index stays of which no source is offered, by its path.
-Keep: TypeAlias = Callable[[str], bool]
-
-
-def keep_none(path: str) -> bool:  # noqa: ARG001 one signature for all
-    """Keep nothing: the index holds exactly the sources of the run."""
-    return False
-
-
-def keep_all(path: str) -> bool:  # noqa: ARG001
-    """Keep everything: the sources of the run are added."""
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSet:
-    """The sources that can be indexed, by path, a warning for each of the others, and the files that stay."""
-
-    sources: Mapping[str, Source]
-    warnings: tuple[str, ...]
-    keep: Keep = keep_none
-
-    @classmethod
-    def of(cls, sources: Iterable[Source], keep: Keep = keep_none) -> SourceSet:
-        """Validate sources; of two with one path the first counts. Raises `InputError` if there is no page."""
-        by_path: dict[str, Source] = {}
-        warnings: list[str] = []
-        for source in sources:
-            path = source.file_path
-            if not path or len(path) > _LONGEST_PATH or sound(path) != path:
-                warnings.append(
-                    f"{path[:60]!a} is skipped: a path needs 1 to {_LONGEST_PATH} characters of plain text."
-                )
-            else:
-                by_path.setdefault(path, source)
-        if all(source.type != PAGE for source in by_path.values()):
-            raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
-        return cls(by_path, tuple(warnings), keep)
-
-    @property
-    def others(self) -> frozenset[str]:
-        """The paths of sources that are not pages."""
-        return frozenset(path for path, source in self.sources.items() if source.type != PAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +27,14 @@ class PageChunker:
 
     scope: Scope
     fingerprint: str
-    budget: Budget
+    sizes: ChunkSizes
 
-    def cut(self, source: Source, budget: Budget | None = None) -> list[Chunk]:
+    def cut(self, source: Source, sizes: ChunkSizes | None = None) -> list[Chunk]:
         """Read a page and return its chunks. Raises `InputError` if the page can't be read."""
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
-            budget = Budget(CAP, CAP)
-        return chunk(source.read(), self.scope, self.fingerprint, budget or self.budget, source.type)
+            sizes = ChunkSizes(CAP, CAP)
+        return chunk(source.read(), self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
     def cut_each(self, sources: Sequence[Source]) -> list[Cut]:
         """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""

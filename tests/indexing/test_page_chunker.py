@@ -9,13 +9,13 @@ import signal
 
 import pytest
 
-from chapterverse.errors import InputError, UnreadablePage
-from chapterverse.indexing.chunking import Budget
-from chapterverse.indexing.reading import PageChunker, SourceSet, cut_all
+from chapterverse.errors import UnreadablePage
+from chapterverse.indexing.chunking import ChunkSizes
+from chapterverse.indexing.page_chunker import PageChunker, cut_all
 from chapterverse.model import Page, Source
 from fakes.docs import SCOPE, page, prose, section
 
-CHUNKER = PageChunker(SCOPE, "none/0", Budget())
+CHUNKER = PageChunker(SCOPE, "none/0", ChunkSizes())
 
 
 def read(number: int) -> Page:
@@ -55,18 +55,3 @@ def test_a_reader_that_stops_early_leaves_no_process_behind() -> None:
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert multiprocessing.active_children() == []
-
-
-def test_of_two_sources_with_one_path_the_first_counts() -> None:
-    first, second = Source("a.md", "1", "", lambda: read(1)), Source("a.md", "2", "", lambda: read(2))
-    assert SourceSet.of([first, second]).sources == {"a.md": first}
-
-
-@pytest.mark.parametrize("path", ["", "x" * 513, "a\0b", "\ud800"])
-def test_a_path_that_no_ledger_can_hold_is_skipped_aloud(path: str) -> None:
-    good = Source("a.md", "", "", lambda: read(1))
-    offered = SourceSet.of([Source(path, "", "", lambda: read(1)), good])
-    assert list(offered.sources) == ["a.md"]
-    assert "is skipped" in offered.warnings[0]
-    with pytest.raises(InputError, match="no page to index"):
-        SourceSet.of([Source(path, "", "", lambda: read(1))])

@@ -19,8 +19,8 @@ from chapterverse.store.files import Manifest
 
 # Opening a shard loads the engine; a build that changes nothing opens none.
 if TYPE_CHECKING:
-    from chapterverse.store.draft import ShardDraft
     from chapterverse.store.shard import Shard
+    from chapterverse.store.shard_draft import ShardDraft
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class ShardSnapshot:
         self.vectors = shard.vectors
 
 
-class DraftPublication:
+class ShardPublication:
     """All of `chapterverse.store.Publication` but `renew` and `commit`.
 
     Args:
@@ -88,7 +88,7 @@ class DraftPublication:
         return self._shard
 
     def _new_draft(self) -> ShardDraft:
-        from chapterverse.store.draft import ShardDraft
+        from chapterverse.store.shard_draft import ShardDraft
 
         size = self._embedder.size
         if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:

@@ -19,7 +19,7 @@ from chapterverse.filters import FIELDS, NUMBERS, SELDOM
 from chapterverse.model import Point
 from chapterverse.store import files, preallocation
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import check, slices
+from chapterverse.store.points import check_point, slices
 from chapterverse.store.shard import SHARD, TERMS, Shard, Terms, engine_at, sparse
 
 #: Fields with an index, except those in which all points have the same: each index makes a shard open some ms later.
@@ -72,7 +72,7 @@ class ShardDraft(Shard):
         """Add points, or replace those with the same id. Raises `IndexMismatch` if a vector is malformed."""
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
-            check(point, self._dense_size)
+            check_point(point, self._dense_size)
         self._index_varying(batch.values())
         for ids in slices(list(batch), _BATCH):
             files.need(self._folder, sum(_BYTES_OF_A_CHARACTER * len(batch[i].chunk.text) for i in ids))

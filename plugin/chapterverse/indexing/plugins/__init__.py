@@ -1,0 +1,1 @@
+"""What the plugins of documentation generators share: collect pages during a build, index them after a clean one."""

@@ -1,0 +1,131 @@
+"""Indexes the pages of a finished build.
+
+Readers and `sync` are imported inside functions, so a build that changes nothing doesn't load them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.indexing.plugins.pages import PageCollection
+from chapterverse.indexing.plugins.problems import explain_no_address
+from chapterverse.knowledge.folder import Documents
+from chapterverse.model import Scope, Source
+from chapterverse.page_globs import PageGlobs
+from chapterverse.settings import Settings
+
+if TYPE_CHECKING:
+    from chapterverse.indexing.report import Report
+    from chapterverse.readers.site_pages import SitePages
+
+
+class Log(Protocol):
+    """The messages of a build by their level."""
+
+    def info(self, message: str, /) -> None: ...
+    def warning(self, message: str, /) -> None: ...
+    def debug(self, message: str, /, *, exc_info: bool) -> None: ...
+
+
+def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str = "") -> Exception | None:
+    """Update the index, and return the error that is to fail the build.
+
+    The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
+
+    Args:
+        prefix: of the warning, where the log doesn't say whose it is.
+    """
+    try:
+        update()
+    except Exception as error:
+        if strict:
+            return error
+        log.warning(f"{prefix}The index was not updated: {explain_error(error)}")
+        log.debug(f"{prefix}The index was not updated", exc_info=True)
+    return None
+
+
+def index_reading(reading: SitePages, settings: Settings, chunk_tokens: int, documents: Documents, log: Log) -> None:
+    """Make the index hold exactly the pages of a folder and the documents beside. Raises as `update_index`."""
+    for warning in reading.warnings:
+        log.warning(warning)
+    sources = {source.file_path: source for source in reading.sources}
+    pages = PageCollection(PageGlobs.of(), sources=sources, left_out=dict(reading.listings))
+    update_index(pages, settings, reading.base_url, chunk_tokens, documents, log)
+
+
+def update_index(
+    pages: PageCollection,
+    settings: Settings,
+    base_url: str | None,
+    chunk_tokens: int,
+    documents: Documents,
+    log: Log,
+) -> None:
+    """Make the index hold exactly these pages, the documents and the sources beyond the site, and log the result.
+
+    Raises:
+        ConfigurationError: the site has no address, or an option is invalid.
+        ChapterVerseError: as in `sync.index`; the index stays as it was.
+    """
+    own = [*pages.sources.values()]
+    sources, warnings = documents.sources(own, base_url) if base_url else ([], [])
+    keep = None
+    if settings.also and base_url:
+        from chapterverse.indexing.external_sources import collect_external
+
+        external = collect_external(settings, own, base_url, documents.docs)
+        sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
+    for warning in warnings:
+        log.warning(warning)
+    done = index_sources([*own, *sources], settings, base_url, chunk_tokens, keep).after((), 0, pages.left_out)
+    for warning in done.warnings:
+        log.warning(warning)
+    for line in done.listing_lines():
+        log.info(line)
+    log.info(f"Indexed {done}")
+
+
+def index_sources(
+    sources: Iterable[Source],
+    settings: Settings,
+    base_url: str | None,
+    chunk_tokens: int,
+    keep: Callable[[str], bool] | None = None,
+) -> Report:
+    """Make the index hold exactly these sources and what `keep` keeps. Raises as `update_index`."""
+    from chapterverse import progress
+    from chapterverse.indexing import publish_policy, sync
+    from chapterverse.indexing.source_set import keep_none
+    from chapterverse.indexing.target import Target
+
+    publish_policy.require_permission(settings)
+    if not base_url:
+        raise ConfigurationError(explain_no_address())
+    scope = Scope(settings.site, settings.docs_version or "")
+    warnings: list[str] = []
+    if settings.secrets_arn:
+        from chapterverse.net.aws.secrets import resolved
+
+        settings = resolved(settings, warnings.append)
+    target = Target.open(settings, scope, base_url, chunk_tokens)
+    with contextlib.ExitStack() as stack:
+        bars: list[progress.Progress] = []
+
+        def report(stage: str, done: int, total: int) -> None:
+            # Open the bar on first use: loading it takes longer than a build without changes.
+            if not bars:
+                bars.append(stack.enter_context(progress.bar()))
+            bars[0](stage, done, total)
+
+        done = sync.index(sources, target, report, keep or keep_none)
+        return replace(done, warnings=(*warnings, *done.warnings))
+
+
+def explain_error(error: Exception) -> str:
+    """Return an error as one sentence; prefix the type's name if the error is not ours."""
+    return str(error) if isinstance(error, ChapterVerseError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,115 @@
+"""The options of a plugin, as a generator's own configuration gives them: the names are those of the MkDocs plugin."""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.external_entries import parse_entries
+from chapterverse.model import slug
+from chapterverse.settings import DEFAULT_STORE, Settings, document_options
+from chapterverse.widget.endpoint import clean_endpoint
+
+#: Options that override a setting of the same name.
+_OVERRIDES = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of an owner; `mkdocs.ChapterVerseConfig` describes each."""
+
+    enabled: bool = True
+    publish: bool | None = None
+    strict: bool = False
+    endpoint: str | None = None
+    store: str | None = None
+    embedder: str | None = None
+    persona: str | None = None
+    knowledge: str | None = None
+    documents: dict[str, Any] = field(default_factory=dict)
+    site: str | None = None
+    chunk_tokens: int = 256
+    exclude: list[str] = field(default_factory=list)
+    include: list[str] = field(default_factory=list)
+    also: list[Any] = field(default_factory=list)
+    agents: bool | dict[str, bool] = True
+    widget: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Return the options by their names.
+
+        Raises:
+            ConfigurationError: there is no such option, or its value has another type.
+        """
+        known = {option.name: option for option in fields(cls)}
+        for sentence in explain_unknown_options(given, known).values():
+            raise ConfigurationError(sentence)
+        for name, value in given.items():
+            kinds = _KINDS[str(known[name].type).partition("[")[0]]
+            # A switch is an int to Python, and no number here.
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                wanted = "a list of sources" if name == "also" else _NAMES[kinds[0]]
+                raise ConfigurationError(f"The option {name!r} must be {wanted}.")
+        return cls(**given)
+
+    def settings(self, root: Path, site_name: str, version: str | None, *, preview: bool = False) -> Settings:
+        """Return the environment's settings, overridden by these options; None leaves one to the environment.
+
+        Args:
+            root: the folder that relative paths are resolved against.
+
+        Raises:
+            ConfigurationError: a variable can't be read, the endpoint is no address, or an option of `documents` or
+                `also` is invalid.
+        """
+        chosen = {name: getattr(self, name) for name in _OVERRIDES}
+        documents = document_options(self.documents)
+        also = parse_entries(self.also, root)
+        settings = Settings.from_environment(**chosen, **documents, also=also, docs_version=version)
+        endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
+        settings = settings.override(site=settings.site or slug(site_name), endpoint=endpoint)
+        if preview:
+            # A preview contains drafts and local addresses, so it writes its own index and cites itself.
+            version = settings.docs_version or ""
+            settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
+        return settings.resolved(root)
+
+    def widget_options(self) -> dict[str, Any]:
+        """Return the options of the chat, as `widget.bundle.assets` takes them.
+
+        Raises:
+            ConfigurationError: an option is unknown or has an invalid value.
+        """
+        if not self.widget:
+            return {}
+        from chapterverse.widget.options import read_options
+
+        return read_options(self.widget, "widget.").config()
+
+
+def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
+    """Whether a live preview is being built: into a temporary folder, for the preview server's own address."""
+    temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
+    return temporary and urlsplit(site_url or "").netloc == address
+
+
+def explain_unknown_options(given: Iterable[object], known: Collection[str]) -> dict[str, str]:
+    """Return a sentence for each unknown option, by its name."""
+    unknown = sorted(name for name in map(str, given) if name not in known)
+    nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
+    return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
+
+
+_NONE = type(None)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,), "list": (list, tuple),
+    "dict": (dict,), "bool | dict": (bool, dict),
+}  # fmt: skip
+_NAMES = {bool: "True or False", str: "a text", int: "a number", list: "a list of patterns", dict: "a dict"}

@@ -1,0 +1,36 @@
+"""Opens the ledger that a setting names."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.ledger.protocols import Ledger
+from chapterverse.settings import DEFAULT_STORE, Settings
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """Return the ledger that `settings.ledger` names; nothing is opened yet.
+
+    Without a name it is a file: inside an embedded store, else in the folder of the default one, where every remote
+    store has a file of its own.
+
+    Raises:
+        ConfigurationError: the scheme is not one that this release knows, or its package is missing.
+    """
+    from chapterverse.ledger.table import LedgerTable
+
+    kind, _, place = settings.ledger.partition(":")
+    if kind == "sqlite" and place:
+        return LedgerTable.on_sqlite(Path(place))
+    if kind in ("postgres", "postgresql") and place:
+        return LedgerTable.on_postgres(settings.ledger)
+    if settings.ledger:
+        # An address may hold a password.
+        raise ConfigurationError(f"There is no ledger of the kind {kind!r}: use sqlite:PATH or postgresql://HOST/NAME.")
+    store_kind, _, folder = settings.store.partition(":")
+    if store_kind == "edge":
+        return LedgerTable.on_sqlite(Path(folder) / "ledger.sqlite")
+    name = hashlib.sha256(settings.store.encode(errors="surrogatepass")).hexdigest()[:16]
+    return LedgerTable.on_sqlite(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")

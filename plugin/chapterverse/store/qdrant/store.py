@@ -1,0 +1,137 @@
+"""The server store, whole: what a reader opens and a publisher writes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from chapterverse.errors import IndexCorrupt, IndexMissing
+from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.settings import Settings
+from chapterverse.store.presence import gone
+from chapterverse.store.protocols import Asking
+from chapterverse.store.qdrant.address import QdrantAddress
+from chapterverse.store.qdrant.garbage import collect_garbage, total, undo
+from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
+from chapterverse.store.qdrant.publication import QdrantPublication
+from chapterverse.store.qdrant.record import QdrantHead, key_of
+from chapterverse.store.qdrant.server import ONCE, NoCollection, QdrantRetry, QdrantServer
+from chapterverse.store.qdrant.snapshot import QdrantSnapshot
+from chapterverse.store.qdrant.writer import QdrantWriter
+
+
+class QdrantStore:
+    """All generations on one server. Implements `chapterverse.store.Store` and `Guarded`."""
+
+    max_age = 10.0
+
+    def __init__(self, place: QdrantAddress, times: LeaseTimes | None = None, tries: QdrantRetry | None = None) -> None:
+        self.place = place
+        self._times = times or LeaseTimes()
+        self._tries = tries or QdrantRetry()
+        self._server = QdrantServer(place, replace(ONCE, request=self._tries.request))
+
+    @classmethod
+    def open(cls, place: str, settings: Settings) -> QdrantStore:
+        """Return the store at `URL?option=value&…` (see `QdrantAddress`); nothing is sent yet.
+
+        Raises:
+            ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
+        """
+        return cls(QdrantAddress.parse(place, settings))
+
+    def guard(self, asking: Asking) -> None:
+        self._server.asking = asking
+
+    @property
+    def lease_seconds(self) -> float:
+        return self._times.lease
+
+    def heads(self) -> list[Head]:
+        try:
+            points = self._server.scroll(self.place.heads, None, True, False)
+            records = [QdrantHead.of(p["payload"]) for p in points]
+        except NoCollection:
+            return []
+        return sorted((r.head for r in records if r.head is not None), key=lambda h: h.scope)
+
+    def head(self, scope: Scope) -> Head | None:
+        record = self._record(scope)
+        return record.head if record else None
+
+    def snapshot(self, scope: Scope) -> QdrantSnapshot:
+        record = self._record(scope)
+        if record is None or record.head is None:
+            raise IndexMissing(f"Nothing was published for {scope} yet: index the site to this server first.")
+        return QdrantSnapshot.live(self._server, record.head, record.epoch, record.layout)
+
+    def intact(self, scope: Scope) -> bool:
+        try:
+            return self.snapshot(scope).whole()
+        except IndexMissing:
+            return True
+        except IndexCorrupt:
+            return False
+
+    def publishing(self, scope: Scope) -> bool:
+        record = self._record(scope)
+        return bool(record and record.lease and record.lease_until > self._times.clock() and gone(record.lease) is None)
+
+    @contextlib.contextmanager
+    def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:
+        writer = self._writer()
+        with QdrantLease.hold(writer, scope, self._times) as lease:
+            undo(writer, lease.record)
+            server = QdrantServer(self.place, self._tries)
+            previous = _previous(server, lease.record)
+            publication = QdrantPublication(lease, writer, server, previous, embedder, self._times)
+            try:
+                yield publication
+            except BaseException:
+                writer.hurry()
+                raise
+            finally:
+                publication.discard()
+
+    def unpublish(self, scope: Scope) -> None:
+        if self.head(scope) is None:
+            return
+        writer = self._writer()
+        with QdrantLease.hold(writer, scope, self._times) as lease:
+            undo(writer, lease.record)
+            lease.change(lease.record.epoch, head=None)
+        self.sweep(scope)
+
+    def sweep(self, scope: Scope) -> int:
+        if self._record(scope) is None:
+            return 0
+        writer = self._writer()
+        with QdrantLease.hold(writer, scope, self._times) as lease:
+            record = lease.record
+            before = total(writer, record)
+            undo(writer, record)
+            collect_garbage(writer, self._server, record, ())
+            count = before - total(writer, record)
+            lease.change(record.epoch, retired=[], draft="")
+            return count
+
+    def _writer(self) -> QdrantWriter:
+        writer = QdrantWriter(self.place, self._tries)
+        writer.check_version()
+        return writer
+
+    def _record(self, scope: Scope) -> QdrantHead | None:
+        try:
+            points = self._server.retrieve(self.place.heads, [key_of(scope)], vectors=False)
+        except NoCollection:
+            return None
+        return QdrantHead.of(points[0]["payload"]) if points else None
+
+
+def _previous(server: QdrantServer, record: QdrantHead) -> QdrantSnapshot | None:
+    if record.head is None:
+        return None
+    live = QdrantSnapshot.live(server, record.head, record.epoch, record.layout)
+    # What is damaged can't be continued, only replaced as a whole.
+    return live if live.whole() else None

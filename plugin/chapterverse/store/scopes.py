@@ -1,0 +1,33 @@
+"""Finds the one scope of a store that a user means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chapterverse.errors import ConfigurationError, IndexMissing
+from chapterverse.model import Head, Scope
+from chapterverse.store.protocols import Store
+
+
+def only_scope(store: Store, site: str = "", version: str | None = None) -> Scope:
+    """Return the scope that `site` and `version` name; either may be left out where the store holds just one.
+
+    Raises:
+        IndexMissing: nothing matches.
+        ConfigurationError: more than one matches; the message lists them.
+    """
+    return only_head(store.heads(), site, version).scope
+
+
+def only_head(heads: Sequence[Head], site: str = "", version: str | None = None) -> Head:
+    """Return the one of these heads that `site` and `version` name; raises as `only_scope` does."""
+    matches = [h for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in matches)
+        raise ConfigurationError(f"The store holds {names}: say which with --site and --docs-version.")
+    if heads:
+        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in heads)
+        raise IndexMissing(f"The store holds nothing for that site and version, only {names}.")
+    raise IndexMissing("There is no index yet: run `mkdocs build` with the plugin, or `chapterverse index SITE_DIR`.")
