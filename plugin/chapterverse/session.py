@@ -157,7 +157,7 @@ class Session(Protocol):
         """
         ...
 
-    def judge(self, question: str, history: History) -> dict[str, Any]:
+    def judge_answer(self, question: str, history: History) -> dict[str, Any]:
         """Answer a question and return counts of its citations, sentences and claims, checked again in the index."""
         ...
 

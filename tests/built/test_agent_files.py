@@ -18,7 +18,7 @@ from chapterverse.readers.linked import escape
 from chapterverse.readers.site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text
-from chapterverse.site.agent_files import AgentFiles, AgentOptions, Outcome
+from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, AgentOptions
 from chapterverse.site.alternate_link import link_for, put_link
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
@@ -35,7 +35,7 @@ def write(site: Path, pages: dict[str, str]) -> None:
         (site / path).write_text(f"{HEAD}{content}</main></body></html>", encoding="utf-8")
 
 
-def run(site: Path, options: AgentOptions | None = None, exclude: tuple[str, ...] = ()) -> Outcome:
+def run(site: Path, options: AgentOptions | None = None, exclude: tuple[str, ...] = ()) -> AgentFilesResult:
     reading = read_site(site, BASE, exclude=exclude)
     files = AgentFiles.open(site, options or AgentOptions(), Settings(endpoint="/"), "Tea Pot", BASE)
     files.add_built_pages(reading)
@@ -245,4 +245,4 @@ def test_a_folder_that_leads_out_of_the_site_is_refused(tmp_path: Path) -> None:
 def test_a_page_without_an_address_gets_none(tmp_path: Path) -> None:
     files = AgentFiles.open(tmp_path, AgentOptions(), Settings(), "Tea", "")
     assert files.add(BuiltPage("index.html", "", "Tea", "en", "<p>x</p>")) == ""
-    assert files.finish() == Outcome(0, 0, (), ())
+    assert files.finish() == AgentFilesResult(0, 0, (), ())

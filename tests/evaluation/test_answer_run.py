@@ -60,13 +60,13 @@ class Judging:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._service, name)
 
-    def judge(self, question: str, history: Any) -> dict[str, Any]:
+    def judge_answer(self, question: str, history: Any) -> dict[str, Any]:
         self.judged += 1
         if self.judged != self._at:
-            return self._service.judge(question, history)
+            return self._service.judge_answer(question, history)
         if isinstance(self._event, BaseException):
             raise self._event
-        return {**self._service.judge(question, history), **self._event}
+        return {**self._service.judge_answer(question, history), **self._event}
 
 
 def test_every_question_is_answered_and_measured(shell: Shell, service: Service) -> None:

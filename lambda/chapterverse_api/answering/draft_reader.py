@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from chapterverse.text.sentences import Kind, Sentence, SentenceReader, strip_marks
+from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, strip_marks
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.passage import Passage
@@ -138,5 +138,5 @@ class DraftReader:
             yield DraftSentence(text, claimed, _sentence(text, sentence.kind))
 
 
-def _sentence(text: str, kind: Kind) -> Sentence:
+def _sentence(text: str, kind: SentenceKind) -> Sentence:
     return Sentence(0, len(text), text.strip() if kind == "code" else strip_marks(text), kind)

@@ -61,7 +61,7 @@ class ServiceSession(Service):
     def weigh(self, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
         return searches.weigh(self.resources, question, history, weights)
 
-    def judge(self, question: str, history: History) -> dict[str, Any]:
+    def judge_answer(self, question: str, history: History) -> dict[str, Any]:
         return answer_eval.judge_answer(self.resources, question, history)
 
     def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from chapterverse.text.sentences import split
 
-BlockKind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
+QuotableKind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
 _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
 _ITEM = re.compile(r"((?:> ?)* *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
@@ -48,7 +48,7 @@ class QuotableBlock:
         label: whether it only stands over a tab or a note.
     """
 
-    kind: BlockKind
+    kind: QuotableKind
     start: int
     end: int
     parts: list[QuotablePart] = field(default_factory=list)
@@ -141,7 +141,7 @@ def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
             yield _paragraph(section, run[0][0], run[-1][1])
 
 
-def _ends(kind: BlockKind, line: BlockKind) -> bool:
+def _ends(kind: QuotableKind, line: QuotableKind) -> bool:
     """Whether a line begins another block: a list holds all that follows, a paragraph no table and no list."""
     return line != "table" if kind == "table" else kind != "list" and line in ("list", "table")
 
@@ -152,7 +152,7 @@ def _table(section: str, lines: list[tuple[int, int]]) -> QuotableBlock:
     return QuotableBlock("table", lines[0][0], lines[-1][1], [QuotablePart(*line) for line in lines[2 * ruled :]], head)
 
 
-def _kind(section: str, line: tuple[int, int]) -> BlockKind:
+def _kind(section: str, line: tuple[int, int]) -> QuotableKind:
     text = section[slice(*line)]
     if text.lstrip().startswith("|"):
         return "table"

@@ -46,7 +46,7 @@ MEMORIES_TOKENS = 500
 #: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
 PERSONA_TOKENS = 800
 #: Messages of the history at most, the newest.
-HISTORY_MESSAGES = 5
+RECENT_MESSAGES = 5
 
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
@@ -276,7 +276,7 @@ def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
     kept: list[ChatMessage] = []
     left = float(HISTORY_TOKENS)
-    for said in reversed([s for s in history if s.content.strip()][-HISTORY_MESSAGES:]):
+    for said in reversed([s for s in history if s.content.strip()][-RECENT_MESSAGES:]):
         left -= estimate_tokens(said.content)
         if left < 0 and kept:
             break

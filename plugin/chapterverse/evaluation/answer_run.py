@@ -8,7 +8,7 @@ from typing import Any
 
 from chapterverse.errors import IndexLocked
 from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
-from chapterverse.evaluation.mutations import KINDS, Claim, mutations
+from chapterverse.evaluation.mutations import KINDS, CitedClaim, mutations
 from chapterverse.evaluation.places import SitePlaces, distinct, match_place
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import cut_in_silence, repeats
@@ -36,11 +36,11 @@ def answer_questions(
         IndexFault: there is no readable index.
     """
     site = SitePlaces((run.index.base_url, settings.base_url))
-    answers, claims, interrupted = list[AnswerResult | None](), list[Claim](), False
+    answers, claims, interrupted = list[AnswerResult | None](), list[CitedClaim](), False
     try:
         for done, question in enumerate(questions):
             report("Answering questions", done, len(questions))
-            judged = session.judge(question.question, question.history)
+            judged = session.judge_answer(question.question, question.history)
             if judged["generation"] != run.index.generation:
                 raise IndexLocked(
                     f"The index of {run.index.site} was published anew while its questions were answered: run it again."
@@ -79,7 +79,7 @@ def _answer(question: QuestionRow, addresses: Sequence[str], judged: dict[str, A
     )
 
 
-def _test_check(claims: Sequence[Claim], session: Session, report: Progress) -> dict[str, MutationCounts]:
+def _test_check(claims: Sequence[CitedClaim], session: Session, report: Progress) -> dict[str, MutationCounts]:
     """Return by kind how many false sentences were checked, and how many the check rejected."""
     mutated = list(mutations(claims))
     stands: list[bool] = []

@@ -35,7 +35,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class AxisLabel:
     """An axis label: `at` is x below the plot area, y beside it."""
 
     at: float
@@ -52,8 +52,8 @@ class Chart:
     """
 
     marks: tuple[Mark, ...]
-    below: tuple[Label, ...]
-    beside: tuple[Label, ...]
+    below: tuple[AxisLabel, ...]
+    beside: tuple[AxisLabel, ...]
     ground: float
     floor: float | None = None
     left: float = _LEFT
@@ -87,7 +87,7 @@ def rank_chart(run: Run) -> Chart:
             height = counts[step] / most * _FIELD_HEIGHT
             says = f"{name} at rank {step}: {counts[step]}"
             marks.append(_mark(_LEFT + i * room + room * 0.12 + j * width, ground - height, width, height, name, says))
-    below = tuple(Label(round(_LEFT + (i + 0.5) * room, 2), step) for i, step in enumerate(steps))
+    below = tuple(AxisLabel(round(_LEFT + (i + 0.5) * room, 2), step) for i, step in enumerate(steps))
     return Chart(tuple(marks), below, _ticks(most, ground, up=True), ground)
 
 
@@ -106,7 +106,7 @@ def evidence_chart(run: Run) -> Chart:
             says = f"{name}, evidence {i / _BINS:.2f} to {(i + 1) / _BINS:.2f}: {n}"
             y = ground - height if above else ground
             marks.append(_mark(_LEFT + i * room + 1, y, room - 2, height, name, says))
-    below = tuple(Label(round(_LEFT + i / 5 * _FIELD_WIDTH, 2), f"{i / 5:.1f}") for i in range(6))
+    below = tuple(AxisLabel(round(_LEFT + i / 5 * _FIELD_WIDTH, 2), f"{i / 5:.1f}") for i in range(6))
     beside = (*_ticks(most_up, ground, up=True, unit=unit), *_ticks(most_down, ground, up=False, unit=unit)[1:])
     return Chart(tuple(marks), below, beside, ground, round(_LEFT + run.floor * _FIELD_WIDTH, 2))
 
@@ -121,7 +121,7 @@ def confidence_chart(run: Run) -> Chart:
         )
         for b in confidence.bins(run.outcomes)
     ]
-    return _shares(bars, [Label(_LEFT + i / 5 * _FIELD_WIDTH, f"{i / 5:.1f}") for i in range(6)], "answerable")
+    return _shares(bars, [AxisLabel(_LEFT + i / 5 * _FIELD_WIDTH, f"{i / 5:.1f}") for i in range(6)], "answerable")
 
 
 def risk_chart(run: Run) -> Chart:
@@ -133,18 +133,18 @@ def risk_chart(run: Run) -> Chart:
         if round(r.coverage * 10) > 0
     ]
     room = _FIELD_WIDTH / 10
-    return _shares(bars, [Label(_LEFT + (i + 0.5) * room, f"{i + 1}0 %") for i in range(1, 10, 2)], "unanswerable")
+    return _shares(bars, [AxisLabel(_LEFT + (i + 0.5) * room, f"{i + 1}0 %") for i in range(1, 10, 2)], "unanswerable")
 
 
-def _shares(bars: Sequence[tuple[int, float, str]], below: Sequence[Label], series: str) -> Chart:
+def _shares(bars: Sequence[tuple[int, float, str]], below: Sequence[AxisLabel], series: str) -> Chart:
     """Return a chart of shares in ten columns, from (column, share, tooltip)."""
     room, ground = _FIELD_WIDTH / 10, float(HEIGHT - _BOTTOM)
     marks = [
         _mark(_LEFT + at * room + 2, ground - share * _FIELD_HEIGHT, room - 4, share * _FIELD_HEIGHT, series, says)
         for at, share, says in bars
     ]
-    beside = tuple(Label(round(ground - i / 5 * _FIELD_HEIGHT, 2), f"{i / 5:.1f}") for i in range(6))
-    return Chart(tuple(marks), tuple(Label(round(label.at, 2), label.text) for label in below), beside, ground)
+    beside = tuple(AxisLabel(round(ground - i / 5 * _FIELD_HEIGHT, 2), f"{i / 5:.1f}") for i in range(6))
+    return Chart(tuple(marks), tuple(AxisLabel(round(label.at, 2), label.text) for label in below), beside, ground)
 
 
 def whiskers(changes: Sequence[Change]) -> list[Whisker]:
@@ -168,8 +168,8 @@ def _bin(value: float) -> int:
     return min(_BINS - 1, int(value * _BINS))
 
 
-def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[Label, ...]:
+def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[AxisLabel, ...]:
     """Return labels at even steps from the base line to the highest mark."""
     unit = unit or _FIELD_HEIGHT / most
     step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _TICKS)
-    return tuple(Label(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))
+    return tuple(AxisLabel(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))

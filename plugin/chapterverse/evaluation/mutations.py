@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 #: A claim has a `text`, and the `url` and `chunk_id` of a section that supports it; see `Session.holds`.
-Claim = Mapping[str, str]
+CitedClaim = Mapping[str, str]
 
 KINDS = ("foreign", "number", "negation")
 #: Most claims that are mutated; more would change a share by less than a hundredth.
@@ -35,7 +35,7 @@ _AUXILIARY = re.compile(
 )
 
 
-def mutations(claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
+def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
     """Yield (kind, false claim). A claim without a number, or without a verb to negate, has no such mutation."""
     chance = random.Random(_SEED)  # noqa: S311  (a sample, not a secret)
     for claim in claims if len(claims) <= _MOST else chance.sample(list(claims), _MOST):
@@ -47,7 +47,7 @@ def mutations(claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
         yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
 
 
-def _foreign(claim: Claim, claims: Sequence[Claim], chance: random.Random) -> str | None:
+def _foreign(claim: CitedClaim, claims: Sequence[CitedClaim], chance: random.Random) -> str | None:
     """Return a sentence of another page that this page doesn't hold."""
     own_texts = {other["text"] for other in claims if _page(other) == _page(claim)}
     others = [other["text"] for other in claims if other["text"] not in own_texts]
@@ -74,5 +74,5 @@ def negated(text: str) -> str | None:
     return f"{text[: verb.end()]} {'not' if verb['en'] else 'nicht'}{text[verb.end() :]}"
 
 
-def _page(claim: Claim) -> str:
+def _page(claim: CitedClaim) -> str:
     return claim["url"].partition("#")[0]

@@ -78,7 +78,7 @@ class AgentOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AgentFilesResult:
     """The result of a run.
 
     Attributes:
@@ -179,7 +179,7 @@ class AgentFiles:
             if after != before:
                 replace_file(file, after)
 
-    def finish(self, *, remove: bool = True) -> Outcome:
+    def finish(self, *, remove: bool = True) -> AgentFilesResult:
         """Write the files about all pages, and remove those of earlier runs that were not made again.
 
         Args:
@@ -209,7 +209,7 @@ class AgentFiles:
         # Remove the index first: `_is_ours` knows it by the skill that it names.
         gone = sorted(self._before.keys() - self._made, key=lambda path: path != skill.INDEX)
         removed = sum(map(self._remove, gone)) if remove else 0
-        return Outcome(self._written, removed, tuple(self._warnings), tuple(_left(self._foreign)))
+        return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_left(self._foreign)))
 
     def _write(self, path: str, text: str) -> bool:
         """Write a file of the site, and return whether it is ours."""

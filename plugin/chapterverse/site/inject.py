@@ -23,7 +23,7 @@ from chapterverse.progress import Progress
 from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
 from chapterverse.readers.envelope import open_envelope
 from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
-from chapterverse.site.agent_files import AgentFiles, Outcome, built_page
+from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
 from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
 from chapterverse.site.script_tag import PageFrame, open_frame, put
@@ -50,7 +50,7 @@ class Injection:
     skipped: int = 0
     others: int = 0
     warnings: tuple[str, ...] = ()
-    agents: Outcome | None = None
+    agents: AgentFilesResult | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `inject --json` prints."""

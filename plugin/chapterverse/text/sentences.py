@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["prose", "heading", "code"]
+SentenceKind = Literal["prose", "heading", "code"]
 
 # A fence of backticks holds none in its first line: that would be code within a line.
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`\n]*\n?\Z)|~{3,})")
@@ -77,7 +77,7 @@ class Sentence:
     start: int
     end: int
     said: str
-    kind: Kind
+    kind: SentenceKind
 
 
 def split(text: str) -> Iterator[Sentence]:
@@ -233,7 +233,7 @@ class SentenceReader:
             return None
         return following[:1].isalpha() and following[1:] == "."
 
-    def _sentence(self, end: int, kind: Kind) -> Sentence:
+    def _sentence(self, end: int, kind: SentenceKind) -> Sentence:
         text = self.text[self.start : end]
         made = Sentence(self.start, end, text.strip() if kind == "code" else strip_marks(text), kind)
         self.start = end

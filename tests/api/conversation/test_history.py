@@ -12,7 +12,7 @@ from chapterverse_api.conversation.follow_ups import back_reference
 from chapterverse_api.conversation.history import REPORTED, SUBJECT_MOST, Conversation, Subject, subject
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.prompts import HISTORY_MESSAGES, HISTORY_TOKENS, estimate_tokens
+from chapterverse_api.generation.prompts import HISTORY_TOKENS, RECENT_MESSAGES, estimate_tokens
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage
 from chapterverse_api.records.protocols import StoredThread, StoredTurn
@@ -171,7 +171,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
         ChatMessage("assistant", "a4"), ChatMessage("user", "q5"),
         ChatMessage("assistant", "a5"),
     )  # fmt: skip
-    assert len(conversation.messages) == HISTORY_MESSAGES
+    assert len(conversation.messages) == RECENT_MESSAGES
     assert conversation.questions == ("q1", "q2", "q3", "q4", "q5")
     assert conversation.previous == SIGNER.read(history).tag != ""
 
