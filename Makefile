@@ -27,7 +27,7 @@ demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=
 	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
 
 test: lint ## lint, types, units, contracts and a smoke of the widget: six minutes (JOBS=N processes, two by default)
-	@$(PYTEST) -m "not slow and not browser"
+	@$(PYTEST) --cache-clear -m "not slow and not browser" || { [ $$? = 1 ] && $(AGAIN) "not slow and not browser"; }
 	@$(PYTEST) --cache-clear -m "not slow and browser" || { [ $$? = 1 ] && $(AGAIN) "not slow and browser"; }
 
 test-rest: lint ## what make test leaves out: kills, races, mutations, hostile corpora, deployments, the whole widget

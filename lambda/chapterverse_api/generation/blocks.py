@@ -124,7 +124,7 @@ def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     lines = list(_lines(section, start, end))
     kinds = [_kind(section, line) for line in lines]
     if len(lines) > 1 and kinds[1] == "entries":
-        yield QuotableBlock("entries", start, end, [QuotablePart(start, end)])
+        yield QuotableBlock("entries", start, end, [QuotablePart(start, end)], announces=_announces(section[start:end]))
         return
     at = 0
     while at < len(lines):
@@ -135,10 +135,14 @@ def _blocks(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
             yield _table(section, run)
         elif kind == "list":
             items = list(_items(section, run))
-            announces = section[items[-1].start : items[-1].end].endswith((":", "："))
-            yield QuotableBlock("list", run[0][0], run[-1][1], items, announces=announces)
+            last = section[items[-1].start : items[-1].end]
+            yield QuotableBlock("list", run[0][0], run[-1][1], items, announces=_announces(last))
         else:
             yield _paragraph(section, run[0][0], run[-1][1])
+
+
+def _announces(text: str) -> bool:
+    return text.rstrip().endswith((":", "："))
 
 
 def _ends(kind: QuotableKind, line: QuotableKind) -> bool:

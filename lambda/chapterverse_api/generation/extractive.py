@@ -24,9 +24,9 @@ from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.requests import GenerationRequest
 
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
-ROOM = 116
+ROOM = 220
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
-WHOLE, WHOLE_TABLE, WHOLE_LIST = 80, 60, 160
+WHOLE, WHOLE_TABLE, WHOLE_LIST = 110, 60, 160
 #: Lines up to which code is quoted whole, and of longer code those that are.
 CODE_LINES, CODE_SHOWN = 25, 16
 #: Characters of one sentence, item or row.
@@ -35,7 +35,7 @@ LONGEST_PART = 900
 SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
 #: what is quoted gains the second, one of another section loses the third, and every ten words lose the fourth.
-WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS = 3.0, 0.5, 0.5, 0.1
+WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS = 2.5, 1.0, 1.0, 0.22
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
 #: Blocks that may be quoted beside the one that answers, and how far what introduces it and what it introduces reach.
