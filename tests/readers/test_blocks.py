@@ -7,7 +7,7 @@ import re
 import pytest
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.html import read_fragment
+from chapterverse.readers.html import read_fragment, read_linked
 
 
 def blocks(html: str) -> tuple[Block, ...]:
@@ -106,6 +106,24 @@ def test_an_admonition_with_a_title_alone_keeps_it() -> None:
     assert texts('<div class="admonition note"><p class="admonition-title">Only this</p></div>') == [
         "**Note: Only this**"
     ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "kept"),
+    [
+        ('<p><a href="a">How to run</a></p>', False),
+        ('<p><a href="a">How to run</a> and <a href="b">Fixtures</a>.</p>', False),
+        ('<ul><li><a href="a"><code>run</code> more</a></li></ul>', False),
+        ('<p>The <a href="a">manual</a> says how to write one.</p>', True),
+        ("<p>Chapter 3</p>", True),
+    ],
+)
+def test_a_box_of_further_links_is_navigation(inside: str, kept: bool) -> None:
+    box = f'<div class="admonition seealso"><p class="admonition-title">See also</p>{inside}</div>'
+    assert bool(read_fragment(box, "T")) == kept
+    assert len(texts(box.replace("seealso", "note"))) == 1
+    # Pages for other programs keep it.
+    assert read_linked(box, "T", "https://docs.example/")
 
 
 PYMDOWNX = (

@@ -206,6 +206,9 @@ class BlockReader:
         text = self._inline.title(title.children) if title and not title.headed else ""
         if callouts.is_source_dump(node, text):
             return
+        # Pages for agents keep their links.
+        if callouts.is_link_list(node) and not isinstance(self._inline, LinkedInline):
+            return
         children = [c for c in node.children if not text or c is not title]
         head = callouts.headline(callouts.kind_of(node), text)
         self._contain(children, out, partial(titled, BlockKind.ADMONITION, head))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from chapterverse.readers.dom import Node
+from collections.abc import Iterator
+
+from chapterverse.readers.dom import Child, Node
 
 _BOXES = frozenset(
     ("admonition", "custom-block", "markdown-alert", "theme-admonition", "topic", "sidebar", "starlight-aside")
@@ -18,6 +20,8 @@ KINDS = frozenset(
 )
 #: Names of kinds that are several words.
 _LABELS = {"seealso": "See also"}
+#: Words beside the links of a "See also" box from which on it says something about them.
+_ABOUT_LINKS = 4
 _PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--")
 
 
@@ -54,6 +58,24 @@ def headline(kind: str, title: str) -> str:
 def is_source_dump(box: Node, title: str) -> bool:
     """Return whether a box repeats the source code that its page documents (mkdocstrings' `show_source`)."""
     return "mkdocstrings-source" in box.classes or title.startswith("Source code in ")
+
+
+def is_link_list(box: Node) -> bool:
+    """Return whether a "See also" box holds links and nothing about them: it is navigation."""
+    if kind_of(box) != _LABELS["seealso"] or not any(inner.name == "a" for inner in box.walk()):
+        return False
+    title = title_of(box)
+    words = [word for child in box.children if child is not title for word in _unlinked(child)]
+    return sum(word.strip(".,;:") != "" for word in words) < _ABOUT_LINKS
+
+
+def _unlinked(child: Child) -> Iterator[str]:
+    """Yield the words that stand outside of links."""
+    if isinstance(child, str):
+        yield from child.split()
+    elif child.name != "a":
+        for inner in child.children:
+            yield from _unlinked(inner)
 
 
 def _is_own_kind(name: str) -> bool:
