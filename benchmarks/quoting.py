@@ -62,6 +62,12 @@ SOURCES = {
     "scrapy": "sdist scrapy 2.19.0, docs, built by Sphinx",
     "structlog": "sdist structlog 26.1.0, docs, indexed with --slugs sphinx",
     "cibuildwheel": "sdist cibuildwheel 4.3.5, docs",
+    "celery": "sdist celery 5.7.0, docs, built by Sphinx",
+    "huey": "sdist huey 3.5.4, docs, built by Sphinx",
+    "django": "sdist django 6.1.3, docs without releases and internals, built by Sphinx",
+    "pytest": "sdist pytest 9.2.0, doc/en, built by Sphinx",
+    "click": "sdist click 8.5.1, docs, built by Sphinx",
+    "aiohttp": "sdist aiohttp 4.0.0a1, docs, built by Sphinx",
 }
 TRAINED = tuple(name for name in SOURCES if name not in HELD)
 #: Letters of a part that may be a piece of the key.

@@ -109,6 +109,19 @@ def test_an_admonition_with_a_title_alone_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(
+    "listed",
+    [
+        '<nav class="contents local" role="doc-toc"><ul><li><a href="#run">Run it</a></li></ul></nav>',
+        '<div class="contents topic"><p class="topic-title">Contents</p><p><a href="#run">Run it</a></p></div>',
+        '<aside class="local topic contents"><ul><li><a href="#run">Run it</a></li></ul></aside>',
+    ],
+)
+def test_a_heading_that_a_list_of_contents_names_keeps_its_text(listed: str) -> None:
+    heading = '<h2><a class="toc-backref" href="#id1" role="doc-backlink">Run <code>it</code></a></h2>'
+    assert by_heading(f"{listed}{heading}<p>So.</p>") == {"Run it": ["So."]}
+
+
+@pytest.mark.parametrize(
     ("inside", "kept"),
     [
         ('<p><a href="a">How to run</a></p>', False),

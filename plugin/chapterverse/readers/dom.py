@@ -52,9 +52,11 @@ _DROPPED_CLASSES = frozenset(
 )
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
+# The list of a page's headings that docutils writes for `contents`; each class alone may stand for anything.
+_DROPPED_LIST = frozenset(("contents", "topic"))
 # Attributes are parsed only of tags that hold one of these words; most hold none.
 _HINT = re.compile(
-    rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
+    rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|contents|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
 )
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 # The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
@@ -308,7 +310,11 @@ def _is_excluded(node: Node) -> bool:
     # A heading marked so excludes its whole section, which only the outline knows; it stays in the tree for that.
     excluded = is_excluded(node) and node.name not in HEADINGS
     return (
-        excluded or node.get("data-pagefind-ignore") is not None or node.get("role") in ("navigation", "doc-backlink")
+        excluded
+        or node.get("data-pagefind-ignore") is not None
+        or node.get("role") == "navigation"
+        # A link back from a footnote; the text of a heading that a list of contents names is such a link as well.
+        or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes)
     )
 
 
@@ -321,4 +327,8 @@ def _is_hidden(node: Node) -> bool:
 
 
 def _has_dropped_class(node: Node) -> bool:
-    return not _DROPPED_CLASSES.isdisjoint(node.classes) or (node.name == "span" and node.classes == [_DROPPED_SPAN])
+    return (
+        not _DROPPED_CLASSES.isdisjoint(node.classes)
+        or (node.name == "span" and node.classes == [_DROPPED_SPAN])
+        or _DROPPED_LIST.issubset(node.classes)
+    )
