@@ -86,6 +86,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
             request_of(turn, retrieval.question, choice.passages, language, source_language, persona),
             unsure=retrieval.verdict == "perhaps",
             selected=False,
+            compares=retrieval.compares,
             sides=tuple(p.id for p in choice.passages if p.chunk_id in retrieval.sides),
             memories=tuple(plain(memory.chunk.text) for memory in choice.memories if not memory.chunk.url),
         ),

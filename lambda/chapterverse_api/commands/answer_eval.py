@@ -22,9 +22,8 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, Segment
-from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.draft import OMISSION, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.quotation import CUT
 from chapterverse_api.grounding.verifier import verify
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
@@ -189,7 +188,7 @@ def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements."""
     for sentence in split(segment.text):
         words = list(lexical.words(sentence.said))
-        if sentence.said.startswith(CUT):
+        if sentence.said.startswith(OMISSION):
             continue
         if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()

@@ -7,6 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+#: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
+OMISSION = "…"
+
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator as Steps
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 
@@ -18,7 +18,7 @@ from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.generation.answer_scores import PASSAGES, QuestionWords, ReadSection, ScoredPart, score
 from chapterverse_api.generation.blocks import QuotableBlock, QuotablePart, closed, read_blocks, sentences
-from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.draft import OMISSION, Draft, Span
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.requests import GenerationRequest
@@ -36,6 +36,8 @@ SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
 #: what is quoted gains the second, one of another section loses the third, and every ten words lose the fourth.
 WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS = 2.5, 1.0, 1.0, 0.22
+#: The third where a comparison is asked for: the other side is another section more often than not.
+COMPARED = -0.5
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
 #: Blocks that may be quoted beside the one that answers, and how far what introduces it and what it introduces reach.
@@ -46,8 +48,6 @@ _REPEATABLE = 6
 _SAYS_SOMETHING = 3
 #: Subsections that a quote names.
 _NAMED = 12
-#: Stands for what is left out between two blocks of a quote, or before its first sentence or line.
-_GAP = "…"
 #: What ends a link's address, or hides it.
 _NO_ADDRESS = re.compile(r"[\s()<>\[\]\"'`\\]")
 
@@ -69,7 +69,7 @@ def quoted_answer(task: GenerationRequest) -> Draft:
     but its cut lines stands verbatim in that source's section.
     """
     order = [p.id for p in task.passages]
-    chosen = sorted(_chosen(task), key=lambda quote: order.index(quote.section.passage.id))
+    chosen = sorted(_choose(task), key=lambda quote: order.index(quote.section.passage.id))
     if not chosen:
         # An empty section, or nothing but headings.
         return (Span(REFUSAL),)
@@ -82,35 +82,50 @@ def quoted_answer(task: GenerationRequest) -> Draft:
     return tuple(spans)
 
 
-def _chosen(task: GenerationRequest) -> list[Quote]:
+def _choose(task: GenerationRequest) -> list[Quote]:
     """Return the quotes: first the block that answers, then what speaks nearly as clearly, while there is room."""
-    waiting: dict[tuple[str, int], ScoredPart] = {}
     scored = score(task)
-    for part in scored:
-        best_of_block = waiting.setdefault(part.place, part)
-        if part.score > best_of_block.score:
-            waiting[part.place] = part
-    if not waiting:
-        return _opening(task)
-    best = max(waiting.values(), key=lambda part: part.score)
+    blocks = _best_parts(scored)
+    if not blocks:
+        return _quote_beginning(task)
+    best = max(blocks.values(), key=lambda part: part.score)
     weakest = best.score - WEAKEST
     if task.context:
-        best, waiting = _of_named_tab(best, waiting, task.context)
-    # A comparison is answered by the opening of each side's section.
-    openings = [part for part in scored if part.features.opening]
+        best, blocks = _of_named_tab(best, blocks, task.context)
+    chosen = [Quote.around(part, task) for part in _sides(scored, task) or [best]]
+    _fill(chosen, nlargest(_CANDIDATES, blocks.values(), key=lambda part: part.score), weakest, task)
+    return chosen
+
+
+def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPart]:
+    """Return the best part of each block, by the place of the block."""
+    best: dict[tuple[str, int], ScoredPart] = {}
+    for part in scored:
+        if part.score > best.setdefault(part.place, part).score:
+            best[part.place] = part
+    return best
+
+
+def _sides(scored: Sequence[ScoredPart], task: GenerationRequest) -> list[ScoredPart]:
+    """Return the best part of the opening of each side's section, which answers a comparison; none where unsure."""
+    openings = [part for part in scored if part.features.opening and not task.unsure]
     sides = [[part for part in openings if part.section.passage.id == side] for side in task.sides]
-    first = [max(parts, key=lambda part: part.score) for parts in sides if parts and not task.unsure]
-    chosen = [Quote.around(part, task) for part in first or [best]]
-    room = ROOM - sum(quote.words for quote in chosen)
-    waiting = {part.place: part for part in nlargest(_CANDIDATES, waiting.values(), key=lambda part: part.score)}
-    while waiting:
-        values = {place: _value(part, chosen) for place, part in waiting.items()}
+    return [max(parts, key=lambda part: part.score) for parts in sides if parts]
+
+
+def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, task: GenerationRequest) -> None:
+    """Add the blocks of these parts to the quotes, the most valuable first, while one is worth it and there is room."""
+    waiting = {part.place: part for part in parts}
+    room, sections = ROOM - sum(quote.words for quote in chosen), 1 if task.unsure else SECTIONS
+    elsewhere = COMPARED if task.compares else OTHER_SECTION
+    while waiting and room > 0:
+        values = {place: _value(part, chosen, elsewhere) for place, part in waiting.items()}
         place = max(values, key=values.__getitem__)
         part = waiting.pop(place)
-        if values[place] < weakest or room <= 0:
+        if values[place] < weakest:
             break
         quote = next((quote for quote in chosen if quote.section is part.section), None)
-        if quote is None and len(chosen) >= (1 if task.unsure else SECTIONS):
+        if quote is None and len(chosen) >= sections:
             continue
         added = Quote.around(part, task)
         if quote:
@@ -123,23 +138,15 @@ def _chosen(task: GenerationRequest) -> list[Quote]:
                 quote.shown |= added.shown
             else:
                 chosen.append(added)
-    return chosen
 
 
-def _opening(task: GenerationRequest) -> list[Quote]:
+def _quote_beginning(task: GenerationRequest) -> list[Quote]:
     """Return the beginning of the first section that says something; no part of it can be an answer by itself.
 
     It is only a label, "Deprecated since 2.0", or the reader has selected all of it.
     """
-    for passage in task.passages[:PASSAGES]:
-        quote = Quote(ReadSection(passage, passage.section, read_blocks(passage.section)), None)
-        for at, block in enumerate(quote.section.blocks):
-            text = passage.section[block.start : block.end].strip("#*_ \n")
-            if text and text not in passage.path and quote.words <= ROOM:
-                quote.shown[at] = quote._fitting(at, 0, from_start=True)
-        if quote.words >= _SAYS_SOMETHING:
-            return [quote]
-    return []
+    quotes = (Quote.beginning(ReadSection(p, p.section, read_blocks(p.section))) for p in task.passages[:PASSAGES])
+    return [quote for quote in quotes if quote.words >= _SAYS_SOMETHING][:1]
 
 
 def _of_named_tab(
@@ -166,13 +173,17 @@ def _of_named_tab(
     return best, left
 
 
-def _value(part: ScoredPart, chosen: Sequence[Quote]) -> float:
-    """Return the score of a part with what speaks for and against quoting its block too."""
+def _value(part: ScoredPart, chosen: Sequence[Quote], elsewhere: float) -> float:
+    """Return the score of a part with what speaks for and against quoting its block too.
+
+    Args:
+        elsewhere: what a block of another section loses.
+    """
     quote = next((quote for quote in chosen if quote.section is part.section), None)
     beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.shown)
     block = part.section.blocks[part.block]
     words = _words(part.section.text[block.start : block.end])
-    return part.score + NEIGHBOR * beside - OTHER_SECTION * (quote is None) - TEN_WORDS * words / 10
+    return part.score + NEIGHBOR * beside - elsewhere * (quote is None) - TEN_WORDS * words / 10
 
 
 @dataclass(slots=True)
@@ -211,6 +222,16 @@ class Quote:
         quote.mark = _mark(best, task)
         if quote.mark and quote.mark not in quote._block(blocks[at], quote.shown[at]):
             quote.mark = None
+        return quote
+
+    @classmethod
+    def beginning(cls, section: ReadSection) -> Quote:
+        """Return the first blocks of a section without its headings, unmarked."""
+        quote = cls(section, None)
+        for at, block in enumerate(section.blocks):
+            text = section.text[block.start : block.end].strip("#*_ \n")
+            if text and text not in section.passage.path and quote.words <= ROOM:
+                quote.shown[at] = quote._fitting(at, 0, from_start=True)
         return quote
 
     def _fitting(self, at: int, part: int, *, from_start: bool = False) -> list[int]:
@@ -264,13 +285,13 @@ class Quote:
                 between = section.text[section.blocks[last].end : block.start]
                 yield between if last == at - 1 and "\n" in between else "\n\n"
                 if task and last < at - 1 and not stated:
-                    yield f"{_GAP}\n\n"
+                    yield f"{OMISSION}\n\n"
             last = at
             yield self._block(block, shown)
             left = self._left_out(at) if task else None
             stated = left is not None
             if task and left is not None:
-                yield f"\n\n{_cut(section.passage, left, task)}"
+                yield f"\n\n{_omission_line(section.passage, left, task)}"
             elif task and block.announces and at == len(section.blocks) - 1 and section.passage.subsections:
                 yield f"\n\n{_contents(section.passage, task)}"
 
@@ -300,7 +321,7 @@ class Quote:
         runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
         pieces = [text[a.start : b.end] if b.end - a.start <= LONGEST_PART else self._short(a, b) for a, b in runs]
         if block.kind == "code":
-            return "\n".join((block.head, *([_GAP] if shown and shown[0] else []), *pieces, block.fence))
+            return "\n".join((block.head, *([OMISSION] if shown and shown[0] else []), *pieces, block.fence))
         if len(shown) == len(block.parts) and block.end - block.start <= LONGEST_PART:
             pieces = [text[block.start : block.end].rstrip()]
         elif block.head:
@@ -337,17 +358,17 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield start, last
 
 
-def _cut(passage: Passage, left: int, task: GenerationRequest) -> str:
+def _omission_line(passage: Passage, left: int, task: GenerationRequest) -> str:
     """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
     place = _place(passage.path[-1] if passage.path else "", passage.url or "")
-    return phrases.of(task.language).more.format(count=left, place=place) if left else f"{_GAP} {place}"
+    return phrases.of(task.language).more.format(count=left, place=place) if left else f"{OMISSION} {place}"
 
 
 def _contents(passage: Passage, task: GenerationRequest) -> str:
     """Return the line that names the subsections of a section whose last words announce them."""
     named = ", ".join(_place(*subsection) for subsection in passage.subsections[:_NAMED])
     left = len(passage.subsections) - _NAMED
-    return f"{_GAP} {named} {_cut(passage, left, task)}" if left > 0 else f"{_GAP} {named}"
+    return f"{OMISSION} {named} {_omission_line(passage, left, task)}" if left > 0 else f"{OMISSION} {named}"
 
 
 def _place(heading: str, url: str) -> str:

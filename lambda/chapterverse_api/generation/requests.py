@@ -53,7 +53,8 @@ class GenerationRequest:
         passages: best first.
         language: BCP 47 tag of the answer.
         unsure: whether the passages are only perhaps an answer.
-        sides: ids of the passages that say what the sides of a comparison are; none where it is not known.
+        compares: whether the question asks for a comparison.
+        sides: ids of the passages that say what the sides of it are; none where it is not known.
         selected: whether the passage is the reader's selection, and no search result.
         selection: the reader's selection, if the passages were found for it; its own words are no answer.
         history: the conversation, oldest message first, cut to the size of a prompt.
@@ -71,6 +72,7 @@ class GenerationRequest:
     passages: tuple[Passage, ...]
     language: str
     unsure: bool = False
+    compares: bool = False
     sides: tuple[str, ...] = ()
     selected: bool = False
     selection: str = ""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.draft import OMISSION, Span
 from chapterverse_api.generation.passage import Passage
 
-#: Begins the lines in which a quote states its omissions.
-CUT = "…"
 _FENCE = ("```", "~~~")
 
 
@@ -22,7 +20,7 @@ def verbatim(span: Span, passages: Iterable[Passage]) -> bool:
         return False
     at = 0
     for line in (line.strip() for line in span.text.split("\n")):
-        if line.startswith((CUT, *_FENCE)):
+        if line.startswith((OMISSION, *_FENCE)):
             continue
         at = section.find(line, at)
         if at < 0:

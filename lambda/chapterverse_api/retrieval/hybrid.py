@@ -44,6 +44,11 @@ class Wording:
         return cls(corrected, frame_of(corrected, languages), languages, lower_kinds(corrected, languages))
 
     @property
+    def compares(self) -> bool:
+        """Whether the question asks for a comparison."""
+        return self.frame is not None and self.frame.kind == "comparison"
+
+    @property
     def defines(self) -> bool:
         """Whether the question asks what something is."""
         return self.frame is not None and self.frame.kind != "comparison"
@@ -63,7 +68,7 @@ class Wording:
 
     def sides(self, snapshot: Snapshot, filters: Asked | None) -> list[Ranked]:
         """Return the chunks that say what the sides of a comparison are; none for any other question."""
-        if not self.frame or self.defines:
+        if not self.frame or not self.compares:
             return []
         each = [
             replace(self, corrected=side, frame=QuestionFrame("definition", (side,))) for side in self.frame.subjects

@@ -34,7 +34,8 @@ class Retrieval:
         searched: the question with its typing mistakes corrected.
         subject: what of that was searched for by words: of a question for a definition only what is defined.
         answerability: how likely there is an answer (see `answerability`).
-        sides: ids of the chunks that say what the sides of a comparison are.
+        compares: whether the question asks for a comparison.
+        sides: ids of the chunks that say what the sides of it are.
     """
 
     candidates: tuple[Candidate, ...]
@@ -48,6 +49,7 @@ class Retrieval:
     searched: str = ""
     subject: str = ""
     answerability: Answerability = NONE
+    compares: bool = False
     sides: frozenset[str] = frozenset()
 
     @property

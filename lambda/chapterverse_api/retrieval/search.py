@@ -132,6 +132,7 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
         searched=question.corrected,
         subject=wording.subject,
         answerability=answerability(features),
+        compares=wording.compares,
         sides=frozenset(side.chunk.chunk_id for side in sides),
     )
 

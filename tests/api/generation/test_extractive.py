@@ -119,6 +119,17 @@ def test_a_comparison_quotes_the_opening_of_each_side() -> None:
     assert sum(span.kind == "quote" for span in unsure) == 1
 
 
+def test_a_comparison_quotes_another_section_sooner_than_other_questions_do() -> None:
+    teapot = passage("A teapot brews tea.", "1", ("Guide", "Teapot"))
+    # A paragraph of a hundred words, of which one is the other side.
+    kettle = passage(f"{prose('lid', 8)} The kettle boils water.", "2", ("Guide", "Cords"))
+    asked = task("teapot vs kettle", teapot, kettle)
+    found = [
+        [span.citations for span in draft(t) if span.kind == "quote"] for t in (asked, replace(asked, compares=True))
+    ]
+    assert found == [[("1",)], [("1",), ("2",)]]
+
+
 def test_a_label_comes_with_its_tab_or_not_at_all() -> None:
     filling = prose("lid", 14)
     assert (
