@@ -244,7 +244,7 @@ def test_conversations_have_the_keys_and_the_expiry_that_the_records_write(templ
     records = (ROOT / "lambda" / "chapterverse_api" / "records" / "dynamodb.py").read_text("utf-8")
     expiry = table["Properties"]["TimeToLiveSpecification"]
     assert (expiry["Enabled"], table["Condition"]) == (True, "KeepsRecords")
-    assert f'"{expiry["AttributeName"]}": _n(until)' in records
+    assert f'"{expiry["AttributeName"]}": until' in records
     keys = {key["AttributeName"]: key["KeyType"] for key in table["Properties"]["KeySchema"]}
     assert keys == {"pk": "HASH", "sk": "RANGE"}
     (statement,) = (s for s in statements(template, "FunctionRole") if s["Sid"] == "KeepConversations")

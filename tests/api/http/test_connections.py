@@ -252,7 +252,7 @@ def test_a_request_of_two_lengths_is_refused_and_the_last_one(length: bytes, chu
 
 FLOODED = """
 import resource, sys, time
-from chapterverse.entry_points import address, bind
+from chapterverse.entry_points import bind, socket_origin
 from chapterverse_api.http.connections import Bounds
 from chapterverse_api.http.server import server
 
@@ -264,7 +264,7 @@ async def hello(scope, receive, send):
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 sock = bind("127.0.0.1", 0)
-print(address(sock), flush=True)
+print(socket_origin(sock), flush=True)
 server(hello, log_to=2, bounds=Bounds(connections=1000, head=2)).run(sockets=[sock])
 """
 
