@@ -45,7 +45,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
 from chapterverse_api.grounding.features import GROUPS, NAMES, measure_support
 from chapterverse_api.grounding.results import Verified
-from chapterverse_api.grounding.support_model import CLASH, RAREST, SupportModel, trained
+from chapterverse_api.grounding.support_model import CLASH, RAREST, SupportModel, load_model
 from chapterverse_api.grounding.verifier import verify
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -389,7 +389,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
 
     if options.held or options.on:
-        print(out_of_fold(load(options.on or HELD), [trained()] * FOLDS))
+        print(out_of_fold(load(options.on or HELD), [load_model()] * FOLDS))
         return
     bare = SupportModel((), (), 0.0, (), 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
     answers = [*load(options.data / "answers" / "records.jsonl"), *load(MORE)]

@@ -176,7 +176,7 @@ class Service:
         index, models = self.resources.index, self.resources.models
         heads, sound, embedder = list[Head](), False, self.settings.embedder
         with contextlib.suppress(ChapterVerseError):
-            heads = index.serving()
+            heads = index.live_heads()
             cards = [models.card(h) for h in heads]
             embedder = cards[0].name if cards else embedder
             fits = all(h.embedder.fingerprint == card.fingerprint for h, card in zip(heads, cards, strict=True))

@@ -79,8 +79,8 @@ class Segments:
         Raises:
             ProviderError: the model writes more than its limit.
         """
-        yield from self._checked(self.draft.read(span))
-        yield from self._settled()
+        yield from self._check(self.draft.read(span))
+        yield from self._settle()
 
     def end(self) -> Iterator[Span]:
         """Yield the segments that remain.
@@ -88,14 +88,14 @@ class Segments:
         Raises:
             ProviderError: the model wrote nothing.
         """
-        yield from self._checked(self.draft.end())
+        yield from self._check(self.draft.end())
         yield from self.settle()
 
     def settle(self) -> Iterator[Span]:
         """Wait for the open votes, and yield the segments that can be shown then."""
         for one in self._waiting:
             self._count(one)
-        yield from self._settled()
+        yield from self._settle()
 
     def add(self, text: str) -> Iterator[Span]:
         """Yield words of our own behind the answer."""
@@ -106,18 +106,18 @@ class Segments:
     @property
     def verified(self) -> Verified:
         """The result of the check for the shown segments."""
-        verified = self._verifier.verified(self.shown)
+        verified = self._verifier.to_result(self.shown)
         if not (self.draft.is_cut and self.shown):
             return verified
         return replace(verified, spans=(*self.shown[:-1], replace(self.shown[-1], cut=True)))
 
-    def _checked(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
+    def _check(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
         for one in sentences:
             if self._restarts < self.draft.restarts:
                 self._restart()
             for waiting in self._read(one):
                 self._waiting.append(waiting)
-                yield from self._settled()
+                yield from self._settle()
 
     def _read(self, one: DraftSentence) -> Iterator[_Waiting]:
         if one.span is None:
@@ -151,7 +151,7 @@ class Segments:
         if not self.shown:
             self._verifier = self._new_verifier()
 
-    def _settled(self) -> Iterator[Span]:
+    def _settle(self) -> Iterator[Span]:
         """Yield the segments before the first open vote, unless they still wait for a confirmed one."""
         ready = 0
         for one in self._waiting:

@@ -15,7 +15,7 @@ from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.results import Verified, Weigh
-from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirrored, read_data
+from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def structured_answer(
     verified = Verified(
         tuple(spans), 0, len(cited) / claims if claims else 0.0, flagged=claims - len(cited), claims=claims
     )
-    return StructuredAnswer(data, mirrored(data, cited), verified)
+    return StructuredAnswer(data, mirror(data, cited), verified)
 
 
 def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     instructions, messages = data_instructions(context.task, nonce, schema), conversation(context.task, nonce)
     problem = ""
     for _ in range(DATA_TRIES):
-        request = ModelRequest(instructions, asked_again(messages, problem), DATA_TOKENS, turn.deadline)
+        request = ModelRequest(instructions, ask_again(messages, problem), DATA_TOKENS, turn.deadline)
         text = writer.write_data(request, schema)
         try:
             data: dict[str, Any] = read_data(text, schema, AddressFilter(context.task.passages))
@@ -79,7 +79,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     raise ProviderError("The model's data did not fit the schema, not even when it was asked once more.")
 
 
-def asked_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
+def ask_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
     """Return the conversation, with the problem of the model's last reply."""
     if not problem:
         return messages

@@ -109,7 +109,7 @@ def add_tool_results(
                 return context, _NOT_CHOSEN, tuple(uses)
             calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
             made.update(calls)
-            for one in _run(calls, tools, end):
+            for one in _run_calls(calls, tools, end):
                 name = one.call.name if one.call.name in known else "unknown"
                 reason = {"message": one.result.error} if one.result.error else {}
                 turn.log("tool_called", tool=name, ok=one.result.ok, seconds=one.seconds, **reason)
@@ -132,10 +132,10 @@ def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: D
     return calls or ()
 
 
-def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
+def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
     """Make all calls at once and return them in order, without those that take too long."""
 
-    def timed(call: ToolCall) -> _CallRecord:
+    def run_timed(call: ToolCall) -> _CallRecord:
         started = time.perf_counter()
         result = tools.run(call, end)
         return _CallRecord(call, result, round(time.perf_counter() - started, 6))
@@ -143,7 +143,7 @@ def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_Ca
     if not calls:
         return []
     pool = ThreadPoolExecutor(len(calls), "chapterverse-tool")
-    started = [pool.submit(copy_context().run, timed, call) for call in calls]
+    started = [pool.submit(copy_context().run, run_timed, call) for call in calls]
     done, _ = wait(started, end.left)
     pool.shutdown(wait=False, cancel_futures=True)
     late = ToolResult(False, error=_LATE)

@@ -18,7 +18,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
-from chapterverse_api.grounding.support_model import trained
+from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 
 #: Seconds for one page: no reader waits for it.
@@ -64,4 +64,4 @@ class ServiceEnricher:
         """Judge the words of a question as those of an answer that cites the section are judged."""
         passage = Passage("1", tuple(path), text, text, frozenset(), 1.0, 1.0, None, None)
         claim = Claim(_END.sub("", question), "prose", language, weigh(question))
-        return judge(claim, [AnalyzedPassage(passage, language)], [], trained()).supports
+        return judge(claim, [AnalyzedPassage(passage, language)], [], load_model()).supports

@@ -15,7 +15,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.conversation.history import shortened
+from chapterverse_api.conversation.history import shorten
 from chapterverse_api.conversation.recall import READ
 from chapterverse_api.conversation.transcript import cut
 from chapterverse_api.deadline import Deadline
@@ -206,8 +206,7 @@ def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) 
         return summarize_offline(thread.turns)
     parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
     parts += [
-        f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}"
-        for turn in thread.new_turns
+        f"Reader: {shorten(turn.question, _GIST)}\n\nAnswer: {shorten(turn.answer, _GIST)}" for turn in thread.new_turns
     ]
     request = ModelRequest(_SUMMARIZE, (ChatMessage("user", "\n\n".join(parts)),), SUMMARY_TOKENS, deadline)
     try:

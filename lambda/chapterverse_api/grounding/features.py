@@ -40,7 +40,7 @@ def measure_support(
     values |= _opposites(claim, alignment)
     values |= _substitutions(claim, alignment, rarity)
     values |= _clauses(claim, alignment)
-    values["clause_missed"] = _clause_missed(claim, cited)
+    values["clause_missed"] = _missed_clause_share(claim, cited)
     values |= _edits(claim, alignment.best)
     values["clash"] = _clash(values)
     return values
@@ -90,8 +90,8 @@ def _coverage(
         "miss_rare": sum(map(rarity, strange)),
         "miss_soft": float(len(soft)),
         "miss_aligned": sum(map(rarity, unaligned)),
-        "miss_run": float(_run(claim.sequence, everywhere)),
-        "miss_run_aligned": float(_run(claim.sequence, aligned)),
+        "miss_run": float(_longest_run(claim.sequence, everywhere)),
+        "miss_run_aligned": float(_longest_run(claim.sequence, aligned)),
         "miss_elsewhere": sum(rarity(t) for t in missing if t in elsewhere),
         "rival": _rival(claim, others, total) - cover,
         "length": math.log1p(len(claim.sequence)),
@@ -177,7 +177,7 @@ def _has_term(claim: Claim, term: int, present: frozenset[int]) -> bool:
     return False
 
 
-def _run(sequence: Sequence[int], terms: frozenset[int]) -> int:
+def _longest_run(sequence: Sequence[int], terms: frozenset[int]) -> int:
     longest = run = 0
     for term in sequence:
         run = 0 if term in terms else run + 1
@@ -247,8 +247,8 @@ def _cues(claim: Claim, alignment: Alignment) -> dict[str, float]:
     """For each kind of cue: those of the sentence that its place lacks (`more`), and the other way round (`less`)."""
     more = [0.0] * len(cues.KINDS)
     less = [0.0] * len(cues.KINDS)
-    own = _located(claim)
-    theirs = [(u, _located(u)) for u in alignment.units]
+    own = _locate_cues(claim)
+    theirs = [(u, _locate_cues(u)) for u in alignment.units]
     every = _union([u.all for u in alignment.units])
     kinds_there = {kind for _, located in theirs for kind, _, _ in located}
     for kind, _, around in own:
@@ -271,14 +271,16 @@ def _cues(claim: Claim, alignment: Alignment) -> dict[str, float]:
                 less[kind] = max(less[kind], weight * share * (1.0 if kind not in mine else 0.6))
     values = {f"more_{name}": more[i] for i, name in enumerate(cues.KINDS)}
     values |= {f"less_{name}": less[i] for i, name in enumerate(cues.KINDS)}
-    ours, there = (sum(kind == 0 for kind, *_ in x) for x in (own, _located(alignment.best) if alignment.best else []))
+    ours, there = (
+        sum(kind == 0 for kind, *_ in x) for x in (own, _locate_cues(alignment.best) if alignment.best else [])
+    )
     share = len(frozenset(claim.weights) & every) / max(1, len(claim.weights))
     values["negation_odd"] = float((ours + there) % 2) * share
     values["parity"] = _parity(claim, alignment)
     return values
 
 
-def _located(text: AnalyzedText) -> list[tuple[int, str, frozenset[int]]]:
+def _locate_cues(text: AnalyzedText) -> list[tuple[int, str, frozenset[int]]]:
     return [(kind, text.surfaces[at], frozenset(text.around(at))) for kind, at in text.cues[:60]]
 
 
@@ -391,7 +393,7 @@ def _clauses(claim: Claim, alignment: Alignment) -> dict[str, float]:
     }
 
 
-def _clause_missed(claim: Claim, cited: Sequence[AnalyzedPassage]) -> float:
+def _missed_clause_share(claim: Claim, cited: Sequence[AnalyzedPassage]) -> float:
     """Return the largest share of a clause's words that the sources lack, of clauses of at least three such words."""
     cited_terms = _union([s.terms for s in cited])
     shares = []

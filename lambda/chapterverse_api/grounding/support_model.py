@@ -85,6 +85,6 @@ def _leaf(tree: Tree, row: Sequence[float]) -> float:
 
 
 @cache
-def trained() -> SupportModel:
+def load_model() -> SupportModel:
     """Return the model that comes with the service."""
     return SupportModel.read(load_json("chapterverse_api.grounding", "weights.json"))

@@ -124,8 +124,8 @@ def _same_line(line: str, held: str) -> bool:
         return True
     if not _BLANK.search(line) and not _BLANK.search(held):
         return False
-    return _blanked(line) == _blanked(held)
+    return _blank_placeholders(line) == _blank_placeholders(held)
 
 
-def _blanked(line: str) -> str:
+def _blank_placeholders(line: str) -> str:
     return _BLANK.sub("\0", line)

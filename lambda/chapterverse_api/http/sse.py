@@ -71,7 +71,7 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope["path"], send))
+            await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope["path"], send))
         finally:
             # Shielded, because a disconnect cancels this task and the model would go on writing.
             with CancelScope(shield=True):
@@ -114,14 +114,14 @@ class JsonAnswer(Response):
         self._write = write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
+        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = await to_thread.run_sync(final, self._events)
         await JSONResponse(self._write(answer))(scope, receive, send)
 
 
-async def cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
+async def cancel_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
     """Do the work. If the client disconnects meanwhile, cut the turn and ignore failures.
 
     Starlette's own way works on some servers only, and can't wake a waiting thread.

@@ -123,7 +123,7 @@ class LiveIndex:
                 return self._others.value()
         return self._heads or []
 
-    def serving(self) -> list[Head]:
+    def live_heads(self) -> list[Head]:
         """Return the heads of open snapshots, and the store's heads for scopes that are not open. Raises as `heads`."""
         heads = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
         return [heads.get(head.scope, head) for head in self.heads()]
@@ -222,7 +222,7 @@ class LiveIndex:
         """Serve cached snapshots beside the store's heads; return whether there are any."""
         snapshots = [s for s in self._cached_snapshots() if self._is_wanted(s.head)]
         if snapshots:
-            self._report_trouble(error or _gone(snapshots[-1].head.scope))
+            self._report_trouble(error or _missing_error(snapshots[-1].head.scope))
             self._open |= {s.head.scope: s for s in snapshots}
             self._heads = sorted([*heads, *(s.head for s in snapshots)], key=lambda h: h.scope)
         return bool(snapshots)
@@ -299,7 +299,7 @@ class LiveIndex:
     def _follow(self, snapshot: Snapshot, head: Head | None) -> None:
         scope = snapshot.head.scope
         if head is None:
-            raise _gone(scope)
+            raise _missing_error(scope)
         if head != snapshot.head:
             self._fetching = True
             try:
@@ -314,7 +314,7 @@ class LiveIndex:
         self.trouble = trouble
 
 
-def _gone(scope: Scope) -> IndexMissing:
+def _missing_error(scope: Scope) -> IndexMissing:
     return IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
 
 

@@ -67,7 +67,7 @@ def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     return QuestionFrame("name", (name,)) if is_name and name else None
 
 
-def defined_in(text: str, language: str) -> Iterator[str]:
+def find_definitions(text: str, language: str) -> Iterator[str]:
     """Yield what the sentences of a text say the meaning of: "leaf bundle" of "A _leaf bundle_ is a directory".
 
     Args:

@@ -73,7 +73,7 @@ class Wording:
         each = [
             replace(self, corrected=side, frame=QuestionFrame("definition", (side,))) for side in self.frame.subjects
         ]
-        ranked = [side.find(snapshot, filters, None).ranked(0.0) for side in each]
+        ranked = [side.find(snapshot, filters, None).rank_hits(0.0) for side in each]
         return _one_of_each([[r for r in of_side if r.components["defines"]] for of_side in ranked])
 
     def features(self, hits: Iterable[Hit], terms: SearchTerms) -> dict[str, QueryFeatures]:
@@ -121,14 +121,14 @@ class HybridHits:
     by_id: Mapping[str, Hit]
     by_meaning: Sequence[Hit]
 
-    def ranked(self, weight: float, page: str = "") -> list[Ranked]:
+    def rank_hits(self, weight: float, page: str = "") -> list[Ranked]:
         """Return the hits best first.
 
         Args:
             weight: share of the dense side in the fusion.
             page: the one that the reader is on.
         """
-        held = self.terms.held(self.by_id)
+        held = self.terms.weigh_hits(self.by_id)
         fused = ranking.fuse(held, self.terms.values, self.by_meaning, weight)
         features = self.wording.features(self.by_id.values(), self.terms)
         return ranking.rank(self.by_id, held, fused, features, page)

@@ -113,7 +113,7 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
     wording = Wording.of(question.corrected, head.languages)
     hits = wording.find(snapshot, request.filters, question.vector)
     clock.end("search")
-    ranked = hits.ranked(head.fusion_weight if request.weight is None else request.weight, request.page)
+    ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)
     clock.end("rank")
     calibration = Calibration.from_json(head.calibration)
     sides = hits.candidates(wording.sides(snapshot, request.filters), calibration)

@@ -14,7 +14,7 @@ from chapterverse_api.tools.fields import (
     Url,
     VersionArgument,
     query_of,
-    quoted_section,
+    quote_section,
 )
 from chapterverse_api.tools.registry import ToolContext
 
@@ -64,7 +64,7 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
         answer=response.response,
         segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],
         citations=[
-            Citation(id=s.id, **quoted_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
+            Citation(id=s.id, **quote_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
             for s in response.source_chunks
             if s.id in cited
         ],

@@ -53,7 +53,7 @@ def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSess
     """Give a service a budget of one long day; return it, and what tells how much is spent, in microdollars."""
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
-    return quill.changed(asked, budget=budget), lambda: limiter.spent("docs#1970-01-01")
+    return quill.changed(asked, budget=budget), lambda: limiter.spent_micros("docs#1970-01-01")
 
 
 def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:

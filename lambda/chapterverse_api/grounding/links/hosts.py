@@ -143,7 +143,7 @@ class Hosts:
         rest = " ".join(visible[a:b] for a, b in _between([(start, end) for start, end, _ in matches], len(visible)))
         disguised = (
             _DISGUISES.search(rest)
-            and any(self._is_foreign(reading) for reading in _undisguised(rest))
+            and any(self._is_foreign(reading) for reading in _undisguise(rest))
             # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
             and not self._known.quotes(word)
         )
@@ -232,7 +232,7 @@ def _is_lower(name: str) -> bool:
     return not re.search(r"[a-z][A-Z]", name)
 
 
-def _undisguised(word: str) -> Iterator[str]:
+def _undisguise(word: str) -> Iterator[str]:
     """Yield a word as a renderer or a browser may come to read it."""
     plain = word
     for _ in range(3):

@@ -34,7 +34,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
         user: whether the name of a user precedes it.
         argument: whether a command connects to it.
     """
-    address = _read(number)
+    address = _read_address(number)
     if address is None:
         return False
     if not (user or argument) and _NUMBERS.fullmatch(path):
@@ -61,7 +61,7 @@ def _is_short(number: str, address: int, path: str, user: bool, argument: bool) 
     return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 >= _HIGH))
 
 
-def _read(number: str) -> IPv4Address | IPv6Address | None:
+def _read_address(number: str) -> IPv4Address | IPv6Address | None:
     try:
         if ":" in number:
             address = ip_address(number.strip("[].,"))

@@ -378,7 +378,7 @@ def test_a_limiter_that_fails_lets_readers_pass_and_is_told_once_in_a_while(
         ("error", "limiter_unavailable", f"The file {broken} is no database of counters: remove it, or name another.")
     }
     with pytest.raises(LimiterFault):
-        SqliteLimiter(broken).spent("docs")
+        SqliteLimiter(broken).spent_micros("docs")
 
 
 def test_a_limiter_that_is_back_counts_again(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
