@@ -76,7 +76,7 @@ class _Client:
         elif call.method == "notifications/cancelled":
             running = self._running.get(id_of({"id": call.params.get("requestId")}))
             if running:
-                running.cut()
+                running.abort()
 
     def _answer(self, call: McpCall, deadline: Deadline) -> None:
         try:
@@ -87,7 +87,7 @@ class _Client:
             return
         finally:
             self._running.pop(call.id, None)
-        if not deadline.is_cut:
+        if not deadline.is_aborted:
             self._send(reply)
 
     def _send(self, message: dict[str, Any]) -> None:

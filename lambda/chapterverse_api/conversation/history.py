@@ -13,7 +13,7 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.follow_ups import STANDS_ALONE, back_reference, weight
 from chapterverse_api.conversation.recall import RECALLED, relevant
-from chapterverse_api.conversation.transcript import Signer, cut
+from chapterverse_api.conversation.transcript import Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate_tokens, recent_messages
 from chapterverse_api.generation.protocols import Writer
@@ -201,7 +201,9 @@ def _chat_message(message: Message, *, ours: bool) -> ChatMessage:
         return ChatMessage("user", message.content)
     # The signature doesn't cover the text behind the cut.
     return (
-        ChatMessage("assistant", cut(message.content)) if ours else ChatMessage("user", f"{REPORTED}{message.content}")
+        ChatMessage("assistant", truncate(message.content))
+        if ours
+        else ChatMessage("user", f"{REPORTED}{message.content}")
     )
 
 

@@ -17,7 +17,7 @@ from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.conversation.history import shorten
 from chapterverse_api.conversation.recall import READ
-from chapterverse_api.conversation.transcript import cut
+from chapterverse_api.conversation.transcript import truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import HISTORY_TOKENS, SUMMARY_TOKENS, estimate_tokens
 from chapterverse_api.generation.protocols import Writer
@@ -219,7 +219,7 @@ def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) 
 def _make_turn(question: str, response: ChatResponse) -> StoredTurn:
     sources = [s for s in response.source_chunks if s.url in response.sources_cited]
     cited = tuple(CitedSource(" › ".join(filter(None, (s.chapter, s.section))), s.url or "") for s in sources)
-    return StoredTurn(response.turn_id, cut(question), cut(response.response), response.status, cited)
+    return StoredTurn(response.turn_id, truncate(question), truncate(response.response), response.status, cited)
 
 
 def _is_due(thread: StoredThread) -> bool:

@@ -39,7 +39,7 @@ class Transcript:
     """The part of a history that signatures prove.
 
     Attributes:
-        ours: positions of the messages that are known to be our answers, as far as `cut` keeps them.
+        ours: positions of the messages that are known to be our answers, as far as `truncate` keeps them.
         tag: that of the last of these; the next signature names it. Empty without one.
     """
 
@@ -134,8 +134,8 @@ class Signer:
             expiry.to_bytes(8, "big"),
             turn_id.encode(),
             previous.encode(),
-            cut(question).encode(),
-            cut(answer).encode(),
+            truncate(question).encode(),
+            truncate(answer).encode(),
         )
         whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hmac.digest(self._keys[key_id], whole, "sha256").hex()
@@ -143,10 +143,10 @@ class Signer:
 
 def signed_question(query: ChatQuery) -> str:
     """Return the reader's message as the history holds it: the question, or the selection without one."""
-    return cut(query.query if query.query is not None else query.selected_text or "")
+    return truncate(query.query if query.query is not None else query.selected_text or "")
 
 
-def cut(text: str) -> str:
+def truncate(text: str) -> str:
     """Return as much of a text as a history holds, as JavaScript's `text.slice(0, 4000).toWellFormed()` does."""
     if len(text) <= MESSAGE_CHARACTERS and text.isascii():
         return text

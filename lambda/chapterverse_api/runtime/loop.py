@@ -104,7 +104,7 @@ async def _stream(app: ASGIApp, scope: Scope, response: StreamedResponse, invoca
     # With a time-out below two seconds the application gets half of it.
     _, running = await asyncio.wait([task], timeout=max(invocation.left - SPARE_SECONDS, invocation.left / 2))
     if running:
-        await response.cut()
+        await response.abort()
         # Threads can't be stopped, so they may continue during the next invocation, without a reader.
         await asyncio.wait([task], timeout=_STOPPING_SECONDS)
 

@@ -190,7 +190,7 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     def leave() -> None:
         while not cohere.history:
             time.sleep(0.01)
-        deadline.cut()
+        deadline.abort()
 
     leaving = Thread(target=leave)
     leaving.start()

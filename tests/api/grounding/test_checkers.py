@@ -224,7 +224,7 @@ def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: Bed
     for server, checker in _both(openai, bedrock):
         server.play(Fault(hang=LONG))
         request = asked()
-        with leaving(server, request.deadline.cut), pytest.raises(ProviderError):
+        with leaving(server, request.deadline.abort), pytest.raises(ProviderError):
             checker.supports(request)
 
 
