@@ -94,7 +94,7 @@ class AnalyzedText:
         self.own = frozenset(t for terms in self.terms for t in terms)
 
     @cached_property
-    def code(self) -> str:
+    def language_code(self) -> str:
         return lexical.primary_subtag(self.language)
 
     @cached_property
@@ -104,7 +104,7 @@ class AnalyzedText:
     @cached_property
     def meanings(self) -> frozenset[str]:
         """The names that words share with their synonyms."""
-        listed = cues.synonyms() if self.code == "en" else {}
+        listed = cues.synonyms() if self.language_code == "en" else {}
         return frozenset(listed[s] for s in self.surfaces if s in listed)
 
     @cached_property
@@ -134,7 +134,7 @@ class AnalyzedText:
     @cached_property
     def cues(self) -> list[tuple[int, int]]:
         """The kind and place of each cue."""
-        listed = cues.kinds(self.code)
+        listed = cues.kinds(self.language_code)
         places = []
         for i, surface in enumerate(self.surfaces):
             following = self.surfaces[i + 1] if i + 1 < len(self.surfaces) else ""

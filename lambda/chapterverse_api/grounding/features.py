@@ -103,7 +103,7 @@ def _soft_cover(claim: Claim, alignment: Alignment, aligned: frozenset[int], for
     """Return the weight of the aligned terms, with a part of it for a synonym or a word of the same beginning."""
     starts = frozenset(x[:5] for u in alignment.units for x in u.surfaces if len(x) >= 5)
     meanings = _union([u.meanings for u in alignment.units])
-    listed = cues.synonyms() if claim.code == "en" else {}
+    listed = cues.synonyms() if claim.language_code == "en" else {}
     return sum(
         w * (1.0 if t in aligned else 0.7 if forms[t][:5] in starts or listed.get(forms[t]) in meanings else 0.0)
         for t, w in claim.weights.items()
@@ -301,7 +301,7 @@ def _parity(claim: Claim, alignment: Alignment) -> float:
                 best, at = like, (first, last)
         ours = sum(1 for kind, i in claim.cues if kind == 0 and start <= i < end)
         theirs = sum(1 for kind, i in unit.cues if kind == 0 and at[0] <= i < at[1])
-        if claim.code in _CONCORD:
+        if claim.language_code in _CONCORD:
             ours, theirs = min(ours, 1), min(theirs, 1)
         if best and (ours + theirs) % 2:
             worst = max(worst, best)
@@ -309,7 +309,7 @@ def _parity(claim: Claim, alignment: Alignment) -> float:
 
 
 def _opposites(claim: Claim, alignment: Alignment) -> dict[str, float]:
-    if claim.code != "en":
+    if claim.language_code != "en":
         return {"opposite": 0.0, "opposite_near": 0.0}
     listed, apart, near = cues.opposites(), 0.0, 0.0
     forms = _union([u.forms for u in alignment.units])
