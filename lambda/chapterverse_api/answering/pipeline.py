@@ -28,7 +28,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ResponseSchema
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.observability.query_state import QueryProgress
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class AnswerTrace:
 
     progress: QueryProgress | None = None
     context: AnswerContext | None = None
-    verified: Verified | None = None
+    verified: VerifiedDraft | None = None
 
 
 def answer_query(

@@ -10,7 +10,7 @@ from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 
 #: Statuses whose response names places to look on.
 _POINTED = ("partial", "not_in_docs")
@@ -18,7 +18,7 @@ _POINTED = ("partial", "not_in_docs")
 
 def answer(
     context: AnswerContext,
-    verified: Verified,
+    verified: VerifiedDraft,
     degraded: str | None,
     turn: Turn,
     *,
@@ -96,7 +96,7 @@ def segment(span: Span) -> Segment:
     return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
 
 
-def _cited_urls(verified: Verified, context: AnswerContext) -> list[str]:
+def _cited_urls(verified: VerifiedDraft, context: AnswerContext) -> list[str]:
     """Return the addresses of the cited sources, in the order of the citations."""
     urls = {s.id: s.url for s in context.sources}
     cited = (urls[i] for span in verified.spans for i in span.citations)

@@ -24,7 +24,7 @@ _GRACE = 0.5
 
 
 class SecondVotes:
-    """The votes on one answer. Implements `chapterverse_api.answering.segments.Voting`.
+    """The votes on one answer. Implements `chapterverse_api.answering.segments.VoteSource`.
 
     Args:
         report: is given each failure.

@@ -14,7 +14,7 @@ from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.results import Verified, Weigh
+from chapterverse_api.grounding.results import VerifiedDraft, Weigh
 from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
 
 
@@ -29,7 +29,7 @@ class StructuredAnswer:
 
     data: dict[str, Any]
     citations: dict[str, Any]
-    verified: Verified
+    verified: VerifiedDraft
 
 
 def structured_answer(
@@ -57,7 +57,7 @@ def structured_answer(
             outcome: Check = "confirmed" if carrier else "none" if isinstance(leaf.value, bool) else "unconfirmed"
             spans.append(Span(text, (carrier,) if carrier else (), check=outcome))
     claims = sum(span.check != "none" for span in spans)
-    verified = Verified(
+    verified = VerifiedDraft(
         tuple(spans), 0, len(cited) / claims if claims else 0.0, flagged=claims - len(cited), claims=claims
     )
     return StructuredAnswer(data, mirror(data, cited), verified)

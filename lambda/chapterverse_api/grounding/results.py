@@ -36,7 +36,7 @@ class SentenceCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedDraft:
     """A draft that was checked.
 
     Attributes:

@@ -9,7 +9,7 @@ import pytest
 from api.grounding.passages import equal_weights, passage
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 from chapterverse_api.grounding.verifier import verify
@@ -111,7 +111,7 @@ def test_a_sentence_of_five_thousand_words_takes_bounded_time(word: str) -> None
     assert time.process_time() - started < 2
 
 
-def checked(*spans: Span) -> Verified:
+def checked(*spans: Span) -> VerifiedDraft:
     return verify(spans, [passage("1", CACHE, PATH)], "en", equal_weights)
 
 
