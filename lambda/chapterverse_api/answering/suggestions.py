@@ -26,7 +26,7 @@ from chapterverse.filters import In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.conversation.follow_ups import back_reference
+from chapterverse_api.conversation.back_reference import back_reference
 from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.ranking import SectionKey, section
 

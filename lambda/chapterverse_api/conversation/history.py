@@ -11,7 +11,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.follow_ups import STANDS_ALONE, back_reference, weight
+from chapterverse_api.conversation.back_reference import STANDS_ALONE, back_reference, weight
 from chapterverse_api.conversation.recall import RECALLED, relevant
 from chapterverse_api.conversation.transcript import Signer, truncate
 from chapterverse_api.deadline import Deadline
