@@ -23,7 +23,7 @@ from chapterverse_api.generation.prompts import HISTORY_TOKENS, SUMMARY_TOKENS, 
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from chapterverse_api.observability import log
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (
     CitedSource,
     Records,

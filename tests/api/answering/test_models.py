@@ -26,7 +26,7 @@ from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, Answer, Fault, failing

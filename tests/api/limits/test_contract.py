@@ -7,7 +7,7 @@ import pytest
 from api.limits.conftest import Open
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow
 
 #: Midnight of 2026-11-21 (UTC): a minute, an hour and a day begin.

@@ -12,7 +12,7 @@ import pytest
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
 from chapterverse_api.records.dynamodb import DynamoRecords
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (
     LONGEST,
     TURNS,

@@ -20,7 +20,7 @@ from chapterverse.settings import Settings
 from chapterverse_api import circuit_breaker
 from chapterverse_api.app import create_app
 from chapterverse_api.http.guard.rate import RateLimit, client_of, source_of, windows_of
-from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from chapterverse_api.rejections import Rejection
