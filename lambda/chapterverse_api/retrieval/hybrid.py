@@ -12,10 +12,10 @@ from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.expansion import SearchTerms
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
+from chapterverse_api.retrieval.search_terms import SearchTerms
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50

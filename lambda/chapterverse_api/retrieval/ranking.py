@@ -7,7 +7,7 @@ from .448 to .586, and the reciprocal rank of the right page from .398 to .492. 
 nothing there and lose on all other sets. What did not earn a place: pseudo-relevance feedback, the position in the
 page, BM25 of whole sections, twice as many candidates. On 521 questions of readers on nine sites the first five
 passages hold the words that answer in .69; with pseudo-relevance feedback (RM3, seven settings) in .69 to .70, with
-synonyms of WordNet 3.0 in .69. The synonyms of `expansion` do find more.
+synonyms of WordNet 3.0 in .69. The synonyms of `search_terms` do find more.
 """
 
 from __future__ import annotations
