@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from chapterverse_api.grounding.links.host_names import ELEMENTS
 from chapterverse_api.grounding.links.hosts import KnownAddresses
-from chapterverse_api.grounding.links.names import ELEMENTS
 
 #: Characters after which a bracket or a tag that is still open counts as text.
 _LONGEST = 600

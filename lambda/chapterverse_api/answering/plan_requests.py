@@ -18,7 +18,16 @@ from pydantic import Field, StringConstraints, model_validator
 from chapterverse.errors import InputError
 from chapterverse_api import validation
 from chapterverse_api.answering.plan_draft import draft_plan
-from chapterverse_api.answering.plans import MOST_VALUE, CallTool, Plan, PlanStep, Position, ToolOutcome, advance, begin
+from chapterverse_api.answering.plan_machine import (
+    MOST_VALUE,
+    CallTool,
+    Plan,
+    PlanStep,
+    Position,
+    ToolOutcome,
+    advance,
+    begin,
+)
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.tool_use import TurnTools
