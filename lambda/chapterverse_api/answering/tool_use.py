@@ -31,7 +31,7 @@ from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.observability import log
 
 #: Seconds of a turn for choosing and calling, so that the answer has as many.
-SECONDS = 12.0
+TOOL_SECONDS = 12.0
 
 _NOT_CHOSEN = "The site's tools were not used, since the model failed."
 _LATE = "The tool took longer than this answer may wait."
@@ -94,7 +94,7 @@ def add_tool_results(
     Raises:
         ClientDisconnected: the reader left.
     """
-    caller, end = turn.models.tool_caller, turn.deadline.within(SECONDS)
+    caller, end = turn.models.tool_caller, turn.deadline.within(TOOL_SECONDS)
     if caller is None:
         return context, None, ()
     known, made, failed = {spec.name for spec in tools.specs}, set[ToolCall](), list[str]()
@@ -148,7 +148,7 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
     pool.shutdown(wait=False, cancel_futures=True)
     late = ToolResult(False, error=_LATE)
     return [
-        one.result() if one in done else _CallRecord(call, late, SECONDS)
+        one.result() if one in done else _CallRecord(call, late, TOOL_SECONDS)
         for call, one in zip(calls, started, strict=True)
     ]
 

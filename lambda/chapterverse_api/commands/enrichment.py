@@ -22,7 +22,7 @@ from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 
 #: Seconds for one page: no reader waits for it.
-_SECONDS = 180.0
+_REQUEST_SECONDS = 180.0
 _END = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
 
 
@@ -47,7 +47,7 @@ class ServiceEnricher:
 
     def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
         form = ResponseSchema("page_enrichment", dict(schema))
-        request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_SECONDS))
+        request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_REQUEST_SECONDS))
         return self.writer.write_data(request, form)
 
     def cost(self, read: int, written: int) -> float:

@@ -33,7 +33,7 @@ from chapterverse_api.generation.requests import (
 )
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
-_SECONDS = (1.5, TOTAL_SECONDS)
+_TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
 
 #: Low, because an answer stays close to its sources.
 _TEMPERATURE = 0.1
@@ -49,7 +49,7 @@ class BedrockGenerator:
     def __init__(self, model: str, runtime: Runtime) -> None:
         self._model = model
         self._runtime = runtime
-        self._client = runtime.client(*_SECONDS)
+        self._client = runtime.client(*_TIMEOUT_SECONDS)
         # Some models take none, and what Bedrock says of a malformed request is for people only.
         self._temperature: dict[str, float] = {"temperature": _TEMPERATURE}
         self._takes_tools = True

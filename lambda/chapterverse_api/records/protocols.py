@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Latest turns of a thread that are read by default.
 TURNS = 12
 #: Most turns that are stored of one thread.
-LONGEST = 200
+MAX_KEPT_TURNS = 200
 #: Days for which a FAQ entry counts as used after an answer.
 FAQ_DAYS = 30
 

@@ -23,7 +23,7 @@ _STREAMING = {
     "Trailer": f"{_TYPE}, {_BODY}",
 }
 #: Lambda's longest time-out and the tolerated clock difference, in seconds.
-_LONGEST, _SKEW = 900, 60
+_MAX_RUN_SECONDS, _SKEW_SECONDS = 900, 60
 
 
 class RuntimeFault(Exception):
@@ -138,13 +138,13 @@ class RuntimeApi:
             deadline_ms = 0
         # Compare whole numbers, because one of hundreds of digits is no float. A deadline in the past, or later than
         # any time-out, comes from another clock and can't be met.
-        if now * 1000 < deadline_ms <= (now + _LONGEST + _SKEW) * 1000:
+        if now * 1000 < deadline_ms <= (now + _MAX_RUN_SECONDS + _SKEW_SECONDS) * 1000:
             return deadline_ms / 1000
         if not self._warned:
             self._warned = True
             message = "The Runtime API sent an invocation without a deadline that can be: 15 minutes are taken for it."
             log.event("error", turn_id=None, code="runtime_api", message=message)
-        return now + _LONGEST
+        return now + _MAX_RUN_SECONDS
 
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None

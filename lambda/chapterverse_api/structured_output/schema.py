@@ -21,7 +21,7 @@ from chapterverse_api.generation.requests import ResponseSchema
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
 MOST_CHARACTERS, _MOST_PARTS = 8_000, 500
 #: How deep parts may be nested: model services take less.
-_DEPTH = 16
+_MAX_NESTING = 16
 
 _NOTES = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "$defs", "definitions"}
 _RULES = {
@@ -105,7 +105,7 @@ class _Resolver:
 
     def _resolve(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
         self._parts += 1
-        if not isinstance(part, dict) or depth > _DEPTH or self._parts > _MOST_PARTS:
+        if not isinstance(part, dict) or depth > _MAX_NESTING or self._parts > _MOST_PARTS:
             raise self._unusable("has a part that is no object, or too many of them")
         if "$ref" in part:
             return self._follow(part["$ref"], inside, depth)

@@ -13,7 +13,7 @@ from chapterverse_api.grounding.links.host_names import ELEMENTS
 from chapterverse_api.grounding.links.hosts import KnownAddresses
 
 #: Characters after which a bracket or a tag that is still open counts as text.
-_LONGEST = 600
+_MAX_OPEN_CHARS = 600
 
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PLAIN = re.compile(r"[^`\[\]<!(:\n]+")
@@ -69,7 +69,7 @@ class Markup:
 
     def _step(self) -> None:
         """Keep or remove the next piece."""
-        if self._opened and self._at - self._opened[0].at > _LONGEST:
+        if self._opened and self._at - self._opened[0].at > _MAX_OPEN_CHARS:
             self._opened = []
         if not self._line and not self._opened and self._begin_fence():
             return
@@ -103,7 +103,7 @@ class Markup:
         text = self._text[self._at : end]
         if text:
             self._kept.append(text)
-            self._line += text[: _LONGEST - len(self._line)] if len(self._line) < _LONGEST else ""
+            self._line += text[: _MAX_OPEN_CHARS - len(self._line)] if len(self._line) < _MAX_OPEN_CHARS else ""
             self._last_kept = text[-1]
             self._cut = False
         self._at = end
@@ -123,7 +123,7 @@ class Markup:
 
     def _begin_fence(self) -> bool:
         """Deal with fenced code at the beginning of a line."""
-        rest = self._text[self._at : self._at + _LONGEST]
+        rest = self._text[self._at : self._at + _MAX_OPEN_CHARS]
         if self._fence:
             return self._read_fenced_line()
         fence = _FENCE.match(self._text, self._at)
@@ -307,7 +307,7 @@ class Markup:
 
     def _window(self, start: int) -> str:
         """Return the text for a decision: the rest of the paragraph, up to a bound."""
-        text = self._text[start : start + _LONGEST]
+        text = self._text[start : start + _MAX_OPEN_CHARS]
         blank = _BLANK.search(text)
         return text[: blank.start()] if blank else text
 
@@ -315,7 +315,7 @@ class Markup:
 def _find_close(text: str, at: int) -> int:
     """Return the place behind the parenthesis that closes a target; 0 where none does in this paragraph."""
     depth = 0
-    for sign in re.compile(r"\\[()]|[()]|\n[ \t]*\n").finditer(text, at, at + _LONGEST):
+    for sign in re.compile(r"\\[()]|[()]|\n[ \t]*\n").finditer(text, at, at + _MAX_OPEN_CHARS):
         if sign.group() == ")":
             if not depth:
                 return sign.end()

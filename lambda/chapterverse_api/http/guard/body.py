@@ -17,9 +17,9 @@ from chapterverse.text.json_text import NestedTooDeep, check_depth
 from chapterverse_api.rejections import Rejection
 
 #: Largest body in bytes.
-LIMIT = 128 * 1024
+MAX_BODY_BYTES = 128 * 1024
 #: Deepest nesting of arrays and objects.
-DEPTH = 32
+MAX_NESTING = 32
 #: Integers must fit 64 bits, as in every database and language; no double needs as many digits as this.
 _INTEGER = range(-(2**63), 2**63)
 _NUMBER_LENGTH = 64
@@ -54,7 +54,7 @@ class _ParsedRequest(Request):
         return self._value
 
 
-async def read(request: Request, limit: int = LIMIT) -> bytes:
+async def read(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     """Return the body of a JSON request.
 
     Raises:
@@ -86,7 +86,7 @@ def parse(raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise _malformed_error("The body is not valid UTF-8.") from None
     try:
-        check_depth(text, DEPTH)
+        check_depth(text, MAX_NESTING)
         value = json.loads(
             text,
             parse_int=_integer,
@@ -95,7 +95,7 @@ def parse(raw: bytes) -> dict[str, Any]:
             object_pairs_hook=_object,
         )
     except NestedTooDeep:
-        raise _malformed_error(f"The body is nested deeper than {DEPTH} levels.") from None
+        raise _malformed_error(f"The body is nested deeper than {MAX_NESTING} levels.") from None
     except json.JSONDecodeError:
         raise _malformed_error("The body is not valid JSON.") from None
     for string in _strings(value):

@@ -17,7 +17,7 @@ from chapterverse_api.http.request_context import deadline_of, origins_of, servi
 from chapterverse_api.rejections import completions_openapi_entries
 
 #: Largest body in bytes: clients send the whole of a conversation each time.
-LIMIT = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 
 router = APIRouter(prefix="/v1")
 
@@ -64,7 +64,7 @@ _MODELS: dict[str, Any] = {
 )
 async def chat_completions(request: Request) -> Response:
     """Answer the last message of a conversation, in the form of OpenAI's API."""
-    document = body.parse(await body.read(request, LIMIT))
+    document = body.parse(await body.read(request, MAX_BODY_BYTES))
     return await run_in_threadpool(_answer, request, document)
 
 
