@@ -16,6 +16,8 @@ from chapterverse_api.grounding.literals import Token, in_digits, literal_tokens
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MOST_WORDS = 400
+#: Letters at the beginning of two words that make them forms of one; set by hand.
+PREFIX = 5
 #: Numbers and names of a text that are read.
 _MOST_LITERALS = 60
 #: Units of a passage that are read.
@@ -204,7 +206,7 @@ class AnalyzedPassage:
 
     @cached_property
     def prefixes(self) -> frozenset[str]:
-        return frozenset(s[:5] for unit in self.units for s in unit.surfaces if len(s) >= 5)
+        return frozenset(s[:PREFIX] for unit in self.units for s in unit.surfaces if len(s) >= PREFIX)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:
