@@ -90,15 +90,15 @@ class Signer:
 
     def seal(self, purpose: bytes, data: bytes) -> tuple[str, str]:
         """Return the id of the newest key, and its tag over data that a client keeps for us."""
-        return self._newest, self._sealing(self._newest, purpose, data)
+        return self._newest, self._mac(self._newest, purpose, self._newest.encode(), data)
 
     def is_sealed(self, purpose: bytes, data: bytes, key_id: str, tag: str) -> bool:
         """Whether `seal` made this tag, for this purpose and data, in a process with one of these keys."""
         known = key_id in self._keys and tag.isascii()
-        return known and hmac.compare_digest(self._sealing(key_id, purpose, data), tag)
+        return known and hmac.compare_digest(self._mac(key_id, purpose, key_id.encode(), data), tag)
 
-    def _sealing(self, key_id: str, purpose: bytes, data: bytes) -> str:
-        parts = (purpose, key_id.encode(), data)
+    def _mac(self, key_id: str, *parts: bytes) -> str:
+        """Return the MAC of parts, each behind its length; see the module's docstring."""
         whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hmac.digest(self._keys[key_id], whole, "sha256").hex()
 
@@ -128,7 +128,8 @@ class Signer:
         return mark if hmac.compare_digest(mark.tag, tag) else None
 
     def _tag(self, key_id: str, expiry: int, turn_id: str, previous: str, question: str, answer: str) -> str:
-        parts = (
+        return self._mac(
+            key_id,
             _VERSION,
             key_id.encode(),
             expiry.to_bytes(8, "big"),
@@ -137,8 +138,6 @@ class Signer:
             truncate(question).encode(),
             truncate(answer).encode(),
         )
-        whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-        return hmac.digest(self._keys[key_id], whole, "sha256").hex()
 
 
 def signed_question(query: ChatQuery) -> str:
