@@ -148,10 +148,10 @@ def _answer_with_data(
     sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: DataWriter
 ) -> Steps[AnswerEvent, None, bool]:
     """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
-    from chapterverse_api.answering.structured import structured_answer
+    from chapterverse_api.answering.structured import fill_schema
 
     context = sources.context
-    filled = structured_answer(context, turn, schema, writer, sources.idf)
+    filled = fill_schema(context, turn, schema, writer, sources.idf)
     if filled is None:
         return False
     degraded, verified = explain_degradation(sources, turn), filled.verified
@@ -160,8 +160,7 @@ def _answer_with_data(
         yield from turn.end(refusal(context, turn, degraded))
         return True
     yield from map(make_delta, verified.spans)
-    data = {"data": filled.data, "data_citations": filled.citations}
-    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, **data))
+    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, data=filled))
     return True
 
 

@@ -19,7 +19,7 @@ from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf
 
 
 @dataclass(frozen=True, slots=True)
-class StructuredAnswer:
+class FilledSchema:
     """Data that fits its schema.
 
     Attributes:
@@ -32,9 +32,9 @@ class StructuredAnswer:
     verified: VerifiedDraft
 
 
-def structured_answer(
+def fill_schema(
     context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter, weigh: Weigh
-) -> StructuredAnswer | None:
+) -> FilledSchema | None:
     """Return the data that a model finds in the passages; None if it failed, which is in the log.
 
     Raises:
@@ -60,7 +60,7 @@ def structured_answer(
     verified = VerifiedDraft(
         tuple(spans), 0, len(cited) / claims if claims else 0.0, flagged=claims - len(cited), claims=claims
     )
-    return StructuredAnswer(data, mirror(data, cited), verified)
+    return FilledSchema(data, mirror(data, cited), verified)
 
 
 def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
+from typing import NamedTuple
 
 from chapterverse.errors import (
     ChapterVerseError,
@@ -39,6 +40,22 @@ _AGAIN = 120.0
 #: therefore waits for it: `_MOMENT` seconds, `_FIRST_LOOK` if nothing is open yet. If a fetch takes longer than
 #: `_OVERDUE`, the next question waits up to `_LONGEST_WAIT`, the longest that a reader may wait.
 _MOMENT, _FIRST_LOOK, _OVERDUE, _LONGEST_WAIT = 0.25, 2.0, 30.0, 8.0
+
+
+class _RejectedHead(NamedTuple):
+    """A generation that was damaged or mismatched, and when, in the clock's seconds."""
+
+    head: Head
+    since: float
+    failure: Exception
+
+
+class _Inspection(NamedTuple):
+    """Whether the store held these generations undamaged, and when that was read, in the clock's seconds."""
+
+    heads: Sequence[Head]
+    since: float
+    intact: bool
 
 
 class LiveIndex:
@@ -80,12 +97,12 @@ class LiveIndex:
         self._open: dict[Scope, Snapshot] = {}
         self._heads: list[Head] | None = None
         self._others = _CachedHeads(store.heads, store.max_age, clock)
-        self._rejected: dict[Scope, tuple[Head, float, Exception]] = {}
+        self._rejected: dict[Scope, _RejectedHead] = {}
         self._outage: IndexUnavailable | None = None
         self._looked = 0.0
         self._fetching = False
         self._refreshing: Thread | None = None
-        self._inspection: tuple[Sequence[Head], float, bool] = (), float("-inf"), False
+        self._inspection = _Inspection((), float("-inf"), intact=False)
         self._inspecting: Thread | None = None
         self._opening, self._starting = Lock(), Lock()
 
@@ -150,16 +167,16 @@ class LiveIndex:
         if not self._store.max_age or not heads:
             return all(self._store.intact(head.scope) for head in heads)
         with self._starting:
-            inspected, since, _ = self._inspection
-            is_new = inspected != heads
-            is_due = is_new or not 0 <= self._clock() - since < self._store.max_age
+            last = self._inspection
+            is_new = last.heads != heads
+            is_due = is_new or not 0 <= self._clock() - last.since < self._store.max_age
             if is_due and (self._inspecting is None or not self._inspecting.is_alive()):
                 self._inspecting = Thread(target=self._inspect, args=(heads,), name="chapterverse-intact", daemon=True)
                 self._inspecting.start()
             inspecting = self._inspecting
         if inspecting and (is_new or self._freezes):
             inspecting.join(_LONGEST_WAIT if is_new else _MOMENT)
-        return self._inspection[2]
+        return self._inspection.intact
 
     def _inspect(self, heads: Sequence[Head]) -> None:
         whole = False
@@ -169,7 +186,7 @@ class LiveIndex:
         except Exception as error:
             if not isinstance(error, ChapterVerseError):
                 rejections.report(error)
-        self._inspection = heads, self._clock(), whole
+        self._inspection = _Inspection(heads, self._clock(), whole)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -242,16 +259,16 @@ class LiveIndex:
             return cached
 
     def _fetch(self, head: Head) -> Snapshot:
-        rejected, since, failure = self._rejected.get(head.scope, (None, 0.0, None))
-        if failure and rejected == head and 0 <= self._clock() - since < _AGAIN:
-            raise failure.with_traceback(None)
+        rejected = self._rejected.get(head.scope)
+        if rejected and rejected.head == head and 0 <= self._clock() - rejected.since < _AGAIN:
+            raise rejected.failure.with_traceback(None)
         try:
             snapshot = self._store.snapshot(head.scope)
             self._check(snapshot.head)
         except Exception as error:
             lasting = isinstance(error, IndexCorrupt | IndexMismatch) or not isinstance(error, ChapterVerseError)
             if lasting and self._store.max_age:
-                self._rejected[head.scope] = head, self._clock(), error
+                self._rejected[head.scope] = _RejectedHead(head, self._clock(), error)
             raise
         return snapshot
 

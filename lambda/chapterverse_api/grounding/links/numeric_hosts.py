@@ -42,7 +42,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
             return False
         path = ""
     if ":" not in number and number.rstrip(".").count(".") < 3:
-        return int(address) >> 24 > 0 and _is_short(number, int(address), path, user, argument)
+        return int(address) >> 24 > 0 and _is_short(number, int(address), path, user=user, argument=argument)
     if user or (path and (address.version == 4 or "]" in number)):
         return True
     if argument:
@@ -54,7 +54,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
     return len(number) > _VERSION or "x" in number.lower() or int(address) >> 24 >= _HIGH
 
 
-def _is_short(number: str, address: int, path: str, user: bool, argument: bool) -> bool:
+def _is_short(number: str, address: int, path: str, *, user: bool, argument: bool) -> bool:
     """Whether a number of fewer than four parts is an address: it is too long for a version, and leads somewhere."""
     if max(map(len, number.split("."))) < 3 or _PLAIN.fullmatch(number):
         return argument and bool(path)
