@@ -77,7 +77,7 @@ class Models:
     """The models of this process, each behind its circuit breaker, and their prices.
 
     Attributes:
-        circuit: of the generator.
+        circuit: the circuit breaker of the generator.
         checker: gives a second vote on citations; None where the words decide alone.
     """
 
@@ -146,7 +146,7 @@ class TurnModels:
     """The models that one turn may use, each counting its cost.
 
     Attributes:
-        circuit: of the generator.
+        circuit: the circuit breaker of the generator.
         turn_budget: what they cost.
     """
 

@@ -197,7 +197,7 @@ class Position:
 
     Attributes:
         at: id of the step that is shown; None at the end.
-        outcomes: of the tools that were called since the step before.
+        outcomes: the outcomes of the tools that were called since the step before.
     """
 
     at: str | None

@@ -115,7 +115,7 @@ class _Choice:
     Attributes:
         kept: the candidates of the passages, and perhaps more.
         pages: all chunks of their pages, by file path.
-        memories: that inform a model; those that name a page are sources too.
+        memories: memories that inform a model; those that name a page are sources too.
         omissions: why each other candidate is no source, by chunk id.
     """
 
@@ -129,6 +129,7 @@ class _Choice:
 def _choose(
     query: ChatQuery, retrieval: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]
 ) -> _Choice:
+    """Return the sections that the answer may rest on, and why the other results are left out."""
     settings, index = turn.resources.settings, turn.resources.index
     distinct = choose(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
     kept = choose(retrieval.strong, query.top_k, settings.faq_top_k)

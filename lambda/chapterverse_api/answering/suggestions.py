@@ -95,7 +95,7 @@ class Suggestion:
     """A question that the docs answer.
 
     Attributes:
-        chunk: of the section that it names.
+        chunk: a chunk of the section that it names.
     """
 
     text: str

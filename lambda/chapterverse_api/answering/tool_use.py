@@ -42,7 +42,7 @@ class ToolSource:
     """The result of a tool.
 
     Attributes:
-        title: of the tool, or of the section that it read.
+        title: the title of the tool, or of the section that it read.
         text: Markdown.
         url: of a section of this documentation; None for what another server says.
     """

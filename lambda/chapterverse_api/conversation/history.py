@@ -59,7 +59,7 @@ class Conversation:
         questions: the reader's own, oldest first, that a follow-up may refer to. The search uses no answers: a browser
             could invent them, and questions alone find more.
         previous: the tag that the next signature names, see `conversation.transcript`.
-        summary: of the turns before, where the thread is kept.
+        summary: a summary of the turns before, where the thread is kept.
         recalled: earlier turns of a kept thread that are about the same subject, as text.
     """
 
@@ -146,7 +146,7 @@ def subject(
     Args:
         writer: gets a second and a half to rewrite the question; None without a model.
         deadline: the turn's.
-        languages: those of the docs, BCP 47.
+        languages: the languages of the docs, BCP 47.
     """
     if not conversation.questions:
         return None

@@ -40,7 +40,7 @@ class Transcript:
 
     Attributes:
         ours: positions of the messages that are known to be our answers, as far as `truncate` keeps them.
-        tag: that of the last of these; the next signature names it. Empty without one.
+        tag: the tag of the last of these; the next signature names it. Empty without one.
     """
 
     ours: frozenset[int] = frozenset()

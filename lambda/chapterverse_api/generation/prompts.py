@@ -116,7 +116,7 @@ def plan_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchem
     """Return the system prompt for a plan.
 
     Args:
-        tools: those that the plan may call, as JSON; empty without any.
+        tools: the tools that the plan may call, as JSON; empty without any.
     """
     rules = (
         (

@@ -224,6 +224,7 @@ class AnalyzedPassage:
 
 
 def _units(section: str, language: str, path: frozenset[int]) -> Iterator[Unit]:
+    """Yield the units of a section, each with the terms of the headings, introduction and table head above it."""
     heading: frozenset[int] = frozenset()
     intro: frozenset[int] = frozenset()
     head: frozenset[int] = frozenset()

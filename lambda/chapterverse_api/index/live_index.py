@@ -120,7 +120,7 @@ class LiveIndex:
         """Return the heads to serve.
 
         Args:
-            version: the one that a reader names.
+            version: the version that a reader names.
 
         Raises:
             IndexFault, ConfigurationError: the store can't be read, and nothing is open yet.

@@ -44,7 +44,7 @@ class Reservation:
 
     Attributes:
         id: by which it is settled.
-        account: that it was reserved from.
+        account: the account from which money was reserved.
         micros: how much.
         spent: the sum that was spent or reserved of the account before it.
     """

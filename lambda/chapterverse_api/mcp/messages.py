@@ -123,7 +123,7 @@ def read_call(message: object, headers: Headers | None) -> McpCall:
     """Return the call that a parsed message is.
 
     Args:
-        headers: of the HTTP request; None on standard input.
+        headers: the headers of the HTTP request; None on standard input.
 
     Raises:
         McpError: it is no message of the protocol, contradicts its headers, or has another revision.

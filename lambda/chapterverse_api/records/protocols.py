@@ -37,7 +37,7 @@ class TurnRecord:
     """A message of a stored turn.
 
     Attributes:
-        turn_index: its place among all messages that were ever stored of its thread, from 0.
+        turn_index: the place of the turn among all messages that were ever stored of its thread, from 0.
     """
 
     role: Literal["user", "assistant"]
@@ -50,8 +50,8 @@ class StoredTurn:
     """A question and its answer.
 
     Attributes:
-        status: of the answer, as in a `ChatResponse`.
-        number: its place among all turns that were ever stored of its thread, from 1; 0 before it is stored.
+        status: the status of the answer, as in a `ChatResponse`.
+        number: the place of the turn among all that were ever stored of its thread, from 1; 0 before it is stored.
     """
 
     turn_id: str

@@ -57,8 +57,8 @@ class Answerability(NamedTuple):
     """Two probabilities, 0 to 1.
 
     Attributes:
-        docs: that the docs answer the question.
-        first: that the page of the best chunk does.
+        docs: the probability that the docs answer the question.
+        first: the probability that the page of the best chunk does.
     """
 
     docs: float

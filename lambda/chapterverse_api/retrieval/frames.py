@@ -47,7 +47,7 @@ def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     """Return the frame of a question; None where it has none.
 
     Args:
-        languages: those of the docs, BCP 47; English is always recognized too.
+        languages: the languages of the docs, BCP 47; English is always recognized too.
     """
     asked = question.strip(" \t?!.¿¡。？！").replace("’", "'")
     if len(asked) > MAX_FRAME_CHARS or "\n" in asked:
@@ -72,7 +72,7 @@ def find_definitions(text: str, language: str) -> Iterator[str]:
 
     Args:
         text: Markdown.
-        language: its BCP 47 tag.
+        language: the BCP 47 tag of the text.
     """
     patterns = _patterns("defining", lexical.primary_subtag(language))
     for sentence in _SENTENCES.split(_MARKUP.sub("", text)):

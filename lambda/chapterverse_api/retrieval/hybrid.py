@@ -30,7 +30,7 @@ class Wording:
     Attributes:
         corrected: the question with its typing mistakes corrected.
         frame: the kind of the question, where that changes the search.
-        languages: those of the index.
+        languages: the languages of the index.
         lower: the content types that the question does not ask for.
     """
 
@@ -112,7 +112,7 @@ class HybridHits:
     Attributes:
         question: the words that were searched for, weighted by the index.
         by_id: all hits, by chunk id.
-        by_meaning: those of the dense side with their cosines, best first.
+        by_meaning: the hits of the dense side with their cosines, best first.
     """
 
     wording: Wording
@@ -126,7 +126,7 @@ class HybridHits:
 
         Args:
             weight: share of the dense side in the fusion.
-            page: the one that the reader is on.
+            page: the page that the reader is on.
         """
         held = self.terms.weigh_hits(self.by_id)
         fused = ranking.fuse(held, self.terms.values, self.by_meaning, weight)

@@ -83,7 +83,7 @@ def fuse(
     Args:
         held: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
         idf: of each term of the question.
-        by_meaning: those of the dense side, with their cosines.
+        by_meaning: the hits of the dense side, with their cosines.
         weight: share of the dense side.
     """
     words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in held.items()}, low=0.0)

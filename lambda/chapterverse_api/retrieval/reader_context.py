@@ -23,7 +23,7 @@ def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, 
 
     Args:
         context: what a reader says of themselves.
-        idf: of its terms in the index.
+        idf: the idf of the context's terms in the index.
     """
     ordered = list[Candidate]()
     waiting = _with_named_tabs(candidates, TabNames(context))

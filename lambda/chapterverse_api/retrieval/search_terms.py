@@ -39,8 +39,8 @@ class SearchTerms:
         """Return the terms of a question and of its synonyms.
 
         Args:
-            idf: of its own terms.
-            vector: of its own terms.
+            idf: the idf of the question's own terms.
+            vector: the word weights of the question's own terms.
         """
         weights = dict(zip(vector.indices, vector.values, strict=True))
         values = dict(idf)

@@ -142,6 +142,7 @@ def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
 
 
 def _edits(word: str) -> Iterator[Edit]:
+    """Yield the words that one mistake makes of a word, each with what the mistake costs."""
     letters = _alphabet(word)
     for at in range(len(word)):
         first = _FIRST * (at == 0)

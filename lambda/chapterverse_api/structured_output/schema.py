@@ -104,6 +104,7 @@ class _Resolver:
         return self._resolve(self._document, (), 0)
 
     def _resolve(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """Return a part with its references resolved. Raises `InputError` for what no schema of ours may have."""
         self._parts += 1
         if not isinstance(part, dict) or depth > _MAX_NESTING or self._parts > _MOST_PARTS:
             raise self._unusable("has a part that is no object, or too many of them")
@@ -173,6 +174,7 @@ _LIMITS = {
 
 
 def _problems(value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
+    """Yield a sentence for each rule of the schema that a value breaks; `at` is its JSON pointer."""
     place = at or "the object"
     kinds = schema.get("type")
     if kinds is not None and not any(_is(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])):

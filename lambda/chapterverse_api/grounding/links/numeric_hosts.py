@@ -30,7 +30,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
 
     Args:
         number: one to four parts, or an IPv6 address; with its brackets if it has some.
-        path: its port and path, "" if none follow.
+        path: the port and path behind the number, "" if none follow.
         user: whether the name of a user precedes it.
         argument: whether a command connects to it.
     """

@@ -27,7 +27,7 @@ class BedrockReranker:
     """One of Cohere's models on Bedrock. Safe to share between threads, as boto3's clients are.
 
     Attributes:
-        model: its id, or that of an inference profile.
+        model: the id of the model, or that of an inference profile.
     """
 
     model: str
