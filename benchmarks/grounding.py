@@ -44,8 +44,8 @@ from chapterverse_api.generation.draft import Draft
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
 from chapterverse_api.grounding.features import GROUPS, NAMES, measure_support
-from chapterverse_api.grounding.results import Verified
-from chapterverse_api.grounding.support_model import CLASH, RAREST, SupportModel, trained
+from chapterverse_api.grounding.results import VerifiedDraft
+from chapterverse_api.grounding.support_model import CLASH, RAREST, SupportModel, load_model
 from chapterverse_api.grounding.verifier import verify
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -255,7 +255,7 @@ def out_of_fold(
 ) -> Report:
     """Return what the whole check does, each answer judged by the model of its fold."""
 
-    def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> Verified:
+    def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> VerifiedDraft:
         return verify(draft, passages, "en", weights, models[fold], supports)
 
     return report(answers, check, lambda verified: verified.partial)
@@ -290,12 +290,12 @@ def with_votes(
     """Yield what recorded votes make of the true claims and of the flaws, estimated where none is recorded."""
 
     def run(supports: Supports) -> list[bool]:
-        def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> Verified:
+        def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> VerifiedDraft:
             return verify(draft, passages, "en", weights, models[fold], supports)
 
         return [gone for _, gone in ends(answers, check)]
 
-    def words(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> Verified:
+    def words(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> VerifiedDraft:
         return verify(draft, passages, "en", weights, models[fold])
 
     before = ends(answers, words)
@@ -389,7 +389,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
 
     if options.held or options.on:
-        print(out_of_fold(load(options.on or HELD), [trained()] * FOLDS))
+        print(out_of_fold(load(options.on or HELD), [load_model()] * FOLDS))
         return
     bare = SupportModel((), (), 0.0, (), 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, common_terms(options.data / "corpora"))
     answers = [*load(options.data / "answers" / "records.jsonl"), *load(MORE)]

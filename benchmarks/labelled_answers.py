@@ -22,10 +22,10 @@ from typing import Any
 from chapterverse.text import lexical
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 
 #: Checks a draft against passages, with the idf of a site, in a fold of the questions.
-Check = Callable[[Draft, Sequence[Passage], "Weights", int], Verified]
+Check = Callable[[Draft, Sequence[Passage], "Weights", int], VerifiedDraft]
 
 FOLDS = 5
 _MARK = re.compile(r"\s?\[(\d{1,2})\]")
@@ -172,7 +172,7 @@ class Report:
         return "\n".join(lines)
 
 
-def report(answers: Sequence[tuple[Answer, Answer]], check: Check, partial: Callable[[Verified], bool]) -> Report:
+def report(answers: Sequence[tuple[Answer, Answer]], check: Check, partial: Callable[[VerifiedDraft], bool]) -> Report:
     """Run a check over all answers, each by the state of its fold."""
     whole = [one for pair in answers for one in pair]
     weights = {site: Weights(whole, site) for site in {a.site for a in whole}}
@@ -209,7 +209,7 @@ def ends(answers: Sequence[tuple[Answer, Answer]], check: Check) -> list[tuple[s
     return found
 
 
-def outcomes(answer: Answer, verified: Verified) -> Iterator[tuple[Unit, frozenset[str]]]:
+def outcomes(answer: Answer, verified: VerifiedDraft) -> Iterator[tuple[Unit, frozenset[str]]]:
     """Yield each unit with the ids that cite most of its letters; none where most of them are without."""
     letters = [(char, span.citations) for span in verified.spans for char in span.text]
     at = 0

@@ -22,7 +22,7 @@ from chapterverse.calibration import Question
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.support_model import trained
+from chapterverse_api.grounding.support_model import load_model
 
 TOKEN, TOKENS_A_SECOND = 4, 40
 
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = {row["id"]: row["answer"] for row in map(json.loads, path.open(encoding="utf-8"))}
     answers = [honest for honest, _ in load(path)]
     weights = {site: Weights(answers, site) for site in {a.site for a in answers}}
-    trained()
+    load_model()
     firsts, works, differ, refused = list[float](), list[float](), 0, 0
     for answer in answers:
         shown, first, work = replay(answer, rows[answer.id], TOKEN, weights[answer.site])

@@ -12,7 +12,7 @@ GLOSSARY = ROOT / "site_example" / "docs" / "project" / "glossary.md"
 PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_api")
 #: Ordinary words that a retired name was made of: in lower case they may name something else.
 ORDINARY = frozenset(
-    "caught exported held left means offered opening rated refusal said task told wanted whole worst".split()
+    "caught exported held left means offered opening rated refusal said task told verified wanted whole worst".split()
 )
 
 

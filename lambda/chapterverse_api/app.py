@@ -70,7 +70,7 @@ def create_app(
         redirect_slashes=False,
         middleware=[
             Middleware(RequestId),
-            *([Middleware(RequestMetrics, site=settings.site)] if metrics.wanted() else []),
+            *([Middleware(RequestMetrics, site=settings.site)] if metrics.is_wanted() else []),
             Middleware(ResponseHeaders),
             Middleware(OriginGuard, allowed=AllowList(settings.origins, own_hosts)),
             Middleware(WorkerThreads),

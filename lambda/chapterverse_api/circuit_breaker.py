@@ -29,7 +29,7 @@ class CircuitBreaker:
 
     Args:
         failures: the errors that are failures of the part.
-        error_type: of the error to raise while it is skipped.
+        error_type: the class of the error to raise while the part is skipped.
         clock: seconds.
 
     Attributes:

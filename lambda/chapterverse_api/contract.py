@@ -270,6 +270,22 @@ class SearchedAs(ResponseModel):
 
 
 class ChatResponse(ResponseModel):
+    """An answer, or a refusal.
+
+    Attributes:
+        response: the whole text, Markdown.
+        grounding_confidence: the mean probability that the sources say what the checked sentences say, 0 to 1.
+        retrieval_used: whether the index was searched.
+        sources_cited: the addresses of the cited sections, in the order of their citations, each once.
+        timestamp: when the answer ended, ISO 8601, UTC.
+        execution_time: seconds from the request to the end of the answer.
+        follow_ups: suggested next questions, best first.
+        nearest: places to look on, where the answer is partial or missing.
+        degraded_reason: sentences that say what did not work as configured; null if all did.
+        data: the answer in the form of the schema that the query names; null without one.
+        data_citations: the same with each value replaced by the id of the source that carries it, or null.
+    """
+
     response: Annotated[str, StringConstraints(min_length=1)]
     source_chunks: list[SourceChunk]
     segments: list[Segment]
@@ -296,6 +312,14 @@ Component = Annotated[float, Field(ge=-(2**53), le=2**53)]
 
 
 class RetrievalRequest(RequestModel):
+    """A search by words or by a vector; one of the two is given.
+
+    Attributes:
+        embedding: a vector of the index's embedder, 1 to 4,096 numbers.
+        top_k: most chunks to return, 1 to 20.
+        threshold: the least score of a chunk, 0 to 1: its evidence, or the cosine where a vector is given.
+    """
+
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [_requires("query", "string"), _requires("embedding", "array")]}
     )

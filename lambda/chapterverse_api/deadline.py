@@ -28,7 +28,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
         self._lock = Lock()
         self._closers: list[Callable[[], None]] = []
-        self._cut = Event()
+        self._aborted = Event()
 
     @classmethod
     def under(cls, context: object) -> Deadline:
@@ -39,34 +39,34 @@ class Deadline:
     @property
     def left(self) -> float:
         """Seconds until the end, 0 after it."""
-        return 0.0 if self.is_cut else max(0.0, self._end - time.monotonic())
+        return 0.0 if self.is_aborted else max(0.0, self._end - time.monotonic())
 
     @property
-    def is_cut(self) -> bool:
+    def is_aborted(self) -> bool:
         """Whether the reader is gone."""
-        return self._cut.is_set()
+        return self._aborted.is_set()
 
     def within(self, seconds: float) -> Deadline:
-        """Return the end of one step of the turn: so many seconds from now, or the turn's own; cut is one with all."""
+        """Return the end of one step: so many seconds from now, or the turn's own. Aborting the turn aborts it, too."""
         step = copy(self)
         step._end = min(self._end, time.monotonic() + seconds)
         return step
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """End every wait of the turn, because the reader has left. Safe to call from any thread."""
         with self._lock:
-            self._cut.set()
+            self._aborted.set()
             closers = list(self._closers)
         for close in closers:
             close()
 
     @contextmanager
     def closing(self, close: Callable[[], None]) -> Iterator[None]:
-        """Call `close` if the turn is cut while the block runs, or was before; it may come from another thread."""
+        """Call `close` if the turn is aborted while the block runs, or was before; it may come from another thread."""
         with self._lock:
             self._closers.append(close)
-            cut = self.is_cut
-        if cut:
+            aborted = self.is_aborted
+        if aborted:
             close()
         try:
             yield
@@ -76,7 +76,7 @@ class Deadline:
 
     def check(self) -> None:
         """Raise `ClientDisconnected` if the reader has left, before a step that may cost money."""
-        if self.is_cut:
+        if self.is_aborted:
             raise ClientDisconnected
 
     @contextmanager
@@ -84,11 +84,11 @@ class Deadline:
         """Run a block that waits for a model.
 
         Raises:
-            ClientDisconnected: the turn was cut, which ended the wait: no failure of the model's.
+            ClientDisconnected: the turn was aborted, which ended the wait: no failure of the model's.
         """
         try:
             yield
         except ProviderError:
-            if self.is_cut:
+            if self.is_aborted:
                 raise ClientDisconnected from None
             raise

@@ -151,7 +151,7 @@ def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fi
     return rejection
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def openapi_entries(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of these rejections."""
     return {
         status: {"model": ErrorResponse, "description": _MEANING[status], **_HEADERS.get(status, {})}
@@ -159,7 +159,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def openai_documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def completions_openapi_entries(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of these rejections at an address of OpenAI's API."""
     content = {"application/json": {"schema": _OPENAI_ERROR}}
     return {

@@ -43,7 +43,7 @@ from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.planning import PlanRequest, PlanResponse
+    from chapterverse_api.answering.plan_requests import PlanRequest, PlanResponse
     from chapterverse_api.answering.tool_use import TurnTools
     from chapterverse_api.tools.site_tools import SiteTools
 
@@ -92,9 +92,9 @@ class Service:
             )
 
     def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
-        """Return a step of a plan; see `planning.respond`."""
+        """Return a step of a plan; see `plan_requests.respond`."""
         # Loaded where somebody asks for a plan.
-        from chapterverse_api.answering.planning import respond
+        from chapterverse_api.answering.plan_requests import respond
 
         resources, tools = self.resources, self.turn_tools(deadline)
         if request.query is None:
@@ -117,9 +117,10 @@ class Service:
             IndexFault: no index can be read.
         """
         with search_progress() as progress:
-            return self._retrieved(request, progress)
+            return self._respond(request, progress)
 
-    def _retrieved(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
+    def _respond(self, request: RetrievalRequest, progress: QueryProgress) -> RetrievalResponse:
+        """Search, log what the threshold and the limit left out, and return the response."""
         index = self.resources.index
         snapshot = index.snapshot(version_of(request.filters))
         retrieval = self._search(request, snapshot, progress)
@@ -128,7 +129,7 @@ class Service:
         # Without words the score is the cosine.
         scored = [(c, c.evidence if request.query else _cosine(c)) for c in retrieval.candidates]
         over = [(c, score) for c, score in scored if score >= request.threshold]
-        best = [_retrieved(c, score, index, snapshot.head) for c, score in over[: request.top_k]]
+        best = [_to_retrieved_chunk(c, score, index, snapshot.head) for c, score in over[: request.top_k]]
         log.event(
             "results_filtered",
             turn_id=None,
@@ -176,7 +177,7 @@ class Service:
         index, models = self.resources.index, self.resources.models
         heads, sound, embedder = list[Head](), False, self.settings.embedder
         with contextlib.suppress(ChapterVerseError):
-            heads = index.serving()
+            heads = index.live_heads()
             cards = [models.card(h) for h in heads]
             embedder = cards[0].name if cards else embedder
             fits = all(h.embedder.fingerprint == card.fingerprint for h, card in zip(heads, cards, strict=True))
@@ -214,7 +215,7 @@ def _cosine(candidate: Candidate) -> float:
     return min(1.0, max(0.0, candidate.components["cosine"]))
 
 
-def _retrieved(candidate: Candidate, score: float, index: SiteIndex, head: Head) -> RetrievedChunk:
+def _to_retrieved_chunk(candidate: Candidate, score: float, index: SiteIndex, head: Head) -> RetrievedChunk:
     chunk = candidate.chunk
     return RetrievedChunk(
         chunk_id=chunk.chunk_id,

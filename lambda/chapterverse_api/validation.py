@@ -45,10 +45,10 @@ def valid_query(**fields: Any) -> ChatQuery:
     Raises:
         InputError: a field is invalid; the message is that of the 422.
     """
-    return validated(ChatQuery, fields)
+    return parse_request(ChatQuery, fields)
 
 
-def validated(model: type[_Request], document: object) -> _Request:
+def parse_request(model: type[_Request], document: object) -> _Request:
     """Return a request from a parsed body.
 
     Raises:

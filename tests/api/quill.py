@@ -26,7 +26,7 @@ from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import Generator
 from chapterverse_api.retrieval.rerankers.protocols import Reranker as Ranks
 from chapterverse_api.service import Service

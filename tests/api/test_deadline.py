@@ -12,7 +12,7 @@ from chapterverse_api.deadline import ClientDisconnected, Deadline
 def test_time_runs_out() -> None:
     assert 23 < Deadline().left <= 24
     assert Deadline(0.0).left == 0.0
-    assert not Deadline(0.0).is_cut
+    assert not Deadline(0.0).is_aborted
 
 
 @pytest.mark.parametrize(("milliseconds", "low", "high"), [(60_000, 23, 24), (10_000, 7, 8), (1000, 0, 0), (0, 0, 0)])
@@ -38,15 +38,15 @@ def test_a_cut_ends_what_is_waited_for_in_another_thread() -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     assert waiting.wait(10)
-    deadline.cut()
+    deadline.abort()
     thread.join(10)
     assert closed.is_set()
-    assert (deadline.left, deadline.is_cut) == (0.0, True)
+    assert (deadline.left, deadline.is_aborted) == (0.0, True)
 
 
 def test_what_begins_to_wait_after_the_cut_is_ended_at_once() -> None:
     deadline, closed = Deadline(), list[int]()
-    deadline.cut()
+    deadline.abort()
     with deadline.closing(lambda: closed.append(1)):
         assert closed == [1]
 
@@ -55,7 +55,7 @@ def test_what_has_ended_is_not_closed_again() -> None:
     deadline, closed = Deadline(), list[int]()
     with deadline.closing(lambda: closed.append(1)):
         pass
-    deadline.cut()
+    deadline.abort()
     assert closed == []
 
 
@@ -63,6 +63,6 @@ def test_a_failure_after_the_cut_is_nobodys_failure() -> None:
     deadline = Deadline()
     with pytest.raises(ProviderError), deadline.raising_on_disconnect():
         raise ProviderError("down")
-    deadline.cut()
+    deadline.abort()
     with pytest.raises(ClientDisconnected), deadline.raising_on_disconnect():
         raise ProviderError("aborted")

@@ -30,11 +30,11 @@ precompiled.use(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.store.s3.store, chapterverse.store.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
-from chapterverse_api.conversation.follow_ups import back_reference
-from chapterverse_api.retrieval.frames import defined_in, frame_of, lower_kinds
+from chapterverse_api.conversation.back_reference import back_reference
+from chapterverse_api.retrieval.frames import find_definitions, frame_of, lower_kinds
 one, same, other = Scope("a", "b"), Scope("a", "b"), Scope("a", "c")
 question = [repr(frame_of("What is a leaf bundle?", ("en", "de"))), sorted(lower_kinds("What is new?", ("fr",)))]
-definitions = list(defined_in("A _leaf bundle_ is a directory.", "en"))
+definitions = list(find_definitions("A _leaf bundle_ is a directory.", "en"))
 print(json.dumps({
     "patterns": len(patterns),
     "methods": len(methods),

@@ -29,7 +29,7 @@ from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.text.lexical import STEMMERS
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from fakes import cohere_server, postgres, qdrant_server, s3_server
 from fakes.cohere_server import CohereServer
 from fakes.qdrant_server import QdrantServer

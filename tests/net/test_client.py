@@ -213,7 +213,7 @@ def test_a_request_can_be_ended_from_another_thread(server: LoopbackServer, faul
         server.play(*[fault] * 20)
         deadline = Deadline()
         with (
-            leaving(server, deadline.cut),
+            leaving(server, deadline.abort),
             pytest.raises(ProviderError, match=r"^Nobody waits for 127\.0\.0\.1 any more: ask again\.$"),
         ):
             rest.post("/", {}, closing=deadline.closing)

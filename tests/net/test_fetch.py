@@ -260,7 +260,7 @@ def test_an_unknown_name_is_one_sentence() -> None:
 def test_a_fetch_ends_when_nobody_waits(site: Site, fetcher: Fetcher) -> None:
     site.play(Fault(hang=LONG))
     deadline = Deadline()
-    with leaving(site, deadline.cut), pytest.raises(FetchFailed, match="Nobody waits"):
+    with leaving(site, deadline.abort), pytest.raises(FetchFailed, match="Nobody waits"):
         fetcher.get(site.url, closing=deadline.closing)
 
 

@@ -289,7 +289,7 @@ def test_a_reader_who_left_ends_the_wait(server: StreamServer, fault: Fault) -> 
         server.play(*[fault] * 20)
         deadline = Deadline()
         with (
-            leaving(server, deadline.cut),
+            leaving(server, deadline.abort),
             pytest.raises(ProviderError, match=r"^Nobody waits for 127\.0\.0\.1 any more: ask again\.$"),
         ):
             said(rest, seconds=20, deadline=deadline)
@@ -300,7 +300,7 @@ def test_a_reader_who_left_ends_the_wait(server: StreamServer, fault: Fault) -> 
 
 def test_who_left_before_is_not_asked_for(server: StreamServer) -> None:
     deadline = Deadline()
-    deadline.cut()
+    deadline.abort()
     with pytest.raises(ProviderError, match="Nobody waits"):
         said(JsonClient(server.url, {}), deadline=deadline)
     assert (server.history, server.connections) == ([], 0)
@@ -348,7 +348,7 @@ def test_streams_of_many_threads_meet_no_abort_of_another(server: StreamServer) 
     def turn(i: int) -> str:
         deadline = Deadline()
         if i % 2:
-            Timer(i % 50 / 1000, deadline.cut).start()
+            Timer(i % 50 / 1000, deadline.abort).start()
         try:
             return "".join(said(rest, deadline=deadline))
         except ProviderError as error:
@@ -366,7 +366,7 @@ def test_a_greeting_without_a_reply_can_be_ended() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         rest = JsonClient(f"https://127.0.0.1:{silent.getsockname()[1]}", {})
         started = time.monotonic()
-        Timer(0.2, deadline.cut).start()
+        Timer(0.2, deadline.abort).start()
         with pytest.raises(ProviderError, match="Nobody waits"):
             said(rest, seconds=20, deadline=deadline)
     assert 0.2 <= time.monotonic() - started < SOON

@@ -30,7 +30,7 @@ for _ in range(2):
     assert rest.post("/short", {}).status == 200
 for _ in range(3):
     deadline, started = Deadline(), time.monotonic()
-    Timer(0.2, deadline.cut).start()
+    Timer(0.2, deadline.abort).start()
     try:
         with rest.stream("/silent", {}, seconds=20, closing=deadline.closing) as stream:
             print(*(event.data for event in stream.events()))

@@ -97,7 +97,7 @@ class DraftSources:
 
     Attributes:
         context: all of them, the results of tools included.
-        documents: those of the documentation, which are quoted if the model fails.
+        documents: the passages of the documentation, which are quoted if the model fails.
         idf: weighs the words of the answer.
         missing: a sentence about the tools that failed.
         calls: of tools.

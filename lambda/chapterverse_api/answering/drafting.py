@@ -67,9 +67,9 @@ DraftSteps: TypeAlias = Steps[Delta, None, ShownDraft]
 
 def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
     """Let the generator write. If it fails before its first segment is shown, quotes replace its draft."""
-    models, context, voting = turn.models, sources.context, _open_votes(turn)
-    with closing(voting) if voting else nullcontext():
-        segments = _open_segments(context, sources.idf, voting)
+    models, context, votes = turn.models, sources.context, _open_votes(turn)
+    with closing(votes) if votes else nullcontext():
+        segments = _open_segments(context, sources.idf, votes)
         try:
             with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
                 yield from _stream(segments, models.generator, context)
@@ -99,10 +99,10 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
     return ShownDraft(segments, CuratedAnswer.name)
 
 
-def _open_segments(context: AnswerContext, idf: IdfLookup, voting: SecondVotes | None = None) -> Segments:
+def _open_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which begin with a note about the passages where one is needed."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, idf, note=note, voting=voting)
+    return Segments(context.task, idf, note=note, votes=votes)
 
 
 def _open_votes(turn: Turn) -> SecondVotes | None:

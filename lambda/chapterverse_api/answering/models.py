@@ -25,9 +25,9 @@ from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generato
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import DataWriter, Generator, ToolCaller, Writer
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _open_checker(settings: Settings) -> MeteredChecker | None:
     if settings.checker == "words":
         return None
     # Loaded where one is configured.
-    from chapterverse_api.grounding.checkers.opening import open_checker
+    from chapterverse_api.grounding.checkers.factory import open_checker
 
     thoughts = prompts.THOUGHT_TOKENS if settings.checker.startswith("openai:") else 0
     return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))
@@ -77,7 +77,7 @@ class Models:
     """The models of this process, each behind its circuit breaker, and their prices.
 
     Attributes:
-        circuit: of the generator.
+        circuit: the circuit breaker of the generator.
         checker: gives a second vote on citations; None where the words decide alone.
     """
 
@@ -146,7 +146,7 @@ class TurnModels:
     """The models that one turn may use, each counting its cost.
 
     Attributes:
-        circuit: of the generator.
+        circuit: the circuit breaker of the generator.
         turn_budget: what they cost.
     """
 

@@ -28,7 +28,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ResponseSchema
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.observability.query_state import QueryProgress
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class AnswerTrace:
 
     progress: QueryProgress | None = None
     context: AnswerContext | None = None
-    verified: Verified | None = None
+    verified: VerifiedDraft | None = None
 
 
 def answer_query(
@@ -148,10 +148,10 @@ def _answer_with_data(
     sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: DataWriter
 ) -> Steps[AnswerEvent, None, bool]:
     """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
-    from chapterverse_api.answering.structured import structured_answer
+    from chapterverse_api.answering.structured import fill_schema
 
     context = sources.context
-    filled = structured_answer(context, turn, schema, writer, sources.idf)
+    filled = fill_schema(context, turn, schema, writer, sources.idf)
     if filled is None:
         return False
     degraded, verified = explain_degradation(sources, turn), filled.verified
@@ -160,8 +160,7 @@ def _answer_with_data(
         yield from turn.end(refusal(context, turn, degraded))
         return True
     yield from map(make_delta, verified.spans)
-    data = {"data": filled.data, "data_citations": filled.citations}
-    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, **data))
+    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, data=filled))
     return True
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answering.context import AnswerContext, IdfLookup
-from chapterverse_api.answering.plans import (
+from chapterverse_api.answering.plan_machine import (
     MOST_STEPS,
     MOST_TEXT,
     MOST_TITLE,
@@ -29,7 +29,7 @@ from chapterverse_api.answering.plans import (
     StepKind,
     check_plan,
 )
-from chapterverse_api.answering.structured import asked_again
+from chapterverse_api.answering.structured import ask_again
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import DATA_TRIES
@@ -69,13 +69,13 @@ def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: Tur
     instructions = plan_instructions(context.task, nonce, SCHEMA, offered)
     messages, reason = conversation(context.task, nonce), ""
     for _ in range(DATA_TRIES):
-        request = ModelRequest(instructions, asked_again(messages, reason), PLAN_TOKENS, turn.deadline)
+        request = ModelRequest(instructions, ask_again(messages, reason), PLAN_TOKENS, turn.deadline)
         text = writer.write_data(request, SCHEMA)
         try:
             data = read_data(text, SCHEMA, AddressFilter(context.task.passages))
-            plan = Plan.model_validate(_read(data))
+            plan = Plan.model_validate(_read_plan(data))
             check_plan(plan, names)
-            return _cited(plan, context)
+            return _cite_steps(plan, context)
         except (DataProblem, PlanProblem) as error:
             reason = str(error)
         except ValidationError as error:
@@ -84,7 +84,7 @@ def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: Tur
     raise ProviderError("The model's plan could not be run, not even when it was asked once more.")
 
 
-def _read(data: dict[str, Any]) -> dict[str, Any]:
+def _read_plan(data: dict[str, Any]) -> dict[str, Any]:
     """Return a model's plan in the form of `Plan`."""
     document: dict[str, Any] = _without_nulls(data)
     for step in document["steps"]:
@@ -100,7 +100,7 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _cited(plan: Plan, context: AnswerContext) -> Plan:
+def _cite_steps(plan: Plan, context: AnswerContext) -> Plan:
     """Return a plan in which each step that is shown cites a source that carries it.
 
     Raises:
@@ -113,7 +113,7 @@ def _cited(plan: Plan, context: AnswerContext) -> Plan:
         if step.kind == "action":
             carrier = carriers.carrier(Leaf(("step",), step.text))
         elif step.kind == "ask_user":
-            carrier = _related(step, task.passages, task.language)
+            carrier = _find_source(step, task.passages, task.language)
         elif step.citations or step.text:
             step = step.model_copy(update={"citations": [], "text": ""})
         if step.kind in ("action", "ask_user"):
@@ -124,7 +124,7 @@ def _cited(plan: Plan, context: AnswerContext) -> Plan:
     return plan.model_copy(update={"steps": steps})
 
 
-def _related(step: PlanStep, passages: Sequence[Passage], language: str) -> str | None:
+def _find_source(step: PlanStep, passages: Sequence[Passage], language: str) -> str | None:
     """Return the source of a question to the reader: the one that it cites, if that shares a word, or the closest."""
     text = " ".join([step.text, *(option.label for option in step.options)])
     terms = {term for word in lexical.words(text, language) for term in word.terms}
@@ -137,7 +137,7 @@ def _related(step: PlanStep, passages: Sequence[Passage], language: str) -> str 
 def _from_page(passages: Sequence[Passage]) -> Plan | None:
     """Return the numbered steps of the best section that has any."""
     for passage in passages:
-        texts = list(_numbered(passage.section))
+        texts = list(_iterate_numbered_items(passage.section))
         if len(texts) > 1:
             kept = texts[:MOST_STEPS]
             steps = [
@@ -154,7 +154,7 @@ def _from_page(passages: Sequence[Passage]) -> Plan | None:
     return None
 
 
-def _numbered(markdown: str) -> Iterator[str]:
+def _iterate_numbered_items(markdown: str) -> Iterator[str]:
     """Yield the items of the first numbered list, each with the paragraphs and code that belong to it."""
     item, fenced, number = list[str](), False, 0
     for text in markdown.splitlines():

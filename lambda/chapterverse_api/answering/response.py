@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources
@@ -10,7 +10,10 @@ from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
+
+if TYPE_CHECKING:
+    from chapterverse_api.answering.structured import FilledSchema
 
 #: Statuses whose response names places to look on.
 _POINTED = ("partial", "not_in_docs")
@@ -18,20 +21,20 @@ _POINTED = ("partial", "not_in_docs")
 
 def answer(
     context: AnswerContext,
-    verified: Verified,
+    verified: VerifiedDraft,
     degraded: str | None,
     turn: Turn,
     *,
     quoted: bool,
     not_in_docs: bool,
-    **data: Any,
+    data: FilledSchema | None = None,
 ) -> ChatResponse:
     """Return the response that the shown segments make.
 
     Args:
         quoted: whether they are quotes, by no model.
         not_in_docs: whether the docs hold no answer after all.
-        data: `data` and `data_citations`, where a schema was filled.
+        data: the filled schema, where the reader asked for data.
     """
     segments = [segment(span) for span in verified.spans]
     cited = dict.fromkeys(i for span in verified.spans for i in span.citations)
@@ -56,7 +59,8 @@ def answer(
         nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,
-        **data,
+        data=data.data if data else None,
+        data_citations=data.citations if data else None,
     )
 
 
@@ -96,7 +100,7 @@ def segment(span: Span) -> Segment:
     return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
 
 
-def _cited_urls(verified: Verified, context: AnswerContext) -> list[str]:
+def _cited_urls(verified: VerifiedDraft, context: AnswerContext) -> list[str]:
     """Return the addresses of the cited sources, in the order of the citations."""
     urls = {s.id: s.url for s in context.sources}
     cited = (urls[i] for span in verified.spans for i in span.citations)

@@ -1,7 +1,7 @@
 """Asks a checker about sentences of an answer while the generator writes on: each once, and a few of one answer.
 
-What a vote costs a reader is bounded: the sentence waits for it, `SECONDS` at most, and after one failure the words
-decide alone for the rest of the answer.
+What a vote costs a reader is bounded: the sentence waits for it, `VOTE_SECONDS` at most, and after one failure the
+words decide alone for the rest of the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
-SECONDS = 3.0
+VOTE_SECONDS = 3.0
 #: Characters of a question that a guardrail takes; a source may have 100,000, a claim 5,000.
 _MOST_QUESTION = 1_000
 #: Seconds more for a transport to notice that its time is up.
@@ -24,7 +24,7 @@ _GRACE = 0.5
 
 
 class SecondVotes:
-    """The votes on one answer. Implements `chapterverse_api.answering.segments.Voting`.
+    """The votes on one answer. Implements `chapterverse_api.answering.segments.VoteSource`.
 
     Args:
         report: is given each failure.
@@ -43,7 +43,7 @@ class SecondVotes:
         size = sum(utf8_length(text) for text in (document, claim, self._question))
         if self._failed or len(self._votes) == MOST_CHECKED or size > MOST_CHECKED_BYTES or not self._deadline.left:
             return None
-        request = CheckRequest(document, claim, self._question, self._deadline.within(SECONDS))
+        request = CheckRequest(document, claim, self._question, self._deadline.within(VOTE_SECONDS))
         self._votes.append(vote := _Vote(self._checker, request, self._fail))
         return vote
 

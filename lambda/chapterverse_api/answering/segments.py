@@ -15,7 +15,7 @@ from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.checked_sentence import CheckedSentence
-from chapterverse_api.grounding.results import Verified, Weigh
+from chapterverse_api.grounding.results import VerifiedDraft, Weigh
 from chapterverse_api.grounding.verifier import Verifier
 
 #: Segments that wait for the first one that is confirmed, at most.
@@ -35,7 +35,7 @@ class Vote(Protocol):
         ...
 
 
-class Voting(Protocol):
+class VoteSource(Protocol):
     """Asks for second votes on the sentences of one answer."""
 
     def ask(self, document: str, claim: str) -> Vote | None:
@@ -56,7 +56,7 @@ class Segments:
     """The segments of one answer.
 
     Args:
-        voting: asks for second votes; None where the words decide alone.
+        votes: asks for second votes; None where the words decide alone.
 
     Attributes:
         shown: the segments that the reader has.
@@ -64,11 +64,13 @@ class Segments:
         restarted: thoughts were shown before it was known that they were some.
     """
 
-    def __init__(self, task: GenerationRequest, weigh: Weigh, *, note: str = "", voting: Voting | None = None) -> None:
+    def __init__(
+        self, task: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
+    ) -> None:
         self.draft = DraftReader(task.passages)
         self.shown: list[Span] = []
         self.restarted = False
-        self._task, self._weigh, self._voting = task, weigh, voting
+        self._task, self._weigh, self._votes = task, weigh, votes
         self._verifier = self._new_verifier()
         self._waiting = [_Waiting(Span(note, kind="framing"))] if note else []
         self._restarts = 0
@@ -79,8 +81,8 @@ class Segments:
         Raises:
             ProviderError: the model writes more than its limit.
         """
-        yield from self._checked(self.draft.read(span))
-        yield from self._settled()
+        yield from self._check(self.draft.read(span))
+        yield from self._settle()
 
     def end(self) -> Iterator[Span]:
         """Yield the segments that remain.
@@ -88,14 +90,14 @@ class Segments:
         Raises:
             ProviderError: the model wrote nothing.
         """
-        yield from self._checked(self.draft.end())
+        yield from self._check(self.draft.end())
         yield from self.settle()
 
     def settle(self) -> Iterator[Span]:
         """Wait for the open votes, and yield the segments that can be shown then."""
         for one in self._waiting:
             self._count(one)
-        yield from self._settled()
+        yield from self._settle()
 
     def add(self, text: str) -> Iterator[Span]:
         """Yield words of our own behind the answer."""
@@ -104,27 +106,27 @@ class Segments:
         yield from self._release(len(self._waiting))
 
     @property
-    def verified(self) -> Verified:
+    def verified(self) -> VerifiedDraft:
         """The result of the check for the shown segments."""
-        verified = self._verifier.verified(self.shown)
+        verified = self._verifier.to_result(self.shown)
         if not (self.draft.is_cut and self.shown):
             return verified
         return replace(verified, spans=(*self.shown[:-1], replace(self.shown[-1], cut=True)))
 
-    def _checked(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
+    def _check(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
         for one in sentences:
             if self._restarts < self.draft.restarts:
                 self._restart()
             for waiting in self._read(one):
                 self._waiting.append(waiting)
-                yield from self._settled()
+                yield from self._settle()
 
     def _read(self, one: DraftSentence) -> Iterator[_Waiting]:
         if one.span is None:
             checked = self._verifier.check(one.sentence, one.claimed)
             vote = None
-            if self._voting and checked.undecided:
-                vote = self._voting.ask(self._verifier.document(checked), one.sentence.said)
+            if self._votes and checked.undecided:
+                vote = self._votes.ask(self._verifier.document(checked), one.sentence.said)
             yield _Waiting(Span(one.text, checked.citations, check=checked.check), checked, vote)
         elif one.span.kind == "framing":
             yield _Waiting(replace(one.span, citations=()))
@@ -151,7 +153,7 @@ class Segments:
         if not self.shown:
             self._verifier = self._new_verifier()
 
-    def _settled(self) -> Iterator[Span]:
+    def _settle(self) -> Iterator[Span]:
         """Yield the segments before the first open vote, unless they still wait for a confirmed one."""
         ready = 0
         for one in self._waiting:

@@ -14,7 +14,7 @@ from chapterverse.text.json_text import load_json
 #: Share of the words of a message and an utterance that both have.
 SAME = 0.8
 #: Longer messages are questions: characters.
-LONGEST = 60
+MAX_MESSAGE_CHARS = 60
 
 # Chinese and Japanese are compared by characters.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 def small_talk_language(message: str) -> str | None:
     """Return the language of small talk, BCP 47; None for everything else."""
-    words = _words(message) if len(message) <= LONGEST else frozenset()
+    words = _words(message) if len(message) <= MAX_MESSAGE_CHARS else frozenset()
     if not words:
         return None
     shares = [(len(words & said) / len(words | said), tag) for tag, utterances in _data() for said in utterances]

@@ -63,7 +63,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     context = _from_results(turn, query, results, snapshot)
     if selection:
         return replace(context, task=replace(context.task, selection=selection))
-    return replace(context, searched_as=_searched_as(question, results))
+    return replace(context, searched_as=_describe_search(question, results))
 
 
 def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot: Snapshot) -> AnswerContext:
@@ -79,7 +79,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
     )
     language, persona = results.language or source_language, index.persona(snapshot)
     off_topic = not choice.passages and retrieval.answerability.docs < ON_TOPIC
-    near = [c for c in retrieval.candidates if not off_topic or _named(c.chunk, retrieval.question)]
+    near = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
     return AnswerContext(
         mode="rag",
         task=replace(
@@ -115,7 +115,7 @@ class _Choice:
     Attributes:
         kept: the candidates of the passages, and perhaps more.
         pages: all chunks of their pages, by file path.
-        memories: that inform a model; those that name a page are sources too.
+        memories: memories that inform a model; those that name a page are sources too.
         omissions: why each other candidate is no source, by chunk id.
     """
 
@@ -129,6 +129,7 @@ class _Choice:
 def _choose(
     query: ChatQuery, retrieval: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]
 ) -> _Choice:
+    """Return the sections that the answer may rest on, and why the other results are left out."""
     settings, index = turn.resources.settings, turn.resources.index
     distinct = choose(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
     kept = choose(retrieval.strong, query.top_k, settings.faq_top_k)
@@ -208,7 +209,7 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     )
 
 
-def _searched_as(question: str, results: ScopedResults) -> SearchedAs | None:
+def _describe_search(question: str, results: ScopedResults) -> SearchedAs | None:
     """Return a change to the query that a reader may want to undo: a correction, or the subject of a follow-up."""
     subject, searched = results.subject, results.found.searched
     if subject:
@@ -225,7 +226,7 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
 
 
-def _named(chunk: Chunk, question: Question) -> bool:
+def _heading_has_word(chunk: Chunk, question: Question) -> bool:
     """Whether a heading above a chunk holds a word of a question."""
     terms = {term for heading in chunk.heading_path for w in lexical.words(heading, chunk.language) for term in w.terms}
     return any(not terms.isdisjoint(alternative) for word in question.words for alternative in word)

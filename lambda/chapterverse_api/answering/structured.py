@@ -14,12 +14,12 @@ from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.results import Verified, Weigh
-from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirrored, read_data
+from chapterverse_api.grounding.results import VerifiedDraft, Weigh
+from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
 
 
 @dataclass(frozen=True, slots=True)
-class StructuredAnswer:
+class FilledSchema:
     """Data that fits its schema.
 
     Attributes:
@@ -29,12 +29,12 @@ class StructuredAnswer:
 
     data: dict[str, Any]
     citations: dict[str, Any]
-    verified: Verified
+    verified: VerifiedDraft
 
 
-def structured_answer(
+def fill_schema(
     context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter, weigh: Weigh
-) -> StructuredAnswer | None:
+) -> FilledSchema | None:
     """Return the data that a model finds in the passages; None if it failed, which is in the log.
 
     Raises:
@@ -57,10 +57,10 @@ def structured_answer(
             outcome: Check = "confirmed" if carrier else "none" if isinstance(leaf.value, bool) else "unconfirmed"
             spans.append(Span(text, (carrier,) if carrier else (), check=outcome))
     claims = sum(span.check != "none" for span in spans)
-    verified = Verified(
+    verified = VerifiedDraft(
         tuple(spans), 0, len(cited) / claims if claims else 0.0, flagged=claims - len(cited), claims=claims
     )
-    return StructuredAnswer(data, mirrored(data, cited), verified)
+    return FilledSchema(data, mirror(data, cited), verified)
 
 
 def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     instructions, messages = data_instructions(context.task, nonce, schema), conversation(context.task, nonce)
     problem = ""
     for _ in range(DATA_TRIES):
-        request = ModelRequest(instructions, asked_again(messages, problem), DATA_TOKENS, turn.deadline)
+        request = ModelRequest(instructions, ask_again(messages, problem), DATA_TOKENS, turn.deadline)
         text = writer.write_data(request, schema)
         try:
             data: dict[str, Any] = read_data(text, schema, AddressFilter(context.task.passages))
@@ -79,7 +79,7 @@ def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Da
     raise ProviderError("The model's data did not fit the schema, not even when it was asked once more.")
 
 
-def asked_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
+def ask_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
     """Return the conversation, with the problem of the model's last reply."""
     if not problem:
         return messages

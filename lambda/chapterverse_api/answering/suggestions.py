@@ -26,7 +26,7 @@ from chapterverse.filters import In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.conversation.follow_ups import back_reference
+from chapterverse_api.conversation.back_reference import back_reference
 from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.ranking import SectionKey, section
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from chapterverse_api.retrieval.results import Retrieval
 
 #: Suggestions of one answer, and characters of each, at most.
-MOST, LONGEST = 3, 80
+MAX_SUGGESTIONS, MAX_SUGGESTION_CHARS = 3, 80
 #: Searches after which no other section is tried: all of it takes 1.3 ms with 10,000 chunks.
 SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
@@ -50,7 +50,7 @@ NEAR = 6
 #: Sections that are considered: as many as the sources that a request may ask for.
 _SECTIONS = 20
 #: Characters of a heading: a longer one is never suggested.
-_READ = 4 * LONGEST
+_READ = 4 * MAX_SUGGESTION_CHARS
 #: Size of the cache of wordings by heading, and of the cache of first results by wording, one for each generation.
 _REMEMBERED = 4096
 _FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], SectionKey | None]] = WeakKeyDictionary()
@@ -95,7 +95,7 @@ class Suggestion:
     """A question that the docs answer.
 
     Attributes:
-        chunk: of the section that it names.
+        chunk: a chunk of the section that it names.
     """
 
     text: str
@@ -117,7 +117,7 @@ def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[
     made: list[Suggestion] = []
     try:
         for chunk in _find_uncited(context, retrieval, cited):
-            if len(made) == MOST or tester.is_spent or not turn.deadline.left:
+            if len(made) == MAX_SUGGESTIONS or tester.is_spent or not turn.deadline.left:
                 break
             text = tester.name_section(chunk)
             if text and tester.leads_to(text, chunk):
@@ -236,9 +236,9 @@ def _make_wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple
     heading, title = plain_heading(heading), plain_heading(title)
     if not is_descriptive(heading):
         return "", frozenset()
-    alone = len(heading) <= LONGEST and back_reference(heading, languages) == "no"
+    alone = len(heading) <= MAX_SUGGESTION_CHARS and back_reference(heading, languages) == "no"
     text = heading if alone or heading == title else f"{title} › {heading}"
-    return (text, _terms(text, languages)) if len(text) <= LONGEST else ("", frozenset())
+    return (text, _terms(text, languages)) if len(text) <= MAX_SUGGESTION_CHARS else ("", frozenset())
 
 
 def _terms(text: str, languages: tuple[str, ...]) -> frozenset[int]:

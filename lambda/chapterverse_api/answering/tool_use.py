@@ -31,7 +31,7 @@ from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.observability import log
 
 #: Seconds of a turn for choosing and calling, so that the answer has as many.
-SECONDS = 12.0
+TOOL_SECONDS = 12.0
 
 _NOT_CHOSEN = "The site's tools were not used, since the model failed."
 _LATE = "The tool took longer than this answer may wait."
@@ -42,7 +42,7 @@ class ToolSource:
     """The result of a tool.
 
     Attributes:
-        title: of the tool, or of the section that it read.
+        title: the title of the tool, or of the section that it read.
         text: Markdown.
         url: of a section of this documentation; None for what another server says.
     """
@@ -94,7 +94,7 @@ def add_tool_results(
     Raises:
         ClientDisconnected: the reader left.
     """
-    caller, end = turn.models.tool_caller, turn.deadline.within(SECONDS)
+    caller, end = turn.models.tool_caller, turn.deadline.within(TOOL_SECONDS)
     if caller is None:
         return context, None, ()
     known, made, failed = {spec.name for spec in tools.specs}, set[ToolCall](), list[str]()
@@ -109,7 +109,7 @@ def add_tool_results(
                 return context, _NOT_CHOSEN, tuple(uses)
             calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
             made.update(calls)
-            for one in _run(calls, tools, end):
+            for one in _run_calls(calls, tools, end):
                 name = one.call.name if one.call.name in known else "unknown"
                 reason = {"message": one.result.error} if one.result.error else {}
                 turn.log("tool_called", tool=name, ok=one.result.ok, seconds=one.seconds, **reason)
@@ -132,10 +132,10 @@ def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: D
     return calls or ()
 
 
-def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
+def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
     """Make all calls at once and return them in order, without those that take too long."""
 
-    def timed(call: ToolCall) -> _CallRecord:
+    def run_timed(call: ToolCall) -> _CallRecord:
         started = time.perf_counter()
         result = tools.run(call, end)
         return _CallRecord(call, result, round(time.perf_counter() - started, 6))
@@ -143,12 +143,12 @@ def _run(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_Ca
     if not calls:
         return []
     pool = ThreadPoolExecutor(len(calls), "chapterverse-tool")
-    started = [pool.submit(copy_context().run, timed, call) for call in calls]
+    started = [pool.submit(copy_context().run, run_timed, call) for call in calls]
     done, _ = wait(started, end.left)
     pool.shutdown(wait=False, cancel_futures=True)
     late = ToolResult(False, error=_LATE)
     return [
-        one.result() if one in done else _CallRecord(call, late, SECONDS)
+        one.result() if one in done else _CallRecord(call, late, TOOL_SECONDS)
         for call, one in zip(calls, started, strict=True)
     ]
 

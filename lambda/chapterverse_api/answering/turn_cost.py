@@ -56,7 +56,7 @@ def max_turn_cost(
     earlier = earlier if kept else min(sent, earlier)
     texts = _texts(query, own + earlier, kept=kept, tools=tools, plan=plan)
 
-    def generated(price: Price) -> float:
+    def generation_cost(price: Price) -> float:
         return sum(price.of(read=FRAME + read, written=written + prices.thoughts) for read, written in texts)
 
     # The question is searched for with its mistakes corrected, and perhaps again behind earlier ones, or as a model
@@ -71,9 +71,9 @@ def max_turn_cost(
         written=VERDICT + prompts.THOUGHT_TOKENS,
         searches=math.ceil(MOST_CHECKED_BYTES / TEXT_UNIT),
     )
-    economy = embedded + generated(prices.economy)
+    economy = embedded + generation_cost(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
-    return CostCeiling(max(embedded + reranked + generated(prices.generator) + checked, economy), economy)
+    return CostCeiling(max(embedded + reranked + generation_cost(prices.generator) + checked, economy), economy)
 
 
 def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan: bool) -> list[tuple[float, int]]:

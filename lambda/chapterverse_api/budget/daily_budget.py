@@ -19,7 +19,7 @@ from typing import Literal
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import Price
-from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
 

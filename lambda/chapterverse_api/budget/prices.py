@@ -87,9 +87,9 @@ class Prices:
     """The prices of the parts of one service.
 
     Attributes:
-        economy: of the generator that answers when most of the budget is gone.
+        economy: the price of the generator that answers when most of the budget is gone.
         thoughts: tokens that the generators may think on top of what they write, which are billed as well.
-        checker: of the second vote on citations.
+        checker: the price of the second vote on citations.
     """
 
     embedder: Price = FREE

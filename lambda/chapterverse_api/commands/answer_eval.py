@@ -58,7 +58,7 @@ def judge_answer(
     """
     query = valid_query(query=question, conversation_history=history or [])
     resources.index.snapshot()
-    response, seconds = _timed(answer(query, resources))
+    response, seconds = _time_answer(answer(query, resources))
     snapshot = resources.index.snapshot()
     return {
         "status": response.status,
@@ -75,10 +75,10 @@ def judge_answer(
 def holds(resources: Resources, claims: Sequence[Mapping[str, str]]) -> list[bool]:
     """Return for each claim (`text`, and `url` and `chunk_id` of a section) whether the section supports it."""
     sections = _Sections(resources.index, resources.index.snapshot())
-    return [bool(sections.kept(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
+    return [bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
 
 
-def _timed(events: Events) -> tuple[ChatResponse, dict[str, float]]:
+def _time_answer(events: Events) -> tuple[ChatResponse, dict[str, float]]:
     start = time.perf_counter()
     seconds: dict[str, float] = {}
     stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
@@ -101,7 +101,7 @@ class _Sections:
         self._snapshot = snapshot
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
-    def kept(self, text: str, cited: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
+    def cite(self, text: str, cited: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
         sections = {i: self.passage(*place) for i, place in cited.items()}
         passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)
@@ -116,10 +116,10 @@ class _Sections:
         """Return the section of a chunk and its language; None if it isn't at this address."""
         key = url, chunk_id
         if key not in self._read:
-            self._read[key] = self._found(url, chunk_id)
+            self._read[key] = self._find(url, chunk_id)
         return self._read[key]
 
-    def _found(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+    def _find(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
         address = self._index.published_url(url, self._snapshot.head)
         chunks: list[Chunk] = self._snapshot.page(address, "url") if address else []
         own = next((c for c in chunks if c.chunk_id == chunk_id), None)
@@ -146,8 +146,10 @@ class _Reading:
         self._languages = ("en", *snapshot.head.languages)
 
     def counts(self) -> dict[str, Any]:
-        segments = [(s, self._sections.kept(s.text, self._cited(s), s.kind)) for s in self._segments()]
-        judged = [(text, s, self._sections.kept(text, self._cited(s))) for s, _ in segments for text in _sentences(s)]
+        segments = [(s, self._sections.cite(s.text, self._cited_places(s), s.kind)) for s in self._segments()]
+        judged = [
+            (text, s, self._sections.cite(text, self._cited_places(s))) for s, _ in segments for text in _sentences(s)
+        ]
         return {
             "citations": sum(len(s.citations) for s, _ in segments),
             "valid": sum(i in kept for s, kept in segments for i in s.citations),
@@ -162,14 +164,14 @@ class _Reading:
     def _quotes(self) -> dict[str, Any]:
         """Return the segments, and each quote with its whole section."""
         segments = self._response.segments
-        places = [(s.text, next(iter(self._cited(s).values()), None)) for s in segments if s.kind == "quote"]
+        places = [(s.text, next(iter(self._cited_places(s).values()), None)) for s in segments if s.kind == "quote"]
         read = [(text, self._sections.passage(*place)) for text, place in places if place]
         return {
             "segments": [s.model_dump() for s in segments],
             "quotes": [(text, found[0].section) for text, found in read if found],
         }
 
-    def _cited(self, segment: Segment) -> dict[str, Place]:
+    def _cited_places(self, segment: Segment) -> dict[str, Place]:
         return {i: self._places[i] for i in segment.citations if i in self._places}
 
     def _claim(self, text: str, cited: str) -> dict[str, str]:

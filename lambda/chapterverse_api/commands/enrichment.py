@@ -18,11 +18,11 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
-from chapterverse_api.grounding.support_model import trained
+from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 
 #: Seconds for one page: no reader waits for it.
-_SECONDS = 180.0
+_REQUEST_SECONDS = 180.0
 _END = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
 
 
@@ -47,7 +47,7 @@ class ServiceEnricher:
 
     def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
         form = ResponseSchema("page_enrichment", dict(schema))
-        request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_SECONDS))
+        request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_REQUEST_SECONDS))
         return self.writer.write_data(request, form)
 
     def cost(self, read: int, written: int) -> float:
@@ -64,4 +64,4 @@ class ServiceEnricher:
         """Judge the words of a question as those of an answer that cites the section are judged."""
         passage = Passage("1", tuple(path), text, text, frozenset(), 1.0, 1.0, None, None)
         claim = Claim(_END.sub("", question), "prose", language, weigh(question))
-        return judge(claim, [AnalyzedPassage(passage, language)], [], trained()).supports
+        return judge(claim, [AnalyzedPassage(passage, language)], [], load_model()).supports

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, BinaryIO
 
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.http.guard.body import LIMIT, parse
+from chapterverse_api.http.guard.body import MAX_BODY_BYTES, parse
 from chapterverse_api.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, id_of, read_call
 from chapterverse_api.mcp.protocol import McpServer
 from chapterverse_api.rejections import Rejection
@@ -32,15 +32,15 @@ def serve(service: Service, read: BinaryIO, write: BinaryIO) -> None:
     """
     with ThreadPoolExecutor(_THREADS, "chapterverse-mcp") as pool:
         client = _Client(service, write, lambda work: pool.submit(work))
-        while line := read.readline(LIMIT + 2):
-            if not line.endswith(b"\n") and len(line) > LIMIT:
+        while line := read.readline(MAX_BODY_BYTES + 2):
+            if not line.endswith(b"\n") and len(line) > MAX_BODY_BYTES:
                 _skip_line(read)
             if line.strip():
                 client.take(line)
 
 
 def _skip_line(read: BinaryIO) -> None:
-    while (rest := read.readline(LIMIT)) and not rest.endswith(b"\n"):
+    while (rest := read.readline(MAX_BODY_BYTES)) and not rest.endswith(b"\n"):
         pass
 
 
@@ -57,8 +57,8 @@ class _Client:
         """Begin to answer a line."""
         request_id: Id = None
         try:
-            if len(line) > LIMIT:
-                raise McpError(INVALID_REQUEST, f"The line is over {LIMIT // 1024} KB.")
+            if len(line) > MAX_BODY_BYTES:
+                raise McpError(INVALID_REQUEST, f"The line is over {MAX_BODY_BYTES // 1024} KB.")
             message = parse(line)
             request_id = id_of(message)
             call = read_call(message, None)
@@ -76,7 +76,7 @@ class _Client:
         elif call.method == "notifications/cancelled":
             running = self._running.get(id_of({"id": call.params.get("requestId")}))
             if running:
-                running.cut()
+                running.abort()
 
     def _answer(self, call: McpCall, deadline: Deadline) -> None:
         try:
@@ -87,7 +87,7 @@ class _Client:
             return
         finally:
             self._running.pop(call.id, None)
-        if not deadline.is_cut:
+        if not deadline.is_aborted:
             self._send(reply)
 
     def _send(self, message: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ def _memories(context: AnswerContext) -> list[dict[str, Any]]:
             "source_file_path": memory.chunk.source_file_path,
             "rank": round(memory.score, 4),
             "evidence": round(memory.evidence, 4),
-            "components": _rounded(memory),
+            "components": _round(memory),
             "source": sources.get(memory.chunk.chunk_id),
         }
         for memory in context.memories
@@ -136,7 +136,7 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
             "url": resources.index.public_url(candidate.chunk, head),
             "chunk_id": candidate.chunk.chunk_id,
             "type": candidate.chunk.type,
-            "components": _rounded(candidate),
+            "components": _round(candidate),
             "contributions": {name: round(value, 4) for name, value in contributions(candidate.components).items()},
             "source": sources.get(candidate.chunk.chunk_id),
             "omitted": context.omissions.get(candidate.chunk.chunk_id),
@@ -145,5 +145,5 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
     ]
 
 
-def _rounded(candidate: Candidate) -> dict[str, float]:
+def _round(candidate: Candidate) -> dict[str, float]:
     return {name: round(value, 4) for name, value in candidate.components.items()}

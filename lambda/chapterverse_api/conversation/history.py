@@ -11,9 +11,9 @@ from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.follow_ups import STANDS_ALONE, back_reference, weight
+from chapterverse_api.conversation.back_reference import STANDS_ALONE, back_reference, weight
 from chapterverse_api.conversation.recall import RECALLED, relevant
-from chapterverse_api.conversation.transcript import Signer, cut
+from chapterverse_api.conversation.transcript import Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate_tokens, recent_messages
 from chapterverse_api.generation.protocols import Writer
@@ -59,7 +59,7 @@ class Conversation:
         questions: the reader's own, oldest first, that a follow-up may refer to. The search uses no answers: a browser
             could invent them, and questions alone find more.
         previous: the tag that the next signature names, see `conversation.transcript`.
-        summary: of the turns before, where the thread is kept.
+        summary: a summary of the turns before, where the thread is kept.
         recalled: earlier turns of a kept thread that are about the same subject, as text.
     """
 
@@ -89,13 +89,13 @@ class Conversation:
             stored = [message for turn in thread.turns for message in turn.messages]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
             messages = recent_messages(stored)
-            return cls(messages, _answered(turns), "", summary, _recalled(thread, query, messages, turn_top_k))
+            return cls(messages, _answered_questions(turns), "", summary, _recall(thread, query, messages, turn_top_k))
         messages = recent_messages(_chat_message(m, ours=at in transcript.ours) for at, m in enumerate(sent))
-        recalled = _recalled(thread, query, messages, turn_top_k)
+        recalled = _recall(thread, query, messages, turn_top_k)
         return cls(messages, _questions(sent), transcript.tag, summary, recalled)
 
 
-def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], most: int) -> str:
+def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], most: int) -> str:
     """Return the turns of a thread that are about a question's subject, without those that the prompt holds anyway.
 
     The best ones fill the turns' share of the tokens. They are returned in the order of the conversation.
@@ -106,9 +106,7 @@ def _recalled(thread: StoredThread | None, query: ChatQuery, messages: Sequence[
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
     recalled, left = dict[int, str](), float(RECALLED_TOKENS)
     for turn in relevant(turns, query.query, most):
-        text = (
-            f"Reader: {shortened(turn.question, _RECALLED_LENGTH)}\nAnswer: {shortened(turn.answer, _RECALLED_LENGTH)}"
-        )
+        text = f"Reader: {shorten(turn.question, _RECALLED_LENGTH)}\nAnswer: {shorten(turn.answer, _RECALLED_LENGTH)}"
         left -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
         if recalled and left < 0:
@@ -148,7 +146,7 @@ def subject(
     Args:
         writer: gets a second and a half to rewrite the question; None without a model.
         deadline: the turn's.
-        languages: those of the docs, BCP 47.
+        languages: the languages of the docs, BCP 47.
     """
     if not conversation.questions:
         return None
@@ -161,7 +159,7 @@ def subject(
         if earlier and back_reference(text, languages) == "led":
             continue
         if text != question and text not in earlier:
-            earlier.insert(0, shortened(text, _QUESTION_LENGTH))
+            earlier.insert(0, shorten(text, _QUESTION_LENGTH))
         if len(earlier) == _QUESTIONS or weight("\n".join(earlier), languages) >= STANDS_ALONE:
             break
     return Subject("\n".join(earlier), earlier[-1]) if earlier else None
@@ -172,7 +170,7 @@ def _rewritten(
 ) -> str | None:
     """Return the model's rewriting of a follow-up; None if it fails or is not plausible."""
     dialogue = "\n\n".join(
-        f"{'Answer' if earlier.role == 'assistant' else 'Reader'}: {shortened(earlier.content, _GIST)}"
+        f"{'Answer' if earlier.role == 'assistant' else 'Reader'}: {shorten(earlier.content, _GIST)}"
         for earlier in conversation.messages
     )
     message = ChatMessage("user", f"{dialogue}\n\nThe last question:\n{question}")
@@ -203,22 +201,24 @@ def _chat_message(message: Message, *, ours: bool) -> ChatMessage:
         return ChatMessage("user", message.content)
     # The signature doesn't cover the text behind the cut.
     return (
-        ChatMessage("assistant", cut(message.content)) if ours else ChatMessage("user", f"{REPORTED}{message.content}")
+        ChatMessage("assistant", truncate(message.content))
+        if ours
+        else ChatMessage("user", f"{REPORTED}{message.content}")
     )
 
 
 def _questions(history: Sequence[Message]) -> tuple[str, ...]:
     """Return the reader's questions, oldest first: those that were answered, or all where none was."""
     answers = {at: message.content for at, message in enumerate(history, -1) if message.role == "assistant"}
-    return _answered([(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"])
+    return _answered_questions([(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"])
 
 
-def _answered(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def _answered_questions(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Return the questions that were answered, or all if none was: a refused one would mislead the search."""
     return tuple(q for q, answer in turns if answer not in _REFUSED_ANSWERS) or tuple(q for q, _ in turns)
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Return the beginning of a text, up to a space where there is one."""
     if len(text) <= length:
         return text

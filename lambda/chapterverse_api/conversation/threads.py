@@ -15,15 +15,15 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.conversation.history import shortened
+from chapterverse_api.conversation.history import shorten
 from chapterverse_api.conversation.recall import READ
-from chapterverse_api.conversation.transcript import cut
+from chapterverse_api.conversation.transcript import truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import HISTORY_TOKENS, SUMMARY_TOKENS, estimate_tokens
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from chapterverse_api.observability import log
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (
     CitedSource,
     Records,
@@ -206,8 +206,7 @@ def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) 
         return summarize_offline(thread.turns)
     parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
     parts += [
-        f"Reader: {shortened(turn.question, _GIST)}\n\nAnswer: {shortened(turn.answer, _GIST)}"
-        for turn in thread.new_turns
+        f"Reader: {shorten(turn.question, _GIST)}\n\nAnswer: {shorten(turn.answer, _GIST)}" for turn in thread.new_turns
     ]
     request = ModelRequest(_SUMMARIZE, (ChatMessage("user", "\n\n".join(parts)),), SUMMARY_TOKENS, deadline)
     try:
@@ -220,7 +219,7 @@ def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) 
 def _make_turn(question: str, response: ChatResponse) -> StoredTurn:
     sources = [s for s in response.source_chunks if s.url in response.sources_cited]
     cited = tuple(CitedSource(" › ".join(filter(None, (s.chapter, s.section))), s.url or "") for s in sources)
-    return StoredTurn(response.turn_id, cut(question), cut(response.response), response.status, cited)
+    return StoredTurn(response.turn_id, truncate(question), truncate(response.response), response.status, cited)
 
 
 def _is_due(thread: StoredThread) -> bool:

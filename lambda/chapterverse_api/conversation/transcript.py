@@ -39,8 +39,8 @@ class Transcript:
     """The part of a history that signatures prove.
 
     Attributes:
-        ours: positions of the messages that are known to be our answers, as far as `cut` keeps them.
-        tag: that of the last of these; the next signature names it. Empty without one.
+        ours: positions of the messages that are known to be our answers, as far as `truncate` keeps them.
+        tag: the tag of the last of these; the next signature names it. Empty without one.
     """
 
     ours: frozenset[int] = frozenset()
@@ -90,15 +90,15 @@ class Signer:
 
     def seal(self, purpose: bytes, data: bytes) -> tuple[str, str]:
         """Return the id of the newest key, and its tag over data that a client keeps for us."""
-        return self._newest, self._sealing(self._newest, purpose, data)
+        return self._newest, self._mac(self._newest, purpose, self._newest.encode(), data)
 
     def is_sealed(self, purpose: bytes, data: bytes, key_id: str, tag: str) -> bool:
         """Whether `seal` made this tag, for this purpose and data, in a process with one of these keys."""
         known = key_id in self._keys and tag.isascii()
-        return known and hmac.compare_digest(self._sealing(key_id, purpose, data), tag)
+        return known and hmac.compare_digest(self._mac(key_id, purpose, key_id.encode(), data), tag)
 
-    def _sealing(self, key_id: str, purpose: bytes, data: bytes) -> str:
-        parts = (purpose, key_id.encode(), data)
+    def _mac(self, key_id: str, *parts: bytes) -> str:
+        """Return the MAC of parts, each behind its length; see the module's docstring."""
         whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hmac.digest(self._keys[key_id], whole, "sha256").hex()
 
@@ -128,25 +128,24 @@ class Signer:
         return mark if hmac.compare_digest(mark.tag, tag) else None
 
     def _tag(self, key_id: str, expiry: int, turn_id: str, previous: str, question: str, answer: str) -> str:
-        parts = (
+        return self._mac(
+            key_id,
             _VERSION,
             key_id.encode(),
             expiry.to_bytes(8, "big"),
             turn_id.encode(),
             previous.encode(),
-            cut(question).encode(),
-            cut(answer).encode(),
+            truncate(question).encode(),
+            truncate(answer).encode(),
         )
-        whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-        return hmac.digest(self._keys[key_id], whole, "sha256").hex()
 
 
 def signed_question(query: ChatQuery) -> str:
     """Return the reader's message as the history holds it: the question, or the selection without one."""
-    return cut(query.query if query.query is not None else query.selected_text or "")
+    return truncate(query.query if query.query is not None else query.selected_text or "")
 
 
-def cut(text: str) -> str:
+def truncate(text: str) -> str:
     """Return as much of a text as a history holds, as JavaScript's `text.slice(0, 4000).toWellFormed()` does."""
     if len(text) <= MESSAGE_CHARACTERS and text.isascii():
         return text

@@ -92,7 +92,7 @@ class ScoredPart:
     """A part of a section with its score.
 
     Attributes:
-        block, part: its place; a block of code is one part.
+        block, part: the place of the block and of the part; a block of code is one part.
     """
 
     section: ReadSection
@@ -201,6 +201,7 @@ def _parts(section: ReadSection, passage: int, asked: QuestionWords, selection: 
 
 
 def _features(task: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartFeatures]]:
+    """Yield the parts of the passages with their features, in the order of the passages."""
     asked, selection = QuestionWords(task), " ".join(task.selection.split())
     sections = [ReadSection(p, p.section, read_blocks(p.section)) for p in task.passages[:PASSAGES]]
     by_section = [list(_parts(section, n, asked, selection)) for n, section in enumerate(sections)]

@@ -33,7 +33,7 @@ from chapterverse_api.generation.requests import (
 )
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
-_SECONDS = (1.5, TOTAL_SECONDS)
+_TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
 
 #: Low, because an answer stays close to its sources.
 _TEMPERATURE = 0.1
@@ -49,7 +49,7 @@ class BedrockGenerator:
     def __init__(self, model: str, runtime: Runtime) -> None:
         self._model = model
         self._runtime = runtime
-        self._client = runtime.client(*_SECONDS)
+        self._client = runtime.client(*_TIMEOUT_SECONDS)
         # Some models take none, and what Bedrock says of a malformed request is for people only.
         self._temperature: dict[str, float] = {"temperature": _TEMPERATURE}
         self._takes_tools = True
@@ -82,11 +82,11 @@ class BedrockGenerator:
         """Return a short text; see `Writer`."""
         body = self._body(request.instructions, request.messages)
         try:
-            reply = self._written(body, request, self._temperature)
+            reply = self._write(body, request, self._temperature)
         except TextRejected:
             if not self._temperature:
                 raise
-            reply = self._written(body, request, {})
+            reply = self._write(body, request, {})
             self._temperature = {}
         return read_all(_whole(reply))
 
@@ -96,7 +96,7 @@ class BedrockGenerator:
         structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": named}}}
         body = {**self._body(request.instructions, request.messages), "outputConfig": structure}
         try:
-            reply = self._written(body, request, self._temperature)
+            reply = self._write(body, request, self._temperature)
         except TextRejected:
             # What Bedrock says of a malformed request is for people only.
             return self.write(request)
@@ -114,7 +114,7 @@ class BedrockGenerator:
             if not self._takes_tools:
                 break
             try:
-                return _calls(self._written(body, request, temperature))
+                return _calls(self._write(body, request, temperature))
             except TextRejected:
                 continue
         self._takes_tools = False
@@ -127,22 +127,22 @@ class BedrockGenerator:
             "messages": [{"role": said.role, "content": [{"text": said.content}]} for said in messages],
         }
 
-    def _written(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
+    def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
         asked = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
         return self._runtime.converse(self._client, asked, request.deadline.left, request.deadline.closing)
 
     def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Steps[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
         try:
-            return (yield from self._streamed(request, self._temperature, deadline, usage))
+            return (yield from self._stream(request, self._temperature, deadline, usage))
         except TextRejected:
             if not self._temperature:
                 raise
-        cut = yield from self._streamed(request, {}, deadline, usage)
+        cut = yield from self._stream(request, {}, deadline, usage)
         self._temperature = {}
         return cut
 
-    def _streamed(
+    def _stream(
         self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
     ) -> Steps[str, None, bool]:
         asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}

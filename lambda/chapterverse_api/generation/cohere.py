@@ -80,12 +80,12 @@ class CohereGenerator:
 
     def write(self, request: ModelRequest) -> str:
         """Return the model's whole text; see `Writer`."""
-        return self._written(self._body(request), request.deadline)
+        return self._write(self._body(request), request.deadline)
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
         form = {"type": "json_object", "json_schema": schema.document}
-        return self._written({**self._body(request), "response_format": form}, request.deadline)
+        return self._write({**self._body(request), "response_format": form}, request.deadline)
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
@@ -93,14 +93,14 @@ class CohereGenerator:
             return None
         functions = [{"type": "function", "function": asdict(tool)} for tool in tools]
         body = {**self._body(request), "tools": functions}
-        reply = self._posted(body, request.deadline)
+        reply = self._post(body, request.deadline)
         if reply.status in _MALFORMED and "tool" in str(reply.body).lower():
             self._no_tools.set()
             return None
         self._check(reply.status, reply.body, reply.headers)
         return called_tools(reply.body)
 
-    def _written(self, body: dict[str, Any], deadline: Deadline) -> str:
+    def _write(self, body: dict[str, Any], deadline: Deadline) -> str:
         reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
         if (
             "response_format" in body
@@ -114,7 +114,7 @@ class CohereGenerator:
         self._check(reply.status, reply.body, reply.headers)
         return whole_text(reply.body)
 
-    def _posted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
+    def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
         return self._thought_of(reply, body, deadline)
 
@@ -122,7 +122,7 @@ class CohereGenerator:
         """Return the reply. If it rejects the field about thinking, send the request again without that field."""
         if not self._is_about_thinking(reply.status, reply.body, body):
             return reply
-        reply = self.rest.post(_PATH, _unthinking(body), seconds=deadline.left, closing=deadline.closing)
+        reply = self.rest.post(_PATH, _without_thinking(body), seconds=deadline.left, closing=deadline.closing)
         self._learn(reply.status)
         return reply
 
@@ -147,7 +147,7 @@ class CohereGenerator:
             "temperature": _TEMPERATURE,
             "thinking": _THINKING,
         }
-        return _unthinking(body) if self._never_thinks.is_set() else body
+        return _without_thinking(body) if self._never_thinks.is_set() else body
 
     @contextmanager
     def _stream(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Stream]:
@@ -157,7 +157,7 @@ class CohereGenerator:
                 self._check(stream.status, stream.body, stream.headers)
                 yield stream
                 return
-        body = _unthinking(body)
+        body = _without_thinking(body)
         with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
             self._learn(stream.status)
             self._check(stream.status, stream.body, stream.headers)
@@ -187,8 +187,8 @@ class CohereGenerator:
 def _document(passage: Passage) -> dict[str, Any]:
     """Return a passage as it is sent. All of `data` enters the prompt, so there is no address in it."""
     title = " > ".join(passage.path)
-    return {"id": passage.id, "data": {"title": prompts.defused(title), "snippet": prompts.defused(passage.section)}}
+    return {"id": passage.id, "data": {"title": prompts.defuse(title), "snippet": prompts.defuse(passage.section)}}
 
 
-def _unthinking(body: dict[str, Any]) -> dict[str, Any]:
+def _without_thinking(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "thinking"}

@@ -78,13 +78,13 @@ class CohereAnswer:
         """
         if event.data in {"", "[DONE]"}:
             return
-        said = _parsed(event.data)
-        kind, delta = said.get("type") or event.name, _mapping(said.get("delta"))
+        said = _parse(event.data)
+        kind, delta = said.get("type") or event.name, _to_mapping(said.get("delta"))
         if delta.get("error") is not None:
-            raise failed()
-        message = _mapping(delta.get("message"))
+            raise broken_stream_error()
+        message = _to_mapping(delta.get("message"))
         if kind in ("content-start", "content-delta"):
-            self._text(said.get("index"), _mapping(message.get("content")))
+            self._text(said.get("index"), _to_mapping(message.get("content")))
             yield from self._settle(self._ends[-2] if len(self._ends) > 1 else 0)
         elif kind == "citation-start":
             self._cite(message.get("citations"))
@@ -92,7 +92,7 @@ class CohereAnswer:
             yield from self._settle(max((end for end in self._ends if end <= begun), default=0))
         elif kind == "message-end":
             self._finish = read_finish_reason(delta.get("finish_reason"))
-            billed = _mapping(_mapping(delta.get("usage")).get("billed_units"))
+            billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
 
@@ -105,7 +105,7 @@ class CohereAnswer:
         if not self.is_over:
             raise ProviderError("Cohere broke off in the middle of its answer: try again later.", retryable=True)
         if not self._sentences.text.strip():
-            raise empty()
+            raise empty_error()
         yield from self._spans(len(self._sentences.text))
         if self._finish == _CUT:
             yield Span("", cut=True)
@@ -133,7 +133,7 @@ class CohereAnswer:
         if text is None or index in self._thoughts:
             return
         if not isinstance(text, str):
-            raise no_reply()
+            raise no_reply_error()
         whole = self._sentences.text
         self._starts.setdefault(index, len(whole))
         if len(whole) + len(text) > MOST_CHARACTERS:
@@ -144,18 +144,18 @@ class CohereAnswer:
         # One object, as its streams hold, though its replies hold a list and its description is of both.
         listed = citations if isinstance(citations, list) else [citations]
         for said in listed[: _MOST_CITATIONS - len(self._citations)]:
-            if placed := self._placed(_mapping(said)):
+            if placed := self._place(_to_mapping(said)):
                 # The first words of a sentence may have been given away; its citations are one.
                 late = self._settled <= placed.start and placed.end <= self._given
                 self._citations.append(replace(placed, end=self._given + 1) if late else placed)
 
-    def _placed(self, said: Mapping[str, Any]) -> _CohereCitation | None:
+    def _place(self, said: Mapping[str, Any]) -> _CohereCitation | None:
         """Return where a citation belongs, None where that is unknown or it cites for a thought."""
         text = self._sentences.text
         ids, index, kind = _ids(said.get("sources")), _key(said.get("content_index")), said.get("type")
         if not ids or index in self._thoughts or kind not in (None, "TEXT_CONTENT"):
             return None
-        at = self._claimed(said, self._starts.get(index, 0)) or range(0)
+        at = self._claimed_range(said, self._starts.get(index, 0)) or range(0)
         quote = said.get("text")
         if isinstance(quote, str) and quote:
             quote = _sound(quote)
@@ -164,7 +164,7 @@ class CohereAnswer:
                 at = range(start, start + len(quote)) if start >= 0 > text.find(quote, start + 1) else range(0)
         return _CohereCitation(at.start, at.stop, ids) if at and at.stop <= len(text) else None
 
-    def _claimed(self, said: Mapping[str, Any], base: int) -> range | None:
+    def _claimed_range(self, said: Mapping[str, Any], base: int) -> range | None:
         start, end = said.get("start"), said.get("end")
         # `True` is a number to Python, and huge ones are to no slice.
         if type(start) is not int or type(end) is not int or not 0 <= start < end <= MOST_CHARACTERS:
@@ -179,13 +179,13 @@ def whole_text(body: Any) -> str:
         ProviderError: it is no reply of Cohere's, reports a failure, or holds no text.
     """
     if not isinstance(body, dict):
-        raise no_reply()
+        raise no_reply_error()
     read_finish_reason(body.get("finish_reason"))
-    content = _mapping(body.get("message")).get("content")
+    content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
     if not text.strip():
-        raise empty()
+        raise empty_error()
     return _sound(text)
 
 
@@ -196,10 +196,10 @@ def called_tools(body: Any) -> tuple[ToolCall, ...]:
         ProviderError: it is no reply of Cohere's, or reports a failure.
     """
     if not isinstance(body, dict):
-        raise no_reply()
+        raise no_reply_error()
     if body.get("finish_reason") != _TOOL_CALL:
         read_finish_reason(body.get("finish_reason"))
-    return function_calls(_mapping(body.get("message")).get("tool_calls"))
+    return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
 
 
 def read_finish_reason(reason: Any) -> str:
@@ -209,33 +209,33 @@ def read_finish_reason(reason: Any) -> str:
         ProviderError: it ended for a reason that leaves no answer.
     """
     if reason not in (*_WHOLE, _CUT):
-        raise failed()
+        raise broken_stream_error()
     return str(reason)
 
 
-def failed() -> ProviderError:
+def broken_stream_error() -> ProviderError:
     return ProviderError("Cohere gave up in the middle of its answer: try again later.", retryable=True)
 
 
-def empty() -> ProviderError:
+def empty_error() -> ProviderError:
     return ProviderError("Cohere answered with nothing: try again later.", retryable=True)
 
 
-def no_reply() -> ProviderError:
+def no_reply_error() -> ProviderError:
     return ProviderError("Cohere answered with something that is no reply.", retryable=True)
 
 
-def _parsed(data: str) -> dict[str, Any]:
+def _parse(data: str) -> dict[str, Any]:
     try:
         said = parse_json(data)
     except ValueError:
-        raise no_reply() from None
+        raise no_reply_error() from None
     if not isinstance(said, dict):
-        raise no_reply()
+        raise no_reply_error()
     return said
 
 
-def _mapping(said: Any) -> Mapping[str, Any]:
+def _to_mapping(said: Any) -> Mapping[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
@@ -252,8 +252,8 @@ def _ids(sources: Any) -> tuple[str, ...]:
     """Return the ids of the documents that a citation names, without those of tools' results."""
     found = []
     for source in sources[:_MOST_SOURCES] if isinstance(sources, list) else []:
-        named = _mapping(source)
-        document = _mapping(named.get("document"))
+        named = _to_mapping(source)
+        document = _to_mapping(named.get("document"))
         name = named.get("id") or document.get("id")
         if isinstance(name, str) and named.get("type") in (None, "document"):
             found.append(name)

@@ -172,7 +172,7 @@ class OpenAIGenerator:
                 "tools": [{"type": "function", "function": asdict(tool)} for tool in tools],
                 **dialect.fields(request.max_tokens, streams=False),
             }
-            reply = self._posted(asked, request.deadline)
+            reply = self._post(asked, request.deadline)
             if reply.status == 200:
                 self._dialect = dialect
                 return _calls(_first(reply.body).get("message"))
@@ -199,7 +199,7 @@ class OpenAIGenerator:
                         self._dialect = dialect
                         return (yield from _text_stream(reply, usage))
             else:
-                reply = self._posted(asked, deadline)
+                reply = self._post(asked, deadline)
                 if reply.status == 200:
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
@@ -209,7 +209,7 @@ class OpenAIGenerator:
                 raise _failure(reply)
             dialect = changed
 
-    def _posted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
+    def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
 
 
@@ -246,13 +246,13 @@ def _is_closed(schema: Any) -> bool:
 def _text_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a reply, in pieces or whole as the server likes it: to ask again would be to pay again."""
     if "json" not in stream.headers.get("content-type", ""):
-        return (yield from _streamed(stream, usage))
+        return (yield from _stream_text(stream, usage))
     body = parse_reply(stream.whole())
     _count(body, usage)
     return (yield from _whole(body))
 
 
-def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
+def _stream_text(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
     events = stream.events()
     for event in events:
@@ -268,7 +268,7 @@ def _streamed(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
             cut = _read_finish_reason(reason)
             _count_rest(stream, events, usage)
             return cut
-    raise _broken()
+    raise _broken_stream_error()
 
 
 def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
@@ -298,17 +298,17 @@ def _chunk(data: str) -> Any:
     try:
         return parse_json(data)
     except ValueError:
-        raise _broken() from None
+        raise _broken_stream_error() from None
 
 
 def _first(chunk: Any) -> dict[str, Any]:
     """Return the first choice of a reply or a piece of one; an empty one where it holds none or only others."""
     if not isinstance(chunk, dict) or chunk.get("error"):
-        raise _broken()
+        raise _broken_stream_error()
     # What counts tokens may leave them out.
     choices = chunk.get("choices", [] if isinstance(chunk.get("usage"), dict) else None)
     if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
-        raise _broken()
+        raise _broken_stream_error()
     return next((c for c in choices if c.get("index") in (None, 0)), {})
 
 
@@ -327,7 +327,7 @@ def _require_message(message: Any) -> None:
     if message is None:
         return
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | list | None):
-        raise _broken()
+        raise _broken_stream_error()
 
 
 def _read_finish_reason(reason: Any) -> bool:
@@ -340,11 +340,11 @@ def _read_finish_reason(reason: Any) -> bool:
     if reason == "content_filter":
         raise AnswerWithheld(f"{_PROVIDER} withheld the answer by its content filter: ask in other words.")
     if reason == "error":
-        raise _broken()
+        raise _broken_stream_error()
     return bool(reason == "length")
 
 
-def _broken() -> ProviderError:
+def _broken_stream_error() -> ProviderError:
     return ProviderError(f"{_PROVIDER} broke off in the middle of its answer: try again later.", retryable=True)
 
 

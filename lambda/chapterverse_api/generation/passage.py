@@ -25,7 +25,7 @@ class Passage:
         terms: hashed terms of path and text, which saves reading them again.
         score: orders the passages, 0 to 1; evidence saturates, so it can't order the best ones.
         evidence: calibrated, 0 to 1.
-        url: its address; None for a selection from a page that the index does not hold.
+        url: the address of the section; None for a selection from a page that the index does not hold.
         whole: whether `section` is all of its section.
         subsections: those of its section, in order.
     """

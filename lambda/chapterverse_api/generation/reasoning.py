@@ -18,7 +18,7 @@ MOST_CHARACTERS = 60_000
 _THOUGHT = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-_LONGEST = len("</reasoning>")
+_MAX_TAG_CHARS = len("</reasoning>")
 # Before a tag that is only spoken of.
 _QUOTES = frozenset("`\"'“‘„«")
 
@@ -64,11 +64,11 @@ class Reasoning:
             self._thinks = end is None
             if end is None:
                 # The tag that ends them may come in pieces; thoughts that never end were no answer.
-                self._lead = self._lead[-_LONGEST:]
+                self._lead = self._lead[-_MAX_TAG_CHARS:]
                 return ""
             self._lead = self._lead[end.end() :]
         begun = self._lead.lstrip()
-        if not last and (not begun or (begun[0] == "<" and len(begun) < _LONGEST and ">" not in begun)):
+        if not last and (not begun or (begun[0] == "<" and len(begun) < _MAX_TAG_CHARS and ">" not in begun)):
             return ""
         self._lead = None
         return self._drop_unopened(begun, last=last)
@@ -85,7 +85,7 @@ class Reasoning:
                 self._opened -= 1
             else:
                 self.restarted, start = True, tag.end()
-        self._tail = text[-_LONGEST - 1 :]
+        self._tail = text[-_MAX_TAG_CHARS - 1 :]
         if not self.restarted:
             return text[known:]
         # More thoughts may follow, and blanks do.

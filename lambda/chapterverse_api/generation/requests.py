@@ -28,8 +28,8 @@ class Usage:
     """Tokens that a generator's service says it has billed, as far as it says so.
 
     Attributes:
-        read: of the prompt, sources included.
-        written: of the answer.
+        read: tokens of the prompt, sources included.
+        written: tokens of the answer.
     """
 
     read: float = 0.0
@@ -49,7 +49,7 @@ class GenerationRequest:
 
     Attributes:
         question: as the reader asked; empty for "explain this".
-        words: its words as the index weighs them.
+        words: the words of the question as the index weighs them.
         passages: best first.
         language: BCP 47 tag of the answer.
         unsure: whether the passages are only perhaps an answer.
@@ -58,7 +58,7 @@ class GenerationRequest:
         selected: whether the passage is the reader's selection, and no search result.
         selection: the reader's selection, if the passages were found for it; its own words are no answer.
         history: the conversation, oldest message first, cut to the size of a prompt.
-        summary: of the conversation before `history`.
+        summary: a summary of the conversation before `history`.
         recalled: earlier turns that are about the question's subject, as text.
         context: the reader's words about themselves, never a source.
         memories: the owner's notes on the subject, best first; never a source.

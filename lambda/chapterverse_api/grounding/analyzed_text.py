@@ -16,6 +16,8 @@ from chapterverse_api.grounding.literals import Token, in_digits, literal_tokens
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MOST_WORDS = 400
+#: Letters at the beginning of two words that make them forms of one; set by hand.
+PREFIX = 5
 #: Numbers and names of a text that are read.
 _MOST_LITERALS = 60
 #: Units of a passage that are read.
@@ -94,7 +96,7 @@ class AnalyzedText:
         self.own = frozenset(t for terms in self.terms for t in terms)
 
     @cached_property
-    def code(self) -> str:
+    def language_code(self) -> str:
         return lexical.primary_subtag(self.language)
 
     @cached_property
@@ -104,7 +106,7 @@ class AnalyzedText:
     @cached_property
     def meanings(self) -> frozenset[str]:
         """The names that words share with their synonyms."""
-        listed = cues.synonyms() if self.code == "en" else {}
+        listed = cues.synonyms() if self.language_code == "en" else {}
         return frozenset(listed[s] for s in self.surfaces if s in listed)
 
     @cached_property
@@ -134,7 +136,7 @@ class AnalyzedText:
     @cached_property
     def cues(self) -> list[tuple[int, int]]:
         """The kind and place of each cue."""
-        listed = cues.kinds(self.code)
+        listed = cues.kinds(self.language_code)
         places = []
         for i, surface in enumerate(self.surfaces):
             following = self.surfaces[i + 1] if i + 1 < len(self.surfaces) else ""
@@ -204,7 +206,7 @@ class AnalyzedPassage:
 
     @cached_property
     def prefixes(self) -> frozenset[str]:
-        return frozenset(s[:5] for unit in self.units for s in unit.surfaces if len(s) >= 5)
+        return frozenset(s[:PREFIX] for unit in self.units for s in unit.surfaces if len(s) >= PREFIX)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:
@@ -222,6 +224,7 @@ class AnalyzedPassage:
 
 
 def _units(section: str, language: str, path: frozenset[int]) -> Iterator[Unit]:
+    """Yield the units of a section, each with the terms of the headings, introduction and table head above it."""
     heading: frozenset[int] = frozenset()
     intro: frozenset[int] = frozenset()
     head: frozenset[int] = frozenset()

@@ -42,7 +42,7 @@ class CheckedSentence:
         self._against = float("-inf")
         self._best: Verdict | None = None
         sent = [sources[i] for i in claimed if i in sources]
-        self.citations = tuple(s.id for s in self._supporting(sent, claimed))
+        self.citations = tuple(s.id for s in self._find_support(sent, claimed))
         self.dropped = sum(i not in self.citations for i in claimed)
         self.flagged = not self.citations and self.claims
         self._rejected = False
@@ -95,14 +95,14 @@ class CheckedSentence:
             self.against, self._against = cited[0], found.score
         return found
 
-    def _supporting(self, sent: Sequence[AnalyzedPassage], claimed: Sequence[str]) -> Sequence[AnalyzedPassage]:
+    def _find_support(self, sent: Sequence[AnalyzedPassage], claimed: Sequence[str]) -> Sequence[AnalyzedPassage]:
         if self.empty or says_nothing(self.claim):
             return ()
         if sent:
             alone = {s.id: self._judge([s]) for s in sent}
             kept: Sequence[AnalyzedPassage] = [s for s in sent if alone[s.id].supports]
             if not kept and len(sent) > 1 and self._judge(sent).supports:
-                kept = self._adding(sent)
+                kept = self._add_by_clause(sent)
             # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
             if kept or any(v.outcome == "contradicts" for v in alone.values()):
                 return kept
@@ -117,7 +117,7 @@ class CheckedSentence:
                 break
         return ()
 
-    def _adding(self, sent: Sequence[AnalyzedPassage]) -> Sequence[AnalyzedPassage]:
+    def _add_by_clause(self, sent: Sequence[AnalyzedPassage]) -> Sequence[AnalyzedPassage]:
         """Return the sources that hold a clause of the sentence best."""
         used = {id(source) for _, _, source in self.claim.align(sent).clauses}
         return [s for s in sent if id(s) in used] or sent[:1]

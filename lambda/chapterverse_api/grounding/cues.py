@@ -10,6 +10,7 @@ from functools import cache
 
 #: Kinds of cues; each is compared with its own kind.
 KINDS = ("negation", "all", "only", "may", "must")
+NEGATION = KINDS.index("negation")
 
 _ENGLISH = {
     "negation": "not no never none cannot neither nor without nobody nothing nowhere hardly",

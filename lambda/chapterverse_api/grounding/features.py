@@ -1,19 +1,43 @@
 """Features by which the model decides whether sources support a sentence: numbers over the sentence and its alignment.
 
-All are shares or small counts. `GROUPS` names which belong together; the ablation in the documentation leaves out one
-group at a time.
+All are shares or small counts. "Aligned" places are those of `Claim.align`, and "the best" is its `best`.
+`GROUPS` names which belong together; the ablation in the documentation leaves out one group at a time.
+
+    cover_*                 weight of the sentence's terms that are in: three units in a row (`window`), all sources
+                            (`source`), the aligned places (`aligned`), these and their like (`soft`), the best (`best`)
+    miss_share(_aligned)    share of the words that are in no source, or in no aligned place
+    miss_most, miss_rare    the heaviest term that no source has; the rarity of all, without those of `miss_soft`
+    miss_soft               terms that no source has, which begin like a word of one
+    miss_aligned, second    rarity of the terms in no aligned place, added up; that of the second rarest
+    miss_run(_aligned)      most words in a row that are in no source, or in no aligned place
+    miss_elsewhere          rarity of the terms that no cited source has, but another one
+    rival                   the greatest share that one other source covers, less `cover_aligned`
+    digits_, unit_, name_, capital_missing
+                            numbers, units, identifiers and words with a capital that no source has
+    name_apart, _swapped    identifiers in no aligned place; those, and numbers, that may stand for another one there
+    more_*, less_*          cues of a kind that the aligned places lack; cues there that the sentence lacks
+    negation_odd, parity    the negations differ by an odd number; the likeness of two clauses that differ so
+    opposite(_near)         words whose opposite stands in the aligned places; how alike their surroundings are
+    replaced(_side)         rarity of the words between the same neighbors as others, or beside one of them
+    left_out, left_share    rarity of the best place's words that the sentence leaves out; over their number
+    clause_least, _mean, _missed
+                            how well the weakest clause and all are covered; the most of one that no source has
+    along, edit_*           share of the words in the same order as the best place; words replaced, added and so on
+    clauses, places, spread, rows, in_code, literals, length, sources
+                            how many there are, or whether the places are code; `length` is a logarithm
+    clash                   how many of the properties hold that a supported sentence hardly ever has
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from chapterverse_api.grounding import cues
-from chapterverse_api.grounding.analyzed_text import Alignment, AnalyzedPassage, AnalyzedText, Claim, Unit
+from chapterverse_api.grounding.analyzed_text import PREFIX, Alignment, AnalyzedPassage, AnalyzedText, Claim, Unit
 from chapterverse_api.grounding.literals import Token
 
 #: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
@@ -24,9 +48,23 @@ Rarity = Callable[[int], float]
 _SAME_CLAUSE, _LIKE_CLAUSE, _SAME_WORDS = 0.85, 0.75, 0.6
 #: Languages in which two negations are one: "ne … pas", "no … nadie".
 _CONCORD = ("es", "fr")
+#: What a synonym or a word of the same beginning counts of an aligned term. This and the numbers below are set by hand.
+#: The model is trained on features with them, so another value needs new weights.
+_SOFT = 0.7
+#: Share of a cue's surroundings that the other side holds, from which it is the same statement.
+_NEAR_CUE = 0.4
+#: What a missing cue counts if the other side has its kind at another word, and if its place isn't the best.
+_OTHER_WORD, _OTHER_PLACE = 0.6, 0.7
 #: The options and names in a piece of code.
 _NAMES = re.compile(r"--?[a-z][\w-]*|[^\W\d]\w*(?:-\w+)*")
 _T = TypeVar("_T")
+
+
+class _Cue(NamedTuple):
+    """A cue: its index in `cues.KINDS`, and the terms around it."""
+
+    kind: int
+    around: frozenset[int]
 
 
 def measure_support(
@@ -34,13 +72,14 @@ def measure_support(
 ) -> dict[str, float]:
     """Return the features of a sentence and the sources that it cites, among the others that were sent."""
     alignment = claim.align(cited)
-    values = _coverage(claim, cited, others, alignment, rarity)
+    values = _cover_features(claim, cited, others, alignment)
+    values |= _gap_features(claim, cited, others, alignment, rarity)
     values |= _literals(claim, cited, alignment)
     values |= _cues(claim, alignment)
     values |= _opposites(claim, alignment)
     values |= _substitutions(claim, alignment, rarity)
     values |= _clauses(claim, alignment)
-    values["clause_missed"] = _clause_missed(claim, cited)
+    values["clause_missed"] = _missed_clause_share(claim, cited)
     values |= _edits(claim, alignment.best)
     values["clash"] = _clash(values)
     return values
@@ -53,61 +92,74 @@ def _clash(values: Mapping[str, float]) -> float:
     return float(sum(values[name] > 0 for name in lacks) + denied)
 
 
-def _coverage(
+def _cover_features(
     claim: Claim,
     cited: Sequence[AnalyzedPassage],
     others: Sequence[AnalyzedPassage],
     alignment: Alignment,
-    rarity: Rarity,
 ) -> dict[str, float]:
+    """Return the shares of the sentence's weight that its sources and the places in them cover."""
     weights, total = claim.weights, claim.total or 1.0
     everywhere = _union([s.terms for s in cited])
     aligned: frozenset[int] = _union([u.all for u in alignment.units])
     best: frozenset[int] = alignment.best.all if alignment.best else frozenset()
-    # The sources contain a name if they contain its parts.
-    whole = {t: _has_term(claim, t, everywhere) for t in weights}
-    missing = [t for t, h in whole.items() if not h]
-    unaligned = [t for t in weights if t not in aligned]
-    forms = {claim.sequence[i]: claim.surfaces[p] for i, p in enumerate(claim.content)}
-    prefixes = _union([s.prefixes for s in cited])
-    soft = [t for t in missing if forms[t][:5] in prefixes]
-    strange = [t for t in missing if t not in soft]
-    elsewhere = _union([s.terms for s in others])
     cover = sum(weights[t] for t in weights if t in aligned) / total
-    words = max(1, len(claim.sequence))
-    window = max((_window(claim, s) for s in cited), default=0.0)
-    apart = [t for t in claim.sequence if t not in aligned]
     return {
-        "cover_window": window / total,
-        "miss_share": sum(t not in everywhere for t in claim.sequence) / words,
-        "miss_share_aligned": len(apart) / words,
-        "miss_second": sorted((rarity(t) for t in unaligned), reverse=True)[1] if len(unaligned) > 1 else 0.0,
-        "cover_source": sum(weights[t] for t, h in whole.items() if h) / total,
+        "cover_window": max((_window(claim, s) for s in cited), default=0.0) / total,
+        # The sources contain a name if they contain its parts.
+        "cover_source": sum(weights[t] for t in weights if _has_term(claim, t, everywhere)) / total,
         "cover_aligned": cover,
-        "cover_soft": _soft_cover(claim, alignment, aligned, forms) / total,
+        "cover_soft": _soft_cover(claim, alignment, aligned) / total,
         "cover_best": sum(weights[t] for t in weights if t in best) / total,
-        "miss_most": max((weights[t] * rarity(t) for t in missing), default=0.0) * len(weights) / total,
-        "miss_rare": sum(map(rarity, strange)),
-        "miss_soft": float(len(soft)),
-        "miss_aligned": sum(map(rarity, unaligned)),
-        "miss_run": float(_run(claim.sequence, everywhere)),
-        "miss_run_aligned": float(_run(claim.sequence, aligned)),
-        "miss_elsewhere": sum(rarity(t) for t in missing if t in elsewhere),
         "rival": _rival(claim, others, total) - cover,
         "length": math.log1p(len(claim.sequence)),
         "sources": float(len(cited)),
     }
 
 
-def _soft_cover(claim: Claim, alignment: Alignment, aligned: frozenset[int], forms: Mapping[int, str]) -> float:
+def _gap_features(
+    claim: Claim,
+    cited: Sequence[AnalyzedPassage],
+    others: Sequence[AnalyzedPassage],
+    alignment: Alignment,
+    rarity: Rarity,
+) -> dict[str, float]:
+    """Count and weigh the words that the sources, or the places in them, lack."""
+    weights, sequence, words = claim.weights, claim.sequence, max(1, len(claim.sequence))
+    everywhere = _union([s.terms for s in cited])
+    aligned: frozenset[int] = _union([u.all for u in alignment.units])
+    missing = [t for t in weights if not _has_term(claim, t, everywhere)]
+    rarities = sorted((rarity(t) for t in weights if t not in aligned), reverse=True)
+    forms, prefixes = _forms(claim), _union([s.prefixes for s in cited])
+    strange = [t for t in missing if forms[t][:PREFIX] not in prefixes]
+    elsewhere = _union([s.terms for s in others])
+    return {
+        "miss_share": sum(t not in everywhere for t in sequence) / words,
+        "miss_share_aligned": sum(t not in aligned for t in sequence) / words,
+        "miss_second": rarities[1] if len(rarities) > 1 else 0.0,
+        "miss_most": max((weights[t] * rarity(t) for t in missing), default=0.0) * len(weights) / (claim.total or 1.0),
+        "miss_rare": sum(map(rarity, strange)),
+        "miss_soft": float(len(missing) - len(strange)),
+        "miss_aligned": sum(rarity(t) for t in weights if t not in aligned),
+        "miss_run": float(_longest_run(sequence, everywhere)),
+        "miss_run_aligned": float(_longest_run(sequence, aligned)),
+        "miss_elsewhere": sum(rarity(t) for t in missing if t in elsewhere),
+    }
+
+
+def _forms(claim: Claim) -> dict[int, str]:
+    """Return for each term of a sentence the last word that has it."""
+    return {claim.sequence[i]: claim.surfaces[p] for i, p in enumerate(claim.content)}
+
+
+def _soft_cover(claim: Claim, alignment: Alignment, aligned: frozenset[int]) -> float:
     """Return the weight of the aligned terms, with a part of it for a synonym or a word of the same beginning."""
-    starts = frozenset(x[:5] for u in alignment.units for x in u.surfaces if len(x) >= 5)
+    forms = _forms(claim)
+    starts = frozenset(x[:PREFIX] for u in alignment.units for x in u.surfaces if len(x) >= PREFIX)
     meanings = _union([u.meanings for u in alignment.units])
-    listed = cues.synonyms() if claim.code == "en" else {}
-    return sum(
-        w * (1.0 if t in aligned else 0.7 if forms[t][:5] in starts or listed.get(forms[t]) in meanings else 0.0)
-        for t, w in claim.weights.items()
-    )
+    listed = cues.synonyms() if claim.language_code == "en" else {}
+    alike = {t for t, form in forms.items() if form[:PREFIX] in starts or listed.get(form) in meanings}
+    return sum(w * (1.0 if t in aligned else _SOFT if t in alike else 0.0) for t, w in claim.weights.items())
 
 
 def _rival(claim: Claim, others: Sequence[AnalyzedPassage], total: float) -> float:
@@ -168,6 +220,7 @@ def _union(sets: Sequence[frozenset[_T]]) -> frozenset[_T]:
 
 
 def _has_term(claim: Claim, term: int, present: frozenset[int]) -> bool:
+    """Whether a term is present, or it is a name of several parts which all are."""
     if term in present:
         return True
     for at in claim.content:
@@ -177,7 +230,8 @@ def _has_term(claim: Claim, term: int, present: frozenset[int]) -> bool:
     return False
 
 
-def _run(sequence: Sequence[int], terms: frozenset[int]) -> int:
+def _longest_run(sequence: Sequence[int], terms: frozenset[int]) -> int:
+    """Return how many terms in a row are not among these, at most."""
     longest = run = 0
     for term in sequence:
         run = 0 if term in terms else run + 1
@@ -186,6 +240,7 @@ def _run(sequence: Sequence[int], terms: frozenset[int]) -> int:
 
 
 def _literals(claim: Claim, cited: Sequence[AnalyzedPassage], alignment: Alignment) -> dict[str, float]:
+    """Count the numbers, units, identifiers and capitalized words that the sources or the aligned places lack."""
     numbers = [t for t in claim.literals if t.number]
     names = [t for t in claim.literals if not t.number]
     flats = [s.flat for s in cited]
@@ -235,6 +290,7 @@ def _contains_literal(flat: str, form: str) -> bool:
 
 
 def _contains_number(token: Token, numbers: set[tuple[str, str]], flats: Sequence[str]) -> bool:
+    """Whether sources hold a number with its unit; one without a unit on either side counts as the same."""
     if (token.form, token.unit) in numbers:
         return True
     units = {unit for form, unit in numbers if form == token.form}
@@ -245,41 +301,42 @@ def _contains_number(token: Token, numbers: set[tuple[str, str]], flats: Sequenc
 
 def _cues(claim: Claim, alignment: Alignment) -> dict[str, float]:
     """For each kind of cue: those of the sentence that its place lacks (`more`), and the other way round (`less`)."""
-    more = [0.0] * len(cues.KINDS)
-    less = [0.0] * len(cues.KINDS)
-    own = _located(claim)
-    theirs = [(u, _located(u)) for u in alignment.units]
-    every = _union([u.all for u in alignment.units])
-    kinds_there = {kind for _, located in theirs for kind, _, _ in located}
-    for kind, _, around in own:
-        if not around:
-            continue
-        share = len(around & every) / len(around)
-        meets = any(k == kind and around & context for _, located in theirs for k, _, context in located)
-        if not meets and share >= 0.4:
-            more[kind] += share * (1.0 if kind not in kinds_there else 0.6)
-    mine = {kind for kind, _, _ in own}
-    terms = frozenset(claim.weights)
-    for unit, located in theirs:
-        weight = 1.0 if unit is alignment.best else 0.7
-        for kind, _, context in located:
-            if not context:
-                continue
-            share = len(context & terms) / len(context)
-            meets = any(k == kind and context & around for k, _, around in own)
-            if not meets and share >= 0.4:
-                less[kind] = max(less[kind], weight * share * (1.0 if kind not in mine else 0.6))
+    own = _locate_cues(claim)
+    theirs = [_locate_cues(u) for u in alignment.units]
+    every, terms = _union([u.all for u in alignment.units]), frozenset(claim.weights)
+    more, less = [0.0] * len(cues.KINDS), [0.0] * len(cues.KINDS)
+    for kind, value in _lacking(own, [cue for unit in theirs for cue in unit], every):
+        more[kind] += value
+    for unit, located in zip(alignment.units, theirs, strict=True):
+        weight = 1.0 if unit is alignment.best else _OTHER_PLACE
+        for kind, value in _lacking(located, own, terms, weight):
+            less[kind] = max(less[kind], value)
     values = {f"more_{name}": more[i] for i, name in enumerate(cues.KINDS)}
     values |= {f"less_{name}": less[i] for i, name in enumerate(cues.KINDS)}
-    ours, there = (sum(kind == 0 for kind, *_ in x) for x in (own, _located(alignment.best) if alignment.best else []))
-    share = len(frozenset(claim.weights) & every) / max(1, len(claim.weights))
+    best = _locate_cues(alignment.best) if alignment.best else []
+    ours, there = (sum(cue.kind == cues.NEGATION for cue in x) for x in (own, best))
+    share = len(terms & every) / max(1, len(terms))
     values["negation_odd"] = float((ours + there) % 2) * share
     values["parity"] = _parity(claim, alignment)
     return values
 
 
-def _located(text: AnalyzedText) -> list[tuple[int, str, frozenset[int]]]:
-    return [(kind, text.surfaces[at], frozenset(text.around(at))) for kind, at in text.cues[:60]]
+def _lacking(
+    located: Sequence[_Cue], others: Sequence[_Cue], terms: frozenset[int], weight: float = 1.0
+) -> Iterator[tuple[int, float]]:
+    """Yield the kind and the value of each cue that has no counterpart on the other side, which has these terms."""
+    kinds = {other.kind for other in others}
+    for kind, around in located:
+        if not around:
+            continue
+        share = len(around & terms) / len(around)
+        meets = any(other.kind == kind and around & other.around for other in others)
+        if not meets and share >= _NEAR_CUE:
+            yield kind, weight * share * (1.0 if kind not in kinds else _OTHER_WORD)
+
+
+def _locate_cues(text: AnalyzedText) -> list[_Cue]:
+    return [_Cue(kind, frozenset(text.around(at))) for kind, at in text.cues[:60]]
 
 
 def _parity(claim: Claim, alignment: Alignment) -> float:
@@ -297,9 +354,9 @@ def _parity(claim: Claim, alignment: Alignment) -> float:
             like = 2 * len(terms & clause) / (len(terms) + len(clause)) if clause else 0.0
             if like > best:
                 best, at = like, (first, last)
-        ours = sum(1 for kind, i in claim.cues if kind == 0 and start <= i < end)
-        theirs = sum(1 for kind, i in unit.cues if kind == 0 and at[0] <= i < at[1])
-        if claim.code in _CONCORD:
+        ours = sum(1 for kind, i in claim.cues if kind == cues.NEGATION and start <= i < end)
+        theirs = sum(1 for kind, i in unit.cues if kind == cues.NEGATION and at[0] <= i < at[1])
+        if claim.language_code in _CONCORD:
             ours, theirs = min(ours, 1), min(theirs, 1)
         if best and (ours + theirs) % 2:
             worst = max(worst, best)
@@ -307,7 +364,8 @@ def _parity(claim: Claim, alignment: Alignment) -> float:
 
 
 def _opposites(claim: Claim, alignment: Alignment) -> dict[str, float]:
-    if claim.code != "en":
+    """Count the words whose opposite stands in their place; the nearest is the share of surroundings that both have."""
+    if claim.language_code != "en":
         return {"opposite": 0.0, "opposite_near": 0.0}
     listed, apart, near = cues.opposites(), 0.0, 0.0
     forms = _union([u.forms for u in alignment.units])
@@ -371,7 +429,7 @@ def _replacements(
 
 def _clauses(claim: Claim, alignment: Alignment) -> dict[str, float]:
     """Return how well the weakest clause is covered, and how far apart the places of the clauses are."""
-    shares, rows = [], 0
+    shares = []
     for (start, end), unit, _ in alignment.clauses:
         terms = {claim.terms[i][0] for i in range(start, end) if claim.terms[i]}
         total = sum(claim.weights.get(t, 1.0) for t in terms)
@@ -391,7 +449,7 @@ def _clauses(claim: Claim, alignment: Alignment) -> dict[str, float]:
     }
 
 
-def _clause_missed(claim: Claim, cited: Sequence[AnalyzedPassage]) -> float:
+def _missed_clause_share(claim: Claim, cited: Sequence[AnalyzedPassage]) -> float:
     """Return the largest share of a clause's words that the sources lack, of clauses of at least three such words."""
     cited_terms = _union([s.terms for s in cited])
     shares = []

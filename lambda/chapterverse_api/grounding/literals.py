@@ -82,7 +82,7 @@ class Token:
     Attributes:
         form: a number without its separators, or an identifier as it is written.
         unit: of a number; empty for numbers without one, and for identifiers.
-        at: its place in the sentence.
+        at: the place of the token in the sentence.
     """
 
     form: str

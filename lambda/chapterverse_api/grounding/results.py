@@ -36,7 +36,7 @@ class SentenceCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedDraft:
     """A draft that was checked.
 
     Attributes:
@@ -75,7 +75,7 @@ class SourceVerdict:
 
     Attributes:
         claims: whether the sentence claims anything that a passage could carry.
-        id: of the passage that supports or contradicts it; None where all are silent.
+        id: the id of the passage that supports or contradicts it; None where all are silent.
         quote: the sentence, item, row or line of that passage that supports it, verbatim; "" without one.
         probability: 0 to 1, that the passages say it.
     """

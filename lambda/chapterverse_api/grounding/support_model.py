@@ -28,11 +28,11 @@ class SupportModel:
     """The trained weights.
 
     Attributes:
-        names: of the features, in the order of the weights.
-        weights, intercept: of the regression.
+        names: the names of the features, in the order of the weights.
+        weights, intercept: the coefficients of the regression.
         trees, start: the boosted trees, and the score that they start from.
         threshold: the score from which a sentence counts as supported.
-        derived: the same for a sentence without a claimed citation.
+        derived: this score for a sentence without a claimed citation.
         decided: the score below which a second vote is requested.
         slope, shift: turn a score into a probability.
         common: the share of sections, over sites of any kind, that hold each common term.
@@ -85,6 +85,6 @@ def _leaf(tree: Tree, row: Sequence[float]) -> float:
 
 
 @cache
-def trained() -> SupportModel:
+def load_model() -> SupportModel:
     """Return the model that comes with the service."""
     return SupportModel.read(load_json("chapterverse_api.grounding", "weights.json"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.cues import NEGATION
 from chapterverse_api.grounding.features import measure_support
 from chapterverse_api.grounding.support_model import CLASH, SupportModel
 
@@ -17,12 +18,16 @@ Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 LEAST_WORDS = 3
 #: The score of a quote to the letter.
 QUOTED = 30.0
+#: Scores of a sentence that is too short to be measured, set by hand: whether a clause holds it all.
+_BRIEF_SUPPORTED, _BRIEF_SILENT = 1.0, -2.0
 #: Sources that lack this share of a sentence's words, or so many of them in a row, never support it.
 _MISSED, _RUN = 0.6, 4
 #: The same share of one clause: what "and" joins to a true sentence may be made up.
 _CLAUSE_MISSED = 0.8
-#: Share of a sentence's words from which a passage has the same subject, and the features that then contradict it.
+#: Share of a sentence's words from which a passage has the same subject, and the features that then contradict it, from
+#: this value on; both set by hand.
 _SAME = 0.6
+_CERTAIN = 0.5
 _AGAINST = ("opposite_near", "digits_missing", "unit_missing", "negation_odd")
 #: Placeholders in a line of code that the reader replaces.
 _BLANK = re.compile(r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…")
@@ -68,7 +73,7 @@ def judge(
         return Verdict("supports", QUOTED)
     if len(claim.content) < LEAST_WORDS and not claim.literals:
         # Nearly any passage holds a single word somewhere.
-        return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", -2.0)
+        return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", _BRIEF_SILENT)
     values = measure_support(claim, cited, others, model.rarity)
     score = model.score(values)
     missed = values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN or values["clause_missed"] >= _CLAUSE_MISSED
@@ -76,7 +81,7 @@ def judge(
         score = min(score, model.threshold) - CLASH
     if score >= (model.threshold if claimed else model.derived):
         return Verdict("supports", score)
-    against = any(values[name] >= 0.5 for name in _AGAINST)
+    against = any(values[name] >= _CERTAIN for name in _AGAINST)
     return Verdict("contradicts" if values["cover_soft"] >= _SAME and against else "silent", score)
 
 
@@ -88,14 +93,14 @@ def is_verbatim_in(source: AnalyzedPassage, flat: str) -> bool:
 
 def _brief(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
     wanted = {claim.terms[i][0] for i in claim.content}
-    denied = any(kind == 0 for kind, _ in claim.cues)
+    denied = any(kind == NEGATION for kind, _ in claim.cues)
     for source in cited:
         for unit in source.units:
             for start, end in unit.clauses if wanted <= unit.all else ():
                 clause = {t for i in range(start, end) for t in unit.terms[i]} | unit.above
-                if wanted <= clause and denied == any(kind == 0 and start <= i < end for kind, i in unit.cues):
-                    return Verdict("supports", 1.0)
-    return Verdict("silent", -2.0)
+                if wanted <= clause and denied == any(kind == NEGATION and start <= i < end for kind, i in unit.cues):
+                    return Verdict("supports", _BRIEF_SUPPORTED)
+    return Verdict("silent", _BRIEF_SILENT)
 
 
 def _code(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
@@ -124,8 +129,8 @@ def _same_line(line: str, held: str) -> bool:
         return True
     if not _BLANK.search(line) and not _BLANK.search(held):
         return False
-    return _blanked(line) == _blanked(held)
+    return _blank_placeholders(line) == _blank_placeholders(held)
 
 
-def _blanked(line: str) -> str:
+def _blank_placeholders(line: str) -> str:
     return _BLANK.sub("\0", line)

@@ -13,8 +13,8 @@ from chapterverse_api.grounding.checked_sentence import CheckedSentence
 from chapterverse_api.grounding.claimed_ids import sentences_with_ids
 from chapterverse_api.grounding.claims import leaves_open
 from chapterverse_api.grounding.quotation import verbatim
-from chapterverse_api.grounding.results import SentenceCheck, SourceVerdict, Verified, Weigh
-from chapterverse_api.grounding.support_model import SupportModel, trained
+from chapterverse_api.grounding.results import SentenceCheck, SourceVerdict, VerifiedDraft, Weigh
+from chapterverse_api.grounding.support_model import SupportModel, load_model
 from chapterverse_api.grounding.verdict import judge
 
 
@@ -40,7 +40,7 @@ class Verifier:
         own = Passage("", (), context, context, frozenset(), 0.0, 0.0, None, None)
         self._context = AnalyzedPassage(own, language) if context.strip() else None
         self._language, self._weigh = language, weigh
-        self._model = model or trained()
+        self._model = model or load_model()
         self._checked = list[CheckedSentence | SentenceCheck]()
 
     def check(self, sentence: Sentence, claimed: Sequence[str]) -> CheckedSentence:
@@ -94,13 +94,13 @@ class Verifier:
             one = self.check(sentence, span.citations)
             yield Span(span.text[sentence.start : sentence.end], one.citations, check=one.check)
 
-    def verified(self, spans: Iterable[Span]) -> Verified:
+    def to_result(self, spans: Iterable[Span]) -> VerifiedDraft:
         """Return the result of the check, with its spans."""
         every = [c for c in self._checked if isinstance(c, CheckedSentence)]
         quotes = len(self._checked) - len(every)
         # A section supports its verbatim quotes.
         measured = [c.probability for c in self._checked if c.probability is not None]
-        return Verified(
+        return VerifiedDraft(
             spans=tuple(spans),
             dropped=sum(c.dropped for c in every),
             confidence=sum(measured) / len(measured) if measured else 0.0,
@@ -121,7 +121,7 @@ def verify(
     weigh: Weigh,
     model: SupportModel | None = None,
     supports: Callable[[str, str], bool] | None = None,
-) -> Verified:
+) -> VerifiedDraft:
     """Check a whole draft against the passages that were sent, best passage first.
 
     Args:
@@ -144,7 +144,7 @@ def verify(
             spans.append(Span(text[sentence.start : sentence.end], one.citations, check=one.check))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
-    return verifier.verified(spans)
+    return verifier.to_result(spans)
 
 
 def _parts(draft: Draft) -> Iterator[list[Span]]:

@@ -91,7 +91,7 @@ class Completion:
         annotations = [a for one in response.segments for a in self._annotations(one)]
         message = {"role": "assistant", "content": response.response, "refusal": None, "annotations": annotations}
         choice = {"message": message, "finish_reason": "stop", "logprobs": None}
-        return self._written("chat.completion", choice, response) | {"usage": self._usage(response)}
+        return self._write("chat.completion", choice, response) | {"usage": self._usage(response)}
 
     def frame(self, event: AnswerEvent) -> str:
         """Return the server-sent events for a part of the answer: `Meta`, each `Delta`, and last the response."""
@@ -111,7 +111,7 @@ class Completion:
             if not self._length:
                 yield self._chunk({"content": event.response})
             self._begin(event.turn_id, event.source_chunks)
-            yield self._written("chat.completion.chunk", {"delta": {}, "finish_reason": "stop"}, event)
+            yield self._write("chat.completion.chunk", {"delta": {}, "finish_reason": "stop"}, event)
             if self.request.counts:
                 yield self._head("chat.completion.chunk") | {"choices": [], "usage": self._usage(event)}
 
@@ -130,7 +130,7 @@ class Completion:
         choice = {"index": 0, "delta": delta, "citations": list(cited), "finish_reason": None, "logprobs": None}
         return self._head("chat.completion.chunk") | {"choices": [choice]}
 
-    def _written(self, kind: str, choice: dict[str, Any], response: ChatResponse) -> dict[str, Any]:
+    def _write(self, kind: str, choice: dict[str, Any], response: ChatResponse) -> dict[str, Any]:
         ids = dict.fromkeys(i for one in response.segments for i in one.citations if i in self._sources)
         rest = {k: v for k, v in dump(response).items() if k not in ("response", "segments", "source_chunks")}
         citations = [_citation(self._sources[i]) for i in ids]

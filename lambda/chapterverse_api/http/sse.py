@@ -59,8 +59,8 @@ def frame(event: AnswerEvent) -> str:
 class EventStream(StreamingResponse):
     """Streams an answer. The first event is made before the headers are sent, so an early failure is an HTTP error.
 
-    `events` runs in worker threads, one step at a time. If the client disconnects, it is closed and `deadline` is cut,
-    which also ends a wait for the model. `write` returns the text that is sent for a part.
+    `events` runs in worker threads, one step at a time. If the client disconnects, it is closed and `deadline` is
+    aborted, which also ends a wait for the model. `write` returns the text that is sent for a part.
     """
 
     def __init__(self, events: Events, deadline: Deadline, write: Callable[[AnswerEvent], str] = frame) -> None:
@@ -71,7 +71,7 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope["path"], send))
+            await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope["path"], send))
         finally:
             # Shielded, because a disconnect cancels this task and the model would go on writing.
             with CancelScope(shield=True):
@@ -93,7 +93,7 @@ class EventStream(StreamingResponse):
             if not isinstance(last, ChatResponse):
                 raise IncompleteAnswer
         except Exception as error:
-            if self._deadline.is_cut:
+            if self._deadline.is_aborted:
                 return
             rejection = rejections.report(error, turn_id=turn_id)
             # After the final event a failure is only logged, because the reader has the whole answer.
@@ -114,15 +114,15 @@ class JsonAnswer(Response):
         self._write = write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
+        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = await to_thread.run_sync(final, self._events)
         await JSONResponse(self._write(answer))(scope, receive, send)
 
 
-async def cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
-    """Do the work. If the client disconnects meanwhile, cut the turn and ignore failures.
+async def cancel_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work. If the client disconnects meanwhile, abort the turn and ignore failures.
 
     Starlette's own way works on some servers only, and can't wake a waiting thread.
     """
@@ -134,12 +134,12 @@ async def cancelling_on_disconnect(receive: Receive, deadline: Deadline, work: C
         except Exception as error:
             failure = error
         tasks.cancel_scope.cancel()
-    if failure and not deadline.is_cut:
+    if failure and not deadline.is_aborted:
         raise failure
 
 
 async def _watch(receive: Receive, deadline: Deadline, working: CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-    deadline.cut()
+    deadline.abort()
     working.cancel()

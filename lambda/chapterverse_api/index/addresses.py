@@ -18,12 +18,12 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 def public(url: str, head: Head, base: str) -> str:
     """Return an index address as the reader sees it, if `base` serves the site instead of its own address."""
-    return _moved(url, head.base_url, base)
+    return _move(url, head.base_url, base)
 
 
-def published(url: str, head: Head, base: str) -> str:
+def published_url(url: str, head: Head, base: str) -> str:
     """Return a reader's address as the index has it; the inverse of `public`."""
-    return _moved(url, base, head.base_url)
+    return _move(url, base, head.base_url)
 
 
 def page_of(url: str) -> str:
@@ -93,7 +93,7 @@ def _between(ordered: Sequence[str | int], first: str, end: str) -> Sequence[str
     return ordered[bisect_left(ordered, first, key=str) : bisect_left(ordered, end, key=str)]
 
 
-def _moved(url: str, old: str, new: str) -> str:
+def _move(url: str, old: str, new: str) -> str:
     return f"{new.rstrip('/')}/{url.removeprefix(_folder(old))}" if old and new and _below(url, old) else url
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
+from typing import NamedTuple
 
 from chapterverse.errors import (
     ChapterVerseError,
@@ -39,6 +40,22 @@ _AGAIN = 120.0
 #: therefore waits for it: `_MOMENT` seconds, `_FIRST_LOOK` if nothing is open yet. If a fetch takes longer than
 #: `_OVERDUE`, the next question waits up to `_LONGEST_WAIT`, the longest that a reader may wait.
 _MOMENT, _FIRST_LOOK, _OVERDUE, _LONGEST_WAIT = 0.25, 2.0, 30.0, 8.0
+
+
+class _RejectedHead(NamedTuple):
+    """A generation that was damaged or mismatched, and when, in the clock's seconds."""
+
+    head: Head
+    since: float
+    failure: Exception
+
+
+class _Inspection(NamedTuple):
+    """Whether the store held these generations undamaged, and when that was read, in the clock's seconds."""
+
+    heads: Sequence[Head]
+    since: float
+    intact: bool
 
 
 class LiveIndex:
@@ -80,12 +97,12 @@ class LiveIndex:
         self._open: dict[Scope, Snapshot] = {}
         self._heads: list[Head] | None = None
         self._others = _CachedHeads(store.heads, store.max_age, clock)
-        self._rejected: dict[Scope, tuple[Head, float, Exception]] = {}
+        self._rejected: dict[Scope, _RejectedHead] = {}
         self._outage: IndexUnavailable | None = None
         self._looked = 0.0
         self._fetching = False
         self._refreshing: Thread | None = None
-        self._inspection: tuple[Sequence[Head], float, bool] = (), float("-inf"), False
+        self._inspection = _Inspection((), float("-inf"), intact=False)
         self._inspecting: Thread | None = None
         self._opening, self._starting = Lock(), Lock()
 
@@ -103,7 +120,7 @@ class LiveIndex:
         """Return the heads to serve.
 
         Args:
-            version: the one that a reader names.
+            version: the version that a reader names.
 
         Raises:
             IndexFault, ConfigurationError: the store can't be read, and nothing is open yet.
@@ -123,7 +140,7 @@ class LiveIndex:
                 return self._others.value()
         return self._heads or []
 
-    def serving(self) -> list[Head]:
+    def live_heads(self) -> list[Head]:
         """Return the heads of open snapshots, and the store's heads for scopes that are not open. Raises as `heads`."""
         heads = {s.head.scope: s.head for s in [*self._open.values()]} if self._store.max_age else {}
         return [heads.get(head.scope, head) for head in self.heads()]
@@ -150,16 +167,16 @@ class LiveIndex:
         if not self._store.max_age or not heads:
             return all(self._store.intact(head.scope) for head in heads)
         with self._starting:
-            inspected, since, _ = self._inspection
-            is_new = inspected != heads
-            is_due = is_new or not 0 <= self._clock() - since < self._store.max_age
+            last = self._inspection
+            is_new = last.heads != heads
+            is_due = is_new or not 0 <= self._clock() - last.since < self._store.max_age
             if is_due and (self._inspecting is None or not self._inspecting.is_alive()):
                 self._inspecting = Thread(target=self._inspect, args=(heads,), name="chapterverse-intact", daemon=True)
                 self._inspecting.start()
             inspecting = self._inspecting
         if inspecting and (is_new or self._freezes):
             inspecting.join(_LONGEST_WAIT if is_new else _MOMENT)
-        return self._inspection[2]
+        return self._inspection.intact
 
     def _inspect(self, heads: Sequence[Head]) -> None:
         whole = False
@@ -169,7 +186,7 @@ class LiveIndex:
         except Exception as error:
             if not isinstance(error, ChapterVerseError):
                 rejections.report(error)
-        self._inspection = heads, self._clock(), whole
+        self._inspection = _Inspection(heads, self._clock(), whole)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -222,7 +239,7 @@ class LiveIndex:
         """Serve cached snapshots beside the store's heads; return whether there are any."""
         snapshots = [s for s in self._cached_snapshots() if self._is_wanted(s.head)]
         if snapshots:
-            self._report_trouble(error or _gone(snapshots[-1].head.scope))
+            self._report_trouble(error or _missing_error(snapshots[-1].head.scope))
             self._open |= {s.head.scope: s for s in snapshots}
             self._heads = sorted([*heads, *(s.head for s in snapshots)], key=lambda h: h.scope)
         return bool(snapshots)
@@ -242,16 +259,16 @@ class LiveIndex:
             return cached
 
     def _fetch(self, head: Head) -> Snapshot:
-        rejected, since, failure = self._rejected.get(head.scope, (None, 0.0, None))
-        if failure and rejected == head and 0 <= self._clock() - since < _AGAIN:
-            raise failure.with_traceback(None)
+        rejected = self._rejected.get(head.scope)
+        if rejected and rejected.head == head and 0 <= self._clock() - rejected.since < _AGAIN:
+            raise rejected.failure.with_traceback(None)
         try:
             snapshot = self._store.snapshot(head.scope)
             self._check(snapshot.head)
         except Exception as error:
             lasting = isinstance(error, IndexCorrupt | IndexMismatch) or not isinstance(error, ChapterVerseError)
             if lasting and self._store.max_age:
-                self._rejected[head.scope] = head, self._clock(), error
+                self._rejected[head.scope] = _RejectedHead(head, self._clock(), error)
             raise
         return snapshot
 
@@ -299,7 +316,7 @@ class LiveIndex:
     def _follow(self, snapshot: Snapshot, head: Head | None) -> None:
         scope = snapshot.head.scope
         if head is None:
-            raise _gone(scope)
+            raise _missing_error(scope)
         if head != snapshot.head:
             self._fetching = True
             try:
@@ -314,7 +331,7 @@ class LiveIndex:
         self.trouble = trouble
 
 
-def _gone(scope: Scope) -> IndexMissing:
+def _missing_error(scope: Scope) -> IndexMissing:
     return IndexMissing(f"The index of {scope} is gone from the store: publish it again.")
 
 

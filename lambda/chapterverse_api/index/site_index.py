@@ -46,13 +46,13 @@ class SiteIndex:
         """Whether the store rejects our key, which may have been replaced."""
         return self._live.key_refused
 
-    def serving(self) -> list[Head]:
+    def live_heads(self) -> list[Head]:
         """Return the heads of this site that answer now.
 
         Raises:
             IndexFault, ConfigurationError: the store can't be read, and nothing is open yet.
         """
-        return self._of_site(self._live.serving())
+        return self._of_site(self._live.live_heads())
 
     def intact(self, heads: Sequence[Head]) -> bool:
         """Return whether the store holds these generations undamaged, and they are what serves."""
@@ -98,7 +98,7 @@ class SiteIndex:
 
     def published_url(self, page_url: str, head: Head) -> str:
         """Return the reader's address as the index has it."""
-        return addresses.published(page_url, head, self._base_url)
+        return addresses.published_url(page_url, head, self._base_url)
 
     def check_page(self, page_url: str | None, head: Head, origins: Sequence[str] = ()) -> None:
         """Reject a page of another site (see `addresses.check_page`).

@@ -85,7 +85,7 @@ class DynamoLimiter:
         if not windows:
             return None
         key, ours = f"requests#{client}#{int(now // _DAY)}", secrets.token_hex(8)
-        is_written, item = self._apply(_counting(key, ours, windows, now))
+        is_written, item = self._apply(_count_update(key, ours, windows, now))
         ours_is_last = item.text("last") == ours
         if is_written:
             if not ours_is_last:
@@ -95,7 +95,7 @@ class DynamoLimiter:
         if ours_is_last:
             return None
         full = [window for window in windows if item.number(_counter(window, now)) >= window.limit]
-        return max((window.left(now) for window in full), default=1.0)
+        return max((window.seconds_left(now) for window in full), default=1.0)
 
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
         if micros > cap:
@@ -131,7 +131,7 @@ class DynamoLimiter:
         )
         self._apply(step)
 
-    def spent(self, account: str) -> int:
+    def spent_micros(self, account: str) -> int:
         key = attributes({"pk": f"account#{account}"})
         reply = self._table.ask("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
         return self._table.item(reply.get("Item", {})).number("spent")
@@ -173,7 +173,7 @@ class DynamoLimiter:
             self._apply(step)
 
 
-def _counting(key: str, ours: str, windows: Sequence[RateWindow], now: float) -> _Update:
+def _count_update(key: str, ours: str, windows: Sequence[RateWindow], now: float) -> _Update:
     numbers = range(len(windows))
     below = [f"(attribute_not_exists(#n{i}) OR #n{i} < :limit{i})" for i in numbers]
     return _Update(

@@ -48,7 +48,7 @@ class MemoryLimiter:
             full = [window for slot, window in slots.items() if counts.get(slot, 0) >= window.limit]
             if not full:
                 counts.update({slot: counts.get(slot, 0) + 1 for slot in slots})
-            return max((window.left(now) for window in full), default=None)
+            return max((window.seconds_left(now) for window in full), default=None)
 
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
         with self._lock:
@@ -70,7 +70,7 @@ class MemoryLimiter:
             if state and (reserved := state.open.pop(reservation.id, None)) is not None:
                 state.spent -= reserved - min(micros, reserved)
 
-    def spent(self, account: str) -> int:
+    def spent_micros(self, account: str) -> int:
         with self._lock:
             state = self._accounts.get(account)
             return state.spent if state else 0

@@ -33,7 +33,7 @@ class RateWindow:
         """Return when the window that `now` lies in began, in seconds since the epoch."""
         return int(now // self.seconds) * self.seconds
 
-    def left(self, now: float) -> float:
+    def seconds_left(self, now: float) -> float:
         """Return the seconds until it ends, at most its length, even by a wrong clock."""
         return self.start(now) + self.seconds - now
 
@@ -44,7 +44,7 @@ class Reservation:
 
     Attributes:
         id: by which it is settled.
-        account: that it was reserved from.
+        account: the account from which money was reserved.
         micros: how much.
         spent: the sum that was spent or reserved of the account before it.
     """
@@ -84,7 +84,7 @@ class Limiter(Protocol):
         """Replace the reserved sum by the actual cost, at most the same; a second call changes nothing."""
         ...
 
-    def spent(self, account: str) -> int:
+    def spent_micros(self, account: str) -> int:
         """Return the sum that was spent and reserved of an account, in microdollars."""
         ...
 

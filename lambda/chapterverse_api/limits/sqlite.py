@@ -61,13 +61,13 @@ class SqliteLimiter:
                     rows,
                 )
                 _sweep(db, now, "limiter_requests")
-        return max((window.left(now) for window in full), default=None)
+        return max((window.seconds_left(now) for window in full), default=None)
 
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
         ours, ends = secrets.token_hex(16), now + ACCOUNT_SECONDS
         # A reservation must survive a power cut; the other rows need only survive the process.
         with self._transaction(durable=True) as db:
-            spent = _spent(db, account)
+            spent = _spent_micros(db, account)
             if spent + micros > cap:
                 return None
             db.execute(
@@ -89,9 +89,9 @@ class SqliteLimiter:
                     (reserved - min(micros, reserved), reservation.account),
                 )
 
-    def spent(self, account: str) -> int:
+    def spent_micros(self, account: str) -> int:
         with self._transaction() as db:
-            return _spent(db, account)
+            return _spent_micros(db, account)
 
     def first(self, token: str, until: float, now: float) -> bool:
         with self._transaction() as db:
@@ -172,7 +172,7 @@ class SqliteLimiter:
             self._db = None
 
 
-def _spent(db: sqlite3.Connection, account: str) -> int:
+def _spent_micros(db: sqlite3.Connection, account: str) -> int:
     row = db.execute("SELECT spent FROM limiter_accounts WHERE account = ?", (account,)).fetchone()
     return _whole(row[0]) if row else 0
 

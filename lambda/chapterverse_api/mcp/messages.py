@@ -123,7 +123,7 @@ def read_call(message: object, headers: Headers | None) -> McpCall:
     """Return the call that a parsed message is.
 
     Args:
-        headers: of the HTTP request; None on standard input.
+        headers: the headers of the HTTP request; None on standard input.
 
     Raises:
         McpError: it is no message of the protocol, contradicts its headers, or has another revision.
@@ -166,7 +166,7 @@ def _version(method: str, params: Mapping[str, Any], given: _HeaderValues, *, ov
     if own is None and (header in LEGACY or header is None or method == "initialize"):
         return header if header in LEGACY else LEGACY[-1]
     if header not in (*MODERN, *LEGACY, None) and own in (None, header):
-        raise _unsupported(header)
+        raise _unsupported_error(header)
     if notifies:
         return MODERN[0]
     if not isinstance(meta, Mapping) or not isinstance(own, str) or not isinstance(meta.get(CAPABILITIES_KEY), Mapping):
@@ -174,7 +174,7 @@ def _version(method: str, params: Mapping[str, Any], given: _HeaderValues, *, ov
     if over_http and header != own:
         raise _mismatch(_VERSION)
     if own not in MODERN:
-        raise _unsupported(own)
+        raise _unsupported_error(own)
     return own
 
 
@@ -183,11 +183,11 @@ def _check_headers(call: McpCall, given: _HeaderValues) -> None:
         raise _mismatch(_METHOD)
     if parameter := _NAMED.get(call.method):
         name = call.params.get(parameter)
-        if name is not None and _decoded(given(_NAME)) != name:
+        if name is not None and _decode(given(_NAME)) != name:
             raise _mismatch(_NAME)
 
 
-def _decoded(value: str | None) -> str | None:
+def _decode(value: str | None) -> str | None:
     """Return a header's value, which may be written in base64; None where it is no such text."""
     if value is None or not (value.startswith(_BASE64[0]) and value.endswith(_BASE64[1])):
         return value
@@ -201,7 +201,7 @@ def _mismatch(header: str) -> McpError:
     return McpError(HEADER_MISMATCH, f"The header {header} is missing, or the body says otherwise.")
 
 
-def _unsupported(requested: object) -> McpError:
+def _unsupported_error(requested: object) -> McpError:
     # The client's own value returns to that client only, as data, because the protocol requires it.
     asked = requested[:_LONGEST_ID] if isinstance(requested, str) else ""
     data = {"supported": [*MODERN, *LEGACY], "requested": asked}

@@ -71,7 +71,7 @@ class McpServer:
             raise
         except Exception as error:
             raise McpError.of(rejections.report(error, site=context.service.site)) from error
-        return {"jsonrpc": "2.0", "id": call.id, "result": _framed(result, call)}
+        return {"jsonrpc": "2.0", "id": call.id, "result": _frame(result, call)}
 
     def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
         tools = [
@@ -85,7 +85,7 @@ class McpServer:
             }
             for tool in self._tools
         ]
-        return {"tools": tools, **_cached(_LONG)}
+        return {"tools": tools, **_cacheable(_LONG)}
 
     def _call_tool(self, call: McpCall, context: ToolContext) -> RpcResult:
         name, arguments = call.params.get("name"), call.params.get("arguments") or {}
@@ -107,7 +107,7 @@ class McpServer:
         return {"content": [_text(written)], "structuredContent": result, "isError": False}
 
 
-def _framed(result: RpcResult, call: McpCall) -> RpcResult:
+def _frame(result: RpcResult, call: McpCall) -> RpcResult:
     """Return a result with what the revision of the call has in each, and without what it doesn't know."""
     if call.modern:
         return {**result, "resultType": "complete", "_meta": {SERVER_KEY: _server()}}
@@ -127,7 +127,7 @@ def _instructions(context: ToolContext) -> str:
     return _INSTRUCTIONS.format(place=f" at {place}" if place else "")
 
 
-def _cached(milliseconds: int) -> RpcResult:
+def _cacheable(milliseconds: int) -> RpcResult:
     # The documentation is the same for all readers.
     return {"ttlMs": milliseconds, "cacheScope": "public"}
 
@@ -141,7 +141,7 @@ def _discover(_: McpCall, context: ToolContext) -> RpcResult:
         "supportedVersions": [*MODERN, *LEGACY],
         "capabilities": _capabilities(),
         "instructions": _instructions(context),
-        **_cached(_LONG),
+        **_cacheable(_LONG),
     }
 
 
@@ -166,13 +166,16 @@ _LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _p
 
 def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
     try:
-        return {**resources.page_list(call.params.get("cursor"), context.service.resources.index), **_cached(_SHORT)}
+        return {
+            **resources.page_list(call.params.get("cursor"), context.service.resources.index),
+            **_cacheable(_SHORT),
+        }
     except InputError as error:
         raise McpError(INVALID_PARAMS, str(error)) from None
 
 
 def _list_templates(_: McpCall, __: ToolContext) -> RpcResult:
-    return {"resourceTemplates": [], **_cached(_LONG)}
+    return {"resourceTemplates": [], **_cacheable(_LONG)}
 
 
 def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
@@ -185,7 +188,7 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's own, and comes back as data alone.
         raise McpError(code, "This documentation has no such page.", {"uri": uri[:2048]}) from None
-    return {"contents": [content], **_cached(_SHORT)}
+    return {"contents": [content], **_cacheable(_SHORT)}
 
 
 __all__ = ["INTERNAL_ERROR", "McpServer", "RpcResult"]

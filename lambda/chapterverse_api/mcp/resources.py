@@ -19,7 +19,7 @@ def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
     """Return some pages as `resources`, by file path, and the `nextCursor` where there are more.
 
     Args:
-        cursor: that of the list before, None for the first.
+        cursor: the cursor of the list before, None for the first.
 
     Raises:
         InputError: the cursor is not one that a list has returned.

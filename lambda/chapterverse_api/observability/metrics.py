@@ -40,7 +40,7 @@ _ALWAYS = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
 _measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
 
 
-def wanted() -> bool:
+def is_wanted() -> bool:
     """Return whether this process runs on Lambda, where CloudWatch reads its output."""
     return bool(os.environ.get("AWS_LAMBDA_FUNCTION_NAME"))
 

@@ -41,7 +41,7 @@ class QueryProgress:
         id: `query_id`, 32 hexadecimal digits; that of the turn where the question gets an answer.
         turn_id: None where there is no turn, as for `/v1/retrieve`.
         created_at: ISO 8601, UTC, milliseconds.
-        processed_at: the same; None until the question is completed or failed for good.
+        processed_at: when the question's state was reached; None until the question is completed or failed for good.
         model: the model that embedded the question; None where words alone were searched.
         attempts: number of tries to embed the question: 1 if none failed, 0 without a search.
         history: every state with the seconds since the creation.

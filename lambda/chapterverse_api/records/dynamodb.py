@@ -29,7 +29,7 @@ from chapterverse.net.aws import AwsService
 from chapterverse.net.aws.dynamodb import FAILED, SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.records.protocols import (
     FAQ_DAYS,
-    LONGEST,
+    MAX_KEPT_TURNS,
     TURNS,
     CitedSource,
     RecordsFault,
@@ -91,8 +91,8 @@ class DynamoRecords:
             latest = next(self._query(_thread(thread_id), "turn#", newest=True, most=1), None)
             number = latest.number("number") + 1 if latest else 1
             if self._put_turn(thread_id, turn, number, now):
-                if number > LONGEST:
-                    self._remove([(_thread(thread_id), _turn_key(number - LONGEST))])
+                if number > MAX_KEPT_TURNS:
+                    self._remove([(_thread(thread_id), _turn_key(number - MAX_KEPT_TURNS))])
                 return
         raise RecordsFault("Too many tabs write to one conversation at once: try again later.")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Latest turns of a thread that are read by default.
 TURNS = 12
 #: Most turns that are stored of one thread.
-LONGEST = 200
+MAX_KEPT_TURNS = 200
 #: Days for which a FAQ entry counts as used after an answer.
 FAQ_DAYS = 30
 
@@ -37,7 +37,7 @@ class TurnRecord:
     """A message of a stored turn.
 
     Attributes:
-        turn_index: its place among all messages that were ever stored of its thread, from 0.
+        turn_index: the place of the turn among all messages that were ever stored of its thread, from 0.
     """
 
     role: Literal["user", "assistant"]
@@ -50,8 +50,8 @@ class StoredTurn:
     """A question and its answer.
 
     Attributes:
-        status: of the answer, as in a `ChatResponse`.
-        number: its place among all turns that were ever stored of its thread, from 1; 0 before it is stored.
+        status: the status of the answer, as in a `ChatResponse`.
+        number: the place of the turn among all that were ever stored of its thread, from 1; 0 before it is stored.
     """
 
     turn_id: str

@@ -25,7 +25,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import sound
 from chapterverse_api.records.protocols import (
     FAQ_DAYS,
-    LONGEST,
+    MAX_KEPT_TURNS,
     TURNS,
     CitedSource,
     RecordsFault,
@@ -216,7 +216,7 @@ class RecordsTable:
             # Two tabs must not number their turns alike.
             db.lock(f"chapterverse.{scope}")
             db.change(_APPEND, row)
-            db.change(_SHORTEN, (scope, scope, LONGEST))
+            db.change(_SHORTEN, (scope, scope, MAX_KEPT_TURNS))
             _sweep(db, oldest, SWEPT)
 
         self._database.run(write)

@@ -57,8 +57,8 @@ class Answerability(NamedTuple):
     """Two probabilities, 0 to 1.
 
     Attributes:
-        docs: that the docs answer the question.
-        first: that the page of the best chunk does.
+        docs: the probability that the docs answer the question.
+        first: the probability that the page of the best chunk does.
     """
 
     docs: float
@@ -85,7 +85,7 @@ def answer_features(
     first = candidates[:LOOKED_AT]
     if not first or not question.known:
         return None
-    held = [_held(candidate, question) for candidate in first]
+    held = [_hold_shares(candidate, question) for candidate in first]
     weights = question.weights
     parts = [candidate.components for candidate in first]
     headed = parts[:HEADED]
@@ -137,14 +137,14 @@ def _model() -> Mapping[str, Mapping[str, float]]:
 
 def held_share(candidate: Candidate, question: Question) -> float:
     """Return the share of a question's words that a chunk holds; 1 of a question without words."""
-    held = _matched(frozenset(candidate.lexical.indices), question)
+    held = _match_shares(frozenset(candidate.lexical.indices), question)
     return sum(held) / len(held) if held else 1.0
 
 
-def _held(candidate: Candidate, question: Question) -> list[float]:
+def _hold_shares(candidate: Candidate, question: Question) -> list[float]:
     """Return how much of each word the chunk holds, 0 to 1. A synonym counts like its word."""
     terms = frozenset(candidate.lexical.indices)
-    shares = _matched(terms, question)
+    shares = _match_shares(terms, question)
     for synonym in question.synonyms:
         if synonym.term in terms:
             for place in synonym.places:
@@ -152,7 +152,7 @@ def _held(candidate: Candidate, question: Question) -> list[float]:
     return shares
 
 
-def _matched(terms: AbstractSet[int], question: Question) -> list[float]:
+def _match_shares(terms: AbstractSet[int], question: Question) -> list[float]:
     """Return how much of each word is among these terms, 0 to 1."""
     return [match_word(word, terms) for word in question.words]
 

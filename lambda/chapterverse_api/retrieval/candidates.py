@@ -13,8 +13,8 @@ class Candidate(NamedTuple):
     """A chunk with its score in the order, its evidence (calibrated, 0 to 1) and what both were made from.
 
     Attributes:
-        components: of the score.
-        features: of the evidence; None where the question has no words, and so none.
+        components: the parts of the score.
+        features: the features of the evidence; None where the question has no words, and so none.
     """
 
     chunk: Chunk

@@ -24,7 +24,7 @@ from itertools import pairwise, takewhile
 
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.frames import defined_in
+from chapterverse_api.retrieval.frames import find_definitions
 
 _FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
 _FILE_WORD = re.compile(r"[^\W_]+")
@@ -122,7 +122,7 @@ class QueryFeatures:
         if chunk.content_type in self._lower_kinds:
             return False
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
-        named = (*names_in(heading), *defined_in(chunk.text, self.language))
+        named = (*names_in(heading), *find_definitions(chunk.text, self.language))
         return any(_words(name, self.language)[1] == self._defined for name in named)
 
     def _share(self, text: str) -> float:
@@ -170,12 +170,12 @@ def _begins(text: str, at: int) -> bool:
 
 def _pair(first: lexical.Word, second: lexical.Word, language: str, idf: Mapping[int, float]) -> Pair:
     rarity = min(max(idf.get(t, 0.0) for t in word.terms) for word in (first, second))
-    beginnings = (_beginning(first.surface, language), _beginning(second.surface, language))
+    beginnings = (_common_prefix(first.surface, language), _common_prefix(second.surface, language))
     return Pair(frozenset(first.terms), frozenset(second.terms), beginnings, rarity)
 
 
 @functools.lru_cache(maxsize=16_384)
-def _beginning(surface: str, language: str) -> str:
+def _common_prefix(surface: str, language: str) -> str:
     """Return what all forms of a word begin with."""
     stem = lexical.stem(surface, language)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(surface, stem, strict=False)))

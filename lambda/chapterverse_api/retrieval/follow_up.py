@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from chapterverse_api.conversation.follow_ups import BackReference, back_reference
+from chapterverse_api.conversation.back_reference import BackReference, back_reference
 from chapterverse_api.conversation.history import Conversation, Subject, subject
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import Writer

@@ -19,7 +19,7 @@ from chapterverse.text.json_text import load_json
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS
 
 #: Longer questions say more than their frame: characters.
-LONGEST = 160
+MAX_FRAME_CHARS = 160
 #: Words of a question that is nothing but a name; none of them is a function word.
 NAME_WORDS = 3
 #: Marks of Markdown around words, and the addresses of links.
@@ -47,10 +47,10 @@ def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     """Return the frame of a question; None where it has none.
 
     Args:
-        languages: those of the docs, BCP 47; English is always recognized too.
+        languages: the languages of the docs, BCP 47; English is always recognized too.
     """
     asked = question.strip(" \t?!.¿¡。？！").replace("’", "'")
-    if len(asked) > LONGEST or "\n" in asked:
+    if len(asked) > MAX_FRAME_CHARS or "\n" in asked:
         return None
     tags = _tags(languages)
     for kind in ("comparison", "definition"):
@@ -67,12 +67,12 @@ def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     return QuestionFrame("name", (name,)) if is_name and name else None
 
 
-def defined_in(text: str, language: str) -> Iterator[str]:
+def find_definitions(text: str, language: str) -> Iterator[str]:
     """Yield what the sentences of a text say the meaning of: "leaf bundle" of "A _leaf bundle_ is a directory".
 
     Args:
         text: Markdown.
-        language: its BCP 47 tag.
+        language: the BCP 47 tag of the text.
     """
     patterns = _patterns("defining", lexical.primary_subtag(language))
     for sentence in _SENTENCES.split(_MARKUP.sub("", text)):
@@ -87,7 +87,7 @@ def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:
     A question asks for news by words such as "changelog" or a version, for generated reference by the name alone.
     """
     patterns = (pattern for tag in _tags(languages) for pattern in _patterns("news", tag))
-    dated = any(pattern.search(question[:LONGEST]) for pattern in patterns)
+    dated = any(pattern.search(question[:MAX_FRAME_CHARS]) for pattern in patterns)
     return frozenset({*([] if dated else ["news"]), *([] if len(question.split()) == 1 else ["api"])})
 
 

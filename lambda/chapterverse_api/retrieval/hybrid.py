@@ -12,10 +12,10 @@ from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.expansion import SearchTerms
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
 from chapterverse_api.retrieval.ranking import Ranked
+from chapterverse_api.retrieval.search_terms import SearchTerms
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 CANDIDATES = 50
@@ -30,7 +30,7 @@ class Wording:
     Attributes:
         corrected: the question with its typing mistakes corrected.
         frame: the kind of the question, where that changes the search.
-        languages: those of the index.
+        languages: the languages of the index.
         lower: the content types that the question does not ask for.
     """
 
@@ -73,7 +73,7 @@ class Wording:
         each = [
             replace(self, corrected=side, frame=QuestionFrame("definition", (side,))) for side in self.frame.subjects
         ]
-        ranked = [side.find(snapshot, filters, None).ranked(0.0) for side in each]
+        ranked = [side.find(snapshot, filters, None).rank_hits(0.0) for side in each]
         return _one_of_each([[r for r in of_side if r.components["defines"]] for of_side in ranked])
 
     def features(self, hits: Iterable[Hit], terms: SearchTerms) -> dict[str, QueryFeatures]:
@@ -112,7 +112,7 @@ class HybridHits:
     Attributes:
         question: the words that were searched for, weighted by the index.
         by_id: all hits, by chunk id.
-        by_meaning: those of the dense side with their cosines, best first.
+        by_meaning: the hits of the dense side with their cosines, best first.
     """
 
     wording: Wording
@@ -121,14 +121,14 @@ class HybridHits:
     by_id: Mapping[str, Hit]
     by_meaning: Sequence[Hit]
 
-    def ranked(self, weight: float, page: str = "") -> list[Ranked]:
+    def rank_hits(self, weight: float, page: str = "") -> list[Ranked]:
         """Return the hits best first.
 
         Args:
             weight: share of the dense side in the fusion.
-            page: the one that the reader is on.
+            page: the page that the reader is on.
         """
-        held = self.terms.held(self.by_id)
+        held = self.terms.weigh_hits(self.by_id)
         fused = ranking.fuse(held, self.terms.values, self.by_meaning, weight)
         features = self.wording.features(self.by_id.values(), self.terms)
         return ranking.rank(self.by_id, held, fused, features, page)

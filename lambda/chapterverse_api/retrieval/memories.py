@@ -65,7 +65,7 @@ def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> 
         return candidates
     gate = GATE * max((c.score for c in candidates if c.chunk.type != MEMORY), default=0.0)
     now = now or datetime.now(UTC)
-    kept = [_weighted(c, now) if c.chunk.type == MEMORY else c for c in candidates if _passes(c, gate)]
+    kept = [_weigh(c, now) if c.chunk.type == MEMORY else c for c in candidates if _passes(c, gate)]
     return sorted(kept, key=lambda c: -c.score)
 
 
@@ -73,7 +73,7 @@ def _passes(candidate: Candidate, gate: float) -> bool:
     return candidate.chunk.type != MEMORY or candidate.score >= gate
 
 
-def _weighted(candidate: Candidate, now: datetime) -> Candidate:
+def _weigh(candidate: Candidate, now: datetime) -> Candidate:
     chunk = candidate.chunk
     importance = (min(max(chunk.importance, _LEAST), _MOST) - _LEAST) / (_MOST - _LEAST)
     recency = _recency(chunk.created_at or chunk.timestamp, now)

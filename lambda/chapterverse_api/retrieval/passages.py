@@ -101,7 +101,7 @@ def make_passages(
     """Return the candidates as passages with the ids "1", "2" …, each in as much of its section as the budget allows.
 
     Args:
-        kept: one of each section, best first.
+        kept: one candidate of each section, best first.
         url: where the reader finds a chunk.
         pages: all chunks of each of their pages, by file path.
     """

@@ -7,7 +7,7 @@ from .448 to .586, and the reciprocal rank of the right page from .398 to .492. 
 nothing there and lose on all other sets. What did not earn a place: pseudo-relevance feedback, the position in the
 page, BM25 of whole sections, twice as many candidates. On 521 questions of readers on nine sites the first five
 passages hold the words that answer in .69; with pseudo-relevance feedback (RM3, seven settings) in .69 to .70, with
-synonyms of WordNet 3.0 in .69. The synonyms of `expansion` do find more.
+synonyms of WordNet 3.0 in .69. The synonyms of `search_terms` do find more.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def fuse(
     Args:
         held: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
         idf: of each term of the question.
-        by_meaning: those of the dense side, with their cosines.
+        by_meaning: the hits of the dense side, with their cosines.
         weight: share of the dense side.
     """
     words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in held.items()}, low=0.0)
@@ -127,7 +127,7 @@ def rank(
         for name, weight in WEIGHTS.items():
             bonus += weight * parts[name]
         rated.append((max(0.0, parts["fused"] + bonus) / _MOST, hit, parts))
-    return list(varied(rated))
+    return list(diversify(rated))
 
 
 def contributions(components: Mapping[str, float]) -> dict[str, float]:
@@ -141,7 +141,9 @@ def contributions(components: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in added.items() if value}
 
 
-def varied(rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MOST) -> Iterator[Ranked]:
+def diversify(
+    rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MOST
+) -> Iterator[Ranked]:
     """Yield rated hits best first, each text once; a hit that nearly repeats an earlier one is moved back."""
     heap = [(-value, hit.chunk.chunk_id, 0, value, hit, parts) for value, hit, parts in rated]
     heapq.heapify(heap)
@@ -190,7 +192,7 @@ class _Shown:
     def like(self, hit: Hit) -> int:
         """Return how many are of one section with it, or nearly the same text."""
         of_section = self._sections.get(section(hit.chunk), 0)
-        others = self._sharing(hit)
+        others = self._find_alike(hit)
         if not others:
             return of_section
         terms = frozenset(hit.lexical.indices)
@@ -203,7 +205,7 @@ class _Shown:
             self._by_sample[some].append(len(self._hits))
         self._hits.append(hit)
 
-    def _sharing(self, hit: Hit) -> set[int]:
+    def _find_alike(self, hit: Hit) -> set[int]:
         """Return which of those shown share so much of their sample that they may be alike."""
         return {other for some in _samples(hit) for other in self._by_sample.get(some, ())}
 

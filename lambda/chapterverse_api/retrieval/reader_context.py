@@ -23,14 +23,14 @@ def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, 
 
     Args:
         context: what a reader says of themselves.
-        idf: of its terms in the index.
+        idf: the idf of the context's terms in the index.
     """
     ordered = list[Candidate]()
     waiting = _with_named_tabs(candidates, TabNames(context))
     while waiting:
         tied = [c for c in waiting if waiting[0].score - c.score <= TIE]
         waiting = waiting[len(tied) :]
-        ordered += _in_places(sorted(tied, key=lambda c: -_held(c, idf)), tied)
+        ordered += _in_places(sorted(tied, key=lambda c: -_held_idf(c, idf)), tied)
     return tuple(ordered)
 
 
@@ -55,6 +55,6 @@ def _in_places(moved: Sequence[Candidate], before: Sequence[Candidate]) -> list[
     return [c._replace(score=place.score) for c, place in zip(moved, before, strict=True)]
 
 
-def _held(candidate: Candidate, idf: Mapping[int, float]) -> float:
+def _held_idf(candidate: Candidate, idf: Mapping[int, float]) -> float:
     """Return the idf of the context's terms that a chunk holds, added up."""
     return sum(idf[term] for term in candidate.lexical.among(idf))

@@ -30,7 +30,7 @@ class Retrieval:
         total: how many chunks were considered.
         failures: the errors of parts that failed, by the part: `embedder`, `reranker`.
         timings: seconds by stage: `embed`, `search`, `rank`, `weigh`, `rerank`.
-        vector: of the question, for a second search.
+        vector: the vector of the question, for a second search.
         searched: the question with its typing mistakes corrected.
         subject: what of that was searched for by words: of a question for a definition only what is defined.
         answerability: how likely there is an answer (see `answerability`).

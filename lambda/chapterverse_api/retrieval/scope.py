@@ -150,7 +150,7 @@ def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, like
         return None
     page = index.published_url(query.page_url or "", snapshot.head)
     find = find_entry if likely else nearest_entry
-    return find(query.query or "", snapshot, _narrowed(query, page, snapshot, index))
+    return find(query.query or "", snapshot, _narrow(query, page, snapshot, index))
 
 
 def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, most: int) -> list[Candidate]:
@@ -165,10 +165,10 @@ def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: Si
     if MEMORY in index.disabled_types or MEMORY not in snapshot.values("type"):
         return []
     page = index.published_url(query.page_url or "", snapshot.head)
-    return select_memories(text, snapshot, _narrowed(query, page, snapshot, index), most)
+    return select_memories(text, snapshot, _narrow(query, page, snapshot, index), most)
 
 
-def _narrowed(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
+def _narrow(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
     """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
     _, languages = _languages(query, page, snapshot)
     own = site_filter(query.filters, snapshot, index, entity=query.entity)
@@ -188,7 +188,7 @@ def _languages(query: ChatQuery, page: str, snapshot: Snapshot) -> tuple[str | N
     """Return the reader's language, as far as it is known, and what to narrow the search to; none where to nothing."""
     language = query.language or _language_of(query.query or "", page, snapshot)
     # An explicit language filter wins.
-    return language, () if "language" in fields(query.filters) else _read_by(language, snapshot)
+    return language, () if "language" in fields(query.filters) else _languages_of(language, snapshot)
 
 
 def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
@@ -199,7 +199,7 @@ def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
     return chunk.language if chunk else lexical.language_of(question, snapshot.head.languages)
 
 
-def _read_by(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
+def _languages_of(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the languages of the index that the reader reads; none where all or none are: "de-AT" reads "de" too."""
     tags = snapshot.head.languages
     languages = tuple(tag for tag in tags if language and primary(tag) == primary(language))

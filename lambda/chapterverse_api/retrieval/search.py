@@ -39,7 +39,7 @@ class SearchRequest:
         question: the reader's words; None for a search by `vector` alone.
         vector: a dense vector of the index's own embedder; None where the question is still to be embedded.
         filters: narrow the search (see `filters.parse_filter`).
-        page: the one that the reader is on (see `addresses.page_of`), which comes a little earlier.
+        page: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
         weight: share of the dense side in the fusion; the index's own where it is left out.
     """
 
@@ -113,7 +113,7 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
     wording = Wording.of(question.corrected, head.languages)
     hits = wording.find(snapshot, request.filters, question.vector)
     clock.end("search")
-    ranked = hits.ranked(head.fusion_weight if request.weight is None else request.weight, request.page)
+    ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)
     clock.end("rank")
     calibration = Calibration.from_json(head.calibration)
     sides = hits.candidates(wording.sides(snapshot, request.filters), calibration)

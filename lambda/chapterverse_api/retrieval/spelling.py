@@ -28,8 +28,8 @@ from chapterverse.text.common_words import is_common
 from chapterverse.text.stopwords import STOP_WORDS
 
 #: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
-SHORTEST, LONGEST, WORDS = 4, 24, 4
-#: A replaced or added letter makes another word of a short one too easily: `SHORTEST` for edits that cost more.
+MIN_WORD_CHARS, MAX_WORD_CHARS, WORDS = 4, 24, 4
+#: A replaced or added letter makes another word of a short one too easily: `MIN_WORD_CHARS` for edits that cost more.
 _SURE, _SHORTEST_UNSURE = 0.7, 5
 #: Letters of a word from which two added letters are taken away, too.
 _TWICE = 9
@@ -101,7 +101,7 @@ class Edit:
 
 def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[Mistyped]:
     unquoted = _QUOTED.sub(lambda quoted: "`" * len(quoted.group()), question)
-    plain = [m for m in _PLAIN.finditer(unquoted) if SHORTEST <= len(m.group()) <= LONGEST]
+    plain = [m for m in _PLAIN.finditer(unquoted) if MIN_WORD_CHARS <= len(m.group()) <= MAX_WORD_CHARS]
     plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _alphabet(m.group().lower())]
     terms = [_whole_terms(m.group(), languages) for m in plain]
     # A remote store keeps what it counted: the search counts all these terms, and asks for them only once.
@@ -142,6 +142,7 @@ def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
 
 
 def _edits(word: str) -> Iterator[Edit]:
+    """Yield the words that one mistake makes of a word, each with what the mistake costs."""
     letters = _alphabet(word)
     for at in range(len(word)):
         first = _FIRST * (at == 0)

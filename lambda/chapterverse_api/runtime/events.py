@@ -31,7 +31,7 @@ class LambdaHandler:
     def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
         if not is_request(event):
             return self._ping(context)
-        event = _normalized(event)
+        event = _normalize(event)
         with _within(context):
             try:
                 self.request(event, context)
@@ -46,7 +46,7 @@ class LambdaHandler:
             Rejection: 400 for an unreadable event, which is logged.
         """
         try:
-            request = self.mangum.infer(_normalized(event), context)
+            request = self.mangum.infer(_normalize(event), context)
             _check(request.scope)
             _ = request.body
         except Exception as error:
@@ -88,7 +88,7 @@ def is_request(event: Any) -> bool:
     return isinstance(event, dict) and "requestContext" in event
 
 
-def _normalized(event: dict[str, Any]) -> dict[str, Any]:
+def _normalize(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event of format 2.0 in the form that Mangum reads: with a source address, and a path without the stage.
 
     A missing address becomes "", so such callers share one rate limit. At an HTTP API's default domain the path starts

@@ -100,16 +100,16 @@ def streams(event: Any) -> bool:
 
 async def _stream(app: ASGIApp, scope: Scope, response: StreamedResponse, invocation: Invocation) -> None:
     """Run the application until it ends, or until just before the function's time-out."""
-    task = asyncio.ensure_future(_run(app, scope, response))
+    task = asyncio.ensure_future(_run_app(app, scope, response))
     # With a time-out below two seconds the application gets half of it.
     _, running = await asyncio.wait([task], timeout=max(invocation.left - SPARE_SECONDS, invocation.left / 2))
     if running:
-        await response.cut()
+        await response.abort()
         # Threads can't be stopped, so they may continue during the next invocation, without a reader.
         await asyncio.wait([task], timeout=_STOPPING_SECONDS)
 
 
-async def _run(app: ASGIApp, scope: Scope, response: StreamedResponse) -> None:
+async def _run_app(app: ASGIApp, scope: Scope, response: StreamedResponse) -> None:
     try:
         await app(scope, response.receive, response.send)
         if not response.is_over:

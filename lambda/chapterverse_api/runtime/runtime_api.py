@@ -23,7 +23,7 @@ _STREAMING = {
     "Trailer": f"{_TYPE}, {_BODY}",
 }
 #: Lambda's longest time-out and the tolerated clock difference, in seconds.
-_LONGEST, _SKEW = 900, 60
+_MAX_RUN_SECONDS, _SKEW_SECONDS = 900, 60
 
 
 class RuntimeFault(Exception):
@@ -110,7 +110,7 @@ class RuntimeApi:
                 self._http.putheader(name, value)
             self._http.endheaders()
         except (OSError, HTTPException) as error:
-            raise self._broken(error) from error
+            raise self._break_off(error) from error
 
     def send(self, data: bytes, seconds: float) -> None:
         """Send a chunk, waiting at most `seconds` for a slow reader."""
@@ -118,17 +118,17 @@ class RuntimeApi:
             self._http.sock.settimeout(max(seconds, 0.001))
             self._http.send(b"%x\r\n%b\r\n" % (len(data), data))
         except OSError as error:
-            raise self._broken(error) from error
+            raise self._break_off(error) from error
 
     def close_stream(self, kind: str = "", message: str = "") -> None:
         """End the answer; a `kind` marks it as failed."""
-        trailers = f"{_TYPE}: {kind}\r\n{_BODY}: {_encoded(kind, message)}\r\n" if kind else ""
+        trailers = f"{_TYPE}: {kind}\r\n{_BODY}: {_encode(kind, message)}\r\n" if kind else ""
         try:
             self._http.send(f"0\r\n{trailers}\r\n".encode())
             self._http.sock.settimeout(None)
             self._reply()
         except (OSError, HTTPException) as error:
-            raise self._broken(error) from error
+            raise self._break_off(error) from error
 
     def _deadline(self, milliseconds: str | None) -> float:
         now = time.time()
@@ -138,13 +138,13 @@ class RuntimeApi:
             deadline_ms = 0
         # Compare whole numbers, because one of hundreds of digits is no float. A deadline in the past, or later than
         # any time-out, comes from another clock and can't be met.
-        if now * 1000 < deadline_ms <= (now + _LONGEST + _SKEW) * 1000:
+        if now * 1000 < deadline_ms <= (now + _MAX_RUN_SECONDS + _SKEW_SECONDS) * 1000:
             return deadline_ms / 1000
         if not self._warned:
             self._warned = True
             message = "The Runtime API sent an invocation without a deadline that can be: 15 minutes are taken for it."
             log.event("error", turn_id=None, code="runtime_api", message=message)
-        return now + _LONGEST
+        return now + _MAX_RUN_SECONDS
 
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
@@ -153,7 +153,7 @@ class RuntimeApi:
             self._http.request(method, f"{_ROOT}/{path}", body, headers or {})
             return self._reply()
         except (OSError, HTTPException) as error:
-            raise self._broken(error) from error
+            raise self._break_off(error) from error
 
     def _reply(self) -> tuple[HTTPMessage, bytes]:
         reply = self._http.getresponse()
@@ -163,10 +163,10 @@ class RuntimeApi:
         return reply.headers, body
 
     def _fail(self, path: str, kind: str, message: str, headers: dict[str, str] | None = None) -> None:
-        body = json.dumps(_described(kind, message)).encode()
+        body = json.dumps(_describe(kind, message)).encode()
         self._ask("POST", path, body, {"Content-Type": "application/json", _TYPE: kind, **(headers or {})})
 
-    def _broken(self, error: Exception) -> RuntimeFault:
+    def _break_off(self, error: Exception) -> RuntimeFault:
         # The next request needs a new connection, or it would read the rest of this reply.
         self._http.close()
         return RuntimeFault(f"The connection to the Runtime API broke ({type(error).__name__}).")
@@ -180,9 +180,9 @@ def _echo(invocation: Invocation) -> dict[str, str]:
     return {"Lambda-Runtime-Invocation-Id": invocation.invocation_id} if invocation.invocation_id else {}
 
 
-def _described(kind: str, message: str) -> dict[str, Any]:
+def _describe(kind: str, message: str) -> dict[str, Any]:
     return {"errorMessage": message, "errorType": kind, "stackTrace": []}
 
 
-def _encoded(kind: str, message: str) -> str:
-    return b64encode(json.dumps(_described(kind, message)).encode()).decode()
+def _encode(kind: str, message: str) -> str:
+    return b64encode(json.dumps(_describe(kind, message)).encode()).decode()

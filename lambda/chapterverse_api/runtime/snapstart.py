@@ -31,13 +31,13 @@ def wait(api: RuntimeApi) -> None:
             hook(*args, **kwargs)
         api.restore()
     except Exception as error:
-        api.fail_init("Runtime.BeforeSnapshotError", _described(error))
+        api.fail_init("Runtime.BeforeSnapshotError", _describe(error))
         raise SystemExit(_BEFORE_FAILED) from error
     try:
         for hook, args, kwargs in hooks.get_after_restore() if hooks else ():
             hook(*args, **kwargs)
     except Exception as error:
-        api.fail_restore("Runtime.AfterRestoreError", _described(error))
+        api.fail_restore("Runtime.AfterRestoreError", _describe(error))
         raise SystemExit(_AFTER_FAILED) from error
 
 
@@ -49,5 +49,5 @@ def _hooks() -> Any:
         return None
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

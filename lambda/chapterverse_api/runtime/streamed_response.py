@@ -74,7 +74,7 @@ class StreamedResponse:
         message = rejections.of_error(error).message
         self._close(type(error).__name__, message)
 
-    async def cut(self) -> None:
+    async def abort(self) -> None:
         """End the response because of the function's time-out, and tell the application to stop."""
         if not self._is_over:
             log.event(

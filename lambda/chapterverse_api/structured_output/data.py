@@ -16,12 +16,12 @@ from chapterverse_api.generation.requests import ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.results import Weigh
-from chapterverse_api.grounding.support_model import trained
+from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import is_verbatim_in, judge
 from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
-MOST_LEAVES, _DEPTH = 200, 32
+MOST_LEAVES, _MAX_NESTING = 200, 32
 #: Integers must fit 64 bits, as in every database and language.
 _INTEGER = range(-(2**63), 2**63)
 #: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
@@ -61,7 +61,7 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     """
     fenced = _FENCED.fullmatch(text)
     try:
-        data = _cleaned(parse_json(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
+        data = _clean(parse_json(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
     except ValueError:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
@@ -85,12 +85,12 @@ def leaves(data: Any, path: Path = (), beside: tuple[str, ...] = ()) -> Iterator
         yield Leaf(path, data, beside)
 
 
-def mirrored(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
+def mirror(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
     """Return data with each value replaced by the id of the source that carries it, None where none does."""
     if isinstance(data, dict):
-        return {name: mirrored(value, cited, (*path, name)) for name, value in data.items()}
+        return {name: mirror(value, cited, (*path, name)) for name, value in data.items()}
     if isinstance(data, list):
-        return [mirrored(value, cited, (*path, i)) for i, value in enumerate(data)]
+        return [mirror(value, cited, (*path, i)) for i, value in enumerate(data)]
     return cited.get(path)
 
 
@@ -112,7 +112,7 @@ class LeafCheck:
 
     def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh) -> None:
         self._sources = [AnalyzedPassage(passage, language) for passage in passages]
-        self._language, self._weigh, self._model = language, weigh, trained()
+        self._language, self._weigh, self._model = language, weigh, load_model()
 
     def carrier(self, leaf: Leaf) -> str | None:
         """Return the id of a passage that carries a value; None where none does."""
@@ -147,15 +147,15 @@ class LeafCheck:
         return None
 
 
-def _cleaned(value: Any, links: AddressFilter, depth: int) -> Any:
-    if depth > _DEPTH:
+def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
+    if depth > _MAX_NESTING:
         raise ValueError("nested too deep")
     if isinstance(value, dict):
         if any(links.without_foreign(name) != name for name in value):
             raise ValueError("a name holds an address")
-        return {name: _cleaned(member, links, depth + 1) for name, member in value.items()}
+        return {name: _clean(member, links, depth + 1) for name, member in value.items()}
     if isinstance(value, list):
-        return [_cleaned(item, links, depth + 1) for item in value]
+        return [_clean(item, links, depth + 1) for item in value]
     if isinstance(value, str):
         return links.without_foreign(value.encode(errors="replace").decode())
     if isinstance(value, float) and not math.isfinite(value):

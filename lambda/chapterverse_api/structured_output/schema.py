@@ -21,7 +21,7 @@ from chapterverse_api.generation.requests import ResponseSchema
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
 MOST_CHARACTERS, _MOST_PARTS = 8_000, 500
 #: How deep parts may be nested: model services take less.
-_DEPTH = 16
+_MAX_NESTING = 16
 
 _NOTES = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "$defs", "definitions"}
 _RULES = {
@@ -101,14 +101,15 @@ class _Resolver:
         self._defined = {key: part for one in defined if isinstance(one, dict) for key, part in one.items()}
 
     def resolve(self) -> dict[str, Any]:
-        return self._resolved(self._document, (), 0)
+        return self._resolve(self._document, (), 0)
 
-    def _resolved(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+    def _resolve(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """Return a part with its references resolved. Raises `InputError` for what no schema of ours may have."""
         self._parts += 1
-        if not isinstance(part, dict) or depth > _DEPTH or self._parts > _MOST_PARTS:
+        if not isinstance(part, dict) or depth > _MAX_NESTING or self._parts > _MOST_PARTS:
             raise self._unusable("has a part that is no object, or too many of them")
         if "$ref" in part:
-            return self._referred(part["$ref"], inside, depth)
+            return self._follow(part["$ref"], inside, depth)
         unknown = next((key for key in part if key not in _NOTES and key not in _RULES), None)
         if unknown is not None:
             raise self._unusable(f"holds {str(unknown)[:40]!a}, which is no keyword that is checked here")
@@ -116,7 +117,7 @@ class _Resolver:
         made = {key: value for key, value in part.items() if key not in ("$defs", "definitions", "$schema", "$id")}
 
         def inner(value: Any) -> dict[str, Any]:
-            return self._resolved(value, inside, depth + 1)
+            return self._resolve(value, inside, depth + 1)
 
         if "properties" in part:
             made["properties"] = {key: inner(value) for key, value in part["properties"].items()}
@@ -128,13 +129,13 @@ class _Resolver:
             made["anyOf"] = [inner(value) for value in part["anyOf"]]
         return made
 
-    def _referred(self, reference: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+    def _follow(self, reference: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
         found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
         if reference == "#" or (found and found[1] in inside):
             raise InputError(f"The schema {self._name} refers to itself: write it without recursion.", field="output")
         if not found or found[1] not in self._defined:
             raise self._unusable("refers to something that its $defs do not hold")
-        return self._resolved(self._defined[found[1]], (*inside, found[1]), depth + 1)
+        return self._resolve(self._defined[found[1]], (*inside, found[1]), depth + 1)
 
     def _check(self, part: Mapping[str, Any]) -> None:
         """Check that every rule has the form that `problem` expects."""
@@ -173,6 +174,7 @@ _LIMITS = {
 
 
 def _problems(value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
+    """Yield a sentence for each rule of the schema that a value breaks; `at` is its JSON pointer."""
     place = at or "the object"
     kinds = schema.get("type")
     if kinds is not None and not any(_is(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])):

@@ -14,12 +14,14 @@ from chapterverse_api.tools.fields import (
     Url,
     VersionArgument,
     query_of,
-    quoted_section,
+    quote_section,
 )
 from chapterverse_api.tools.registry import ToolContext
 
 
 class AskArguments(RequestModel):
+    """A question to the documentation; `filters` narrow what is searched."""
+
     question: Annotated[QuestionText, Field(description="One question, in full.")]
     version: VersionArgument = None
     language: LanguageArgument = None
@@ -28,16 +30,29 @@ class AskArguments(RequestModel):
 
 
 class Citation(QuotedSection):
+    """A section that the answer cites; segments name its `id`."""
+
     id: str
 
 
 class AnswerSegment(ResponseModel):
+    """A part of the answer, as `contract.Segment` has it."""
+
     text: str
     citations: Annotated[list[str], Field(description="Ids of citations that carry it.")]
     check: Literal["confirmed", "unconfirmed", "none"]
 
 
 class DocsAnswer(ResponseModel):
+    """An answer with the sections that it cites.
+
+    Attributes:
+        nearest: pages to read instead, where the answer is partial or missing.
+        grounding_confidence: the mean probability that the sources say what the answer says, 0 to 1.
+        degraded_reason: what did not work as configured; null if all did.
+        generation: the number of the index's generation that was searched.
+    """
+
     status: Literal["answered", "partial", "not_in_docs", "degraded"]
     answer: str
     segments: Annotated[list[AnswerSegment], Field(description="The answer in pieces, each checked.")]
@@ -64,7 +79,7 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
         answer=response.response,
         segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],
         citations=[
-            Citation(id=s.id, **quoted_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
+            Citation(id=s.id, **quote_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
             for s in response.source_chunks
             if s.id in cited
         ],

@@ -44,7 +44,7 @@ class QuotedSection(ResponseModel):
     generation: int
 
 
-def quoted_section(url: str, chapter: str, heading: str | None, quote: str, head: Head) -> QuotedSection:
+def quote_section(url: str, chapter: str, heading: str | None, quote: str, head: Head) -> QuotedSection:
     return QuotedSection(
         url=url, chapter=chapter, section=heading, quote=quote, version=head.version, generation=head.generation
     )

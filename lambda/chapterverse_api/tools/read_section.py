@@ -10,7 +10,7 @@ from pydantic import Field
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import RequestModel, ResponseModel
-from chapterverse_api.tools.fields import ENVELOPE, MaxTokens, QuotedSection, Url, quoted_section
+from chapterverse_api.tools.fields import ENVELOPE, MaxTokens, QuotedSection, Url, quote_section
 from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.sections import SectionText, cut_to, find_page, tokens_of
 
@@ -64,7 +64,7 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
         url=sections[0].url if "#" in arguments.url else sections[0].url.partition("#")[0],
         chapter=first.chapter_title,
         sections=[
-            quoted_section(part.url, part.first.chapter_title, part.first.section_heading, part.text, head)
+            quote_section(part.url, part.first.chapter_title, part.first.section_heading, part.text, head)
             for part in read
         ],
         next_offset=end if end < whole else None,

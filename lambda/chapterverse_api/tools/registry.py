@@ -59,7 +59,7 @@ class Tool:
     """A function that reads and changes nothing.
 
     Attributes:
-        title: its name for people.
+        title: the name of the tool for people.
         description: what it does and when to call it, for a model.
         arguments: JSON Schema (2020-12) of its arguments, an object.
         result: JSON Schema of its result, an object.

@@ -84,13 +84,13 @@ def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
     if not page:
         raise InputError("This documentation has no page at that url: take one from search_docs.", field="url")
     anchor = unquote(published.partition("#")[2])
-    chosen = _named(page, anchor) if anchor else page
+    chosen = _find_by_anchor(page, anchor) if anchor else page
     if not chosen:
         raise InputError("The page has no such section: leave out the part of url behind #.", field="url")
     return snapshot, list(_sections(chosen, index, snapshot))
 
 
-def _named(page: Sequence[Chunk], anchor: str) -> list[Chunk]:
+def _find_by_anchor(page: Sequence[Chunk], anchor: str) -> list[Chunk]:
     """Return the chunks of the section with an anchor, and of the sections below it."""
     at = next((n for n, chunk in enumerate(page) if unquote(chunk.url.partition("#")[2]) == anchor), len(page))
     return list(takewhile(lambda chunk: _is_within(chunk, page[at]), page[at:]))

@@ -112,7 +112,7 @@ class SiteTools:
         Raises:
             ConfigurationError: the file can't be read, or one of its tools can't be used.
         """
-        file = _read(settings.tools)
+        file = _read_file(settings.tools)
         own = {**{tool.name: tool for tool in documentation.registry()}, "datetime": _CLOCK}
         tools = [own[name] for name in dict.fromkeys(file.built_in)]
         tools += [_tool(entry, settings) for entry in file.tools]
@@ -164,7 +164,7 @@ class BoundTools:
             return ToolResult(False, error="The tool failed.")
 
 
-def _read(path: str) -> ToolFile:
+def _read_file(path: str) -> ToolFile:
     try:
         text = Path(path).read_text(encoding="utf-8")
         document = parse_json(text) if path.endswith(".json") else _yaml(text)
@@ -281,7 +281,7 @@ def tool_address(template: str, arguments: JsonObject) -> str:
     Raises:
         InputError: an address can't hold a value.
     """
-    values = {name: _written(name, value) for name, value in arguments.items()}
+    values = {name: _write(name, value) for name, value in arguments.items()}
     places = set(_PLACE.findall(template))
     url = _PLACE.sub(lambda found: quote(values[found[1]], safe=""), template)
     rest = urlencode([(name, value) for name, value in values.items() if name not in places])
@@ -292,7 +292,7 @@ def tool_address(template: str, arguments: JsonObject) -> str:
     return f"{url}{'&' if '?' in url else '?'}{rest}" if rest else url
 
 
-def _written(name: str, value: Any) -> str:
+def _write(name: str, value: Any) -> str:
     text = json.dumps(value) if isinstance(value, bool) else str(value)
     if not isinstance(value, str | int | float) or not 0 < len(text) <= _VALUE or not text.isprintable():
         raise InputError(f"{name} can't stand in an address.")

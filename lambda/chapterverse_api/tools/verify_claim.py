@@ -34,6 +34,8 @@ _NEAREST = 3
 
 
 class ClaimArguments(RequestModel):
+    """A claim of at most 2,000 characters, and where to check it."""
+
     claim: Annotated[
         str,
         StringConstraints(min_length=1, max_length=2000),
@@ -62,6 +64,14 @@ class Statement(ResponseModel):
 
 
 class ClaimVerdict(ResponseModel):
+    """The verdict on a claim, with the words that decide and those on each of its sentences.
+
+    Attributes:
+        url, chapter, section: of the section that decides; null where none does.
+        generation: the number of the index's generation that was searched.
+        degraded_reason: what did not work as configured; null if all did.
+    """
+
     verdict: Annotated[
         ClaimOutcome,
         Field(
@@ -120,7 +130,7 @@ class _StatementCheck:
 
     Attributes:
         kept: the best candidates, one of each section.
-        sources: the same as passages.
+        sources: the sources as passages.
     """
 
     sentence: Sentence

@@ -21,7 +21,7 @@ from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, RetrievalRequest
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import StoredTurn
 from chapterverse_api.service import Service
 

@@ -26,7 +26,7 @@ from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, Answer, Fault, failing
@@ -53,7 +53,7 @@ def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSess
     """Give a service a budget of one long day; return it, and what tells how much is spent, in microdollars."""
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
-    return quill.changed(asked, budget=budget), lambda: limiter.spent("docs#1970-01-01")
+    return quill.changed(asked, budget=budget), lambda: limiter.spent_micros("docs#1970-01-01")
 
 
 def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
@@ -190,7 +190,7 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     def leave() -> None:
         while not cohere.history:
             time.sleep(0.01)
-        deadline.cut()
+        deadline.abort()
 
     leaving = Thread(target=leave)
     leaving.start()

@@ -407,7 +407,7 @@ def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
         deadline = Deadline()
         events = service.chat(ChatQuery(query=QUESTION), deadline=deadline)
         next(events)
-        deadline.cut()
+        deadline.abort()
         with pytest.raises(ClientDisconnected):
             list(events)
     assert not service.resources.models.circuit.open

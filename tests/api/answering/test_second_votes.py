@@ -198,7 +198,7 @@ def test_a_reader_who_leaves_ends_the_votes(index: Path, server: OpenAIServer) -
         ChatQuery(query=QUESTION), service(index, server, SURE, DOUBTFUL).resources, deadline=deadline
     )
     next(event for event in events if isinstance(event, Delta))
-    deadline.cut()
+    deadline.abort()
     events.close()
     assert time.monotonic() - start < SOON
 

@@ -20,7 +20,7 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.structured_output.schema import read_schema

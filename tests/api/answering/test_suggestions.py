@@ -14,7 +14,13 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger.table import LedgerTable
 from chapterverse.settings import Settings
 from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.suggestions import LONGEST, MOST, is_descriptive, plain_heading, suggest
+from chapterverse_api.answering.suggestions import (
+    MAX_SUGGESTION_CHARS,
+    MAX_SUGGESTIONS,
+    is_descriptive,
+    plain_heading,
+    suggest,
+)
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
 from chapterverse_api.deadline import Deadline
@@ -71,7 +77,7 @@ def of(pages: Mapping[str, str], folder: Path, question: str) -> ChatResponse:
 def test_suggestions_are_headings_of_sections_that_are_not_cited(service: Service) -> None:
     answer = quill.ask(service, QUESTION)
     headings = {line.lstrip("# ") for line in ROTATION.splitlines() if line.startswith("#")}
-    assert 1 <= len(answer.follow_ups) <= MOST
+    assert 1 <= len(answer.follow_ups) <= MAX_SUGGESTIONS
     assert {text.rpartition(" › ")[2] for text in answer.follow_ups} <= headings
     cited = {s.section for s in answer.source_chunks if s.url in answer.sources_cited}
     assert not cited & {text.rpartition(" › ")[2] for text in answer.follow_ups}
@@ -160,7 +166,7 @@ def test_a_hostile_heading_is_shown_as_plain_text(tmp_path: Path) -> None:
     )
     said = of({"rotation.md": page}, tmp_path, "How often are credentials rotated?").follow_ups
     assert said
-    assert not [text for text in said if "://" in text or len(text) > LONGEST or set("*`[]()") & set(text)]
+    assert not [text for text in said if "://" in text or len(text) > MAX_SUGGESTION_CHARS or set("*`[]()") & set(text)]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +210,7 @@ def test_a_heading_that_says_something(heading: str) -> None:
 
 def test_a_long_heading_is_read_in_linear_time() -> None:
     for hostile in ("[" * 50_000, "*a" * 50_000, "`" * 50_001, "**" * 40_000 + "a", "](" * 40_000):
-        assert len(plain_heading(hostile)) <= 4 * LONGEST
+        assert len(plain_heading(hostile)) <= 4 * MAX_SUGGESTION_CHARS
 
 
 def test_nobody_waits_for_suggestions_of_a_slow_index(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

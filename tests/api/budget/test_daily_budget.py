@@ -43,8 +43,8 @@ class Broken:
             raise LimiterFault("The limiter can't be reached: look at it.")
         self.inner.settle(reservation, micros)
 
-    def spent(self, account: str) -> int:
-        return self.inner.spent(account)
+    def spent_micros(self, account: str) -> int:
+        return self.inner.spent_micros(account)
 
     def first(self, token: str, until: float, now: float) -> bool:
         raise NotImplementedError
@@ -62,9 +62,9 @@ def test_what_a_turn_did_cost_is_what_counts() -> None:
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
     with budget.setting_aside(WORST) as turn_budget:
-        assert limiter.spent(ACCOUNT) == 100
+        assert limiter.spent_micros(ACCOUNT) == 100
         turn_budget.add(TOKEN, read=7.2)
-    assert limiter.spent(ACCOUNT) == 8
+    assert limiter.spent_micros(ACCOUNT) == 8
     assert (turn_budget.level, turn_budget.reason, turn_budget.share) == ("full", None, 0.1)
 
 
@@ -74,7 +74,7 @@ def test_from_four_fifths_on_it_is_economical_and_then_free() -> None:
     levels = [spend(budget, 100 if at < 8 else 10).level for at in range(40)]
     # The dear answers take 800; then twenty cheap ones are all that there is room for.
     assert levels == ["full"] * 8 + ["economy"] * 20 + ["free"] * 12
-    assert limiter.spent(ACCOUNT) == 1000
+    assert limiter.spent_micros(ACCOUNT) == 1000
     assert budget.level == "free"
 
 
@@ -94,14 +94,14 @@ def test_a_turn_that_failed_settles_what_it_had_cost() -> None:
 
     with pytest.raises(KeyError):
         failing()
-    assert limiter.spent(ACCOUNT) == 30
+    assert limiter.spent_micros(ACCOUNT) == 30
 
 
 def test_a_turn_that_cost_more_than_its_worst_is_counted_whole() -> None:
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
     spend(budget, 130)
-    assert limiter.spent(ACCOUNT) == 130
+    assert limiter.spent_micros(ACCOUNT) == 130
 
 
 def test_the_next_day_begins_anew_at_midnight_utc() -> None:
@@ -156,7 +156,7 @@ def test_a_limiter_that_fails_at_the_end_has_counted_the_worst(caplog: pytest.Lo
     with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.setting_aside(WORST) as turn_budget:
         turn_budget.add(TOKEN, read=5)
         broken.works = False
-    assert broken.spent(ACCOUNT) == 100
+    assert broken.spent_micros(ACCOUNT) == 100
     assert "limiter_unavailable" in caplog.text
 
 

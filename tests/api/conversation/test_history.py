@@ -8,7 +8,7 @@ from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.follow_ups import back_reference
+from chapterverse_api.conversation.back_reference import back_reference
 from chapterverse_api.conversation.history import REPORTED, SUBJECT_MOST, Conversation, Subject, subject
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline

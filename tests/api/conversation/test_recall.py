@@ -13,7 +13,7 @@ from chapterverse_api.conversation.threads import open_threads
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.generation.prompts import RECALLED_TOKENS, conversation, estimate_tokens
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import StoredThread, StoredTurn
 
 PROXY = ("Which port does my proxy use?", "The proxy listens on port 8443.")

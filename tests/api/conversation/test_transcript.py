@@ -13,7 +13,7 @@ import pytest
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message, Signature
-from chapterverse_api.conversation.transcript import LIFETIME, Signer, Transcript, cut, signed_question
+from chapterverse_api.conversation.transcript import LIFETIME, Signer, Transcript, signed_question, truncate
 
 NOW = 1_800_000_000.0
 KEY, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
@@ -28,8 +28,8 @@ def turns(*pairs: tuple[str, str], signer: Signer = SIGNER, now: float = NOW) ->
         previous = signer.read(history, now=now).tag
         mark = signer.sign(f"{len(history):032x}", previous, question, answer, now=now)
         history += [
-            Message(role="user", content=cut(question)),
-            Message(role="assistant", content=cut(answer), signature=mark),
+            Message(role="user", content=truncate(question)),
+            Message(role="assistant", content=truncate(answer), signature=mark),
         ]
     return history
 
@@ -154,10 +154,10 @@ def test_what_a_browser_cuts_off_is_not_signed_and_counts_for_nothing() -> None:
     history = turns((question, answer))
     assert history[0].content == "q" * 3999 + "\ufffd"
     assert ours(history) == [1]
-    # From a client that truncates by characters: the rest has no signature, and `cut` is the part known as ours.
+    # From a client that truncates by characters: the rest has no signature, and `truncate` is the part known as ours.
     longer = history[1].model_copy(update={"content": answer + "But we do offer refunds."})
     assert ours([history[0], longer]) == [1]
-    assert cut(longer.content) == history[1].content
+    assert truncate(longer.content) == history[1].content
 
 
 def test_texts_are_cut_as_the_widget_cuts_them(node: Path) -> None:
@@ -174,8 +174,8 @@ console.log(JSON.stringify(texts.map(content => recent([{{ role: 'user', content
     asked = [str(node), "--input-type=module", "--no-warnings", "-e", program]
     done = subprocess.run(asked, input=json.dumps(texts), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[cut(text)] * 2 for text in texts]
-    assert all(cut(cut(text)) == cut(text) for text in texts)
+    assert json.loads(done.stdout) == [[truncate(text)] * 2 for text in texts]
+    assert all(truncate(truncate(text)) == truncate(text) for text in texts)
 
 
 # No change of what was signed is taken for ours

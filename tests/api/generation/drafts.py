@@ -75,7 +75,7 @@ def outcome(made: Generator, seconds: float = 10.0) -> Draft | ProviderError:
 def check_leaving(made: Generator, server: LoopbackServer) -> None:
     """Check that a generator that waits for a silent server fails soon after its reader is gone."""
     asked = task(20)
-    with leaving(server, asked.deadline.cut), pytest.raises(ProviderError):
+    with leaving(server, asked.deadline.abort), pytest.raises(ProviderError):
         drafted(made, asked)
 
 

@@ -358,7 +358,7 @@ import chapterverse_api.generation.bedrock
 assert not sys.modules.keys() & {{"boto3", "botocore", "urllib3"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 try:
     open_generator(Settings(generator="bedrock:{NOVA}"))
 except Exception as error:

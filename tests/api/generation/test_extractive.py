@@ -25,7 +25,7 @@ from chapterverse_api.generation.extractive import (
     WHOLE,
     Extractive,
 )
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.requests import GenerationRequest

@@ -10,7 +10,7 @@ import pytest
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import ToolCaller
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ToolCall, ToolSpec
 from fakes.cohere_server import KEY as COHERE_KEY

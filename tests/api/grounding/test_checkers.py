@@ -11,8 +11,8 @@ import pytest
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.grounding.checkers.factory import open_checker
 from chapterverse_api.grounding.checkers.openai import INSTRUCTIONS
-from chapterverse_api.grounding.checkers.opening import open_checker
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
@@ -224,7 +224,7 @@ def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: Bed
     for server, checker in _both(openai, bedrock):
         server.play(Fault(hang=LONG))
         request = asked()
-        with leaving(server, request.deadline.cut), pytest.raises(ProviderError):
+        with leaving(server, request.deadline.abort), pytest.raises(ProviderError):
             checker.supports(request)
 
 

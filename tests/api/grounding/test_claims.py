@@ -9,7 +9,7 @@ import pytest
 from api.grounding.passages import equal_weights, passage
 from chapterverse.text import lexical
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.grounding.verifier import verify
 from growth import assert_linear
 
@@ -64,7 +64,7 @@ PAGES = {
 }
 
 
-def checked(text: str, *claimed: str, language: str = "en") -> Verified:
+def checked(text: str, *claimed: str, language: str = "en") -> VerifiedDraft:
     """Check an answer against all pages; its citations name pages."""
     passages = [passage(name, said, ("Tarn", heading)) for name, (heading, said) in PAGES.items()]
     return verify((Span(text, claimed),), passages, language, equal_weights)

@@ -22,7 +22,7 @@ from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 
 QUESTIONS = (
     "How do I clear the cache?", "Where does the cache live?", "How do I install Quill?", "How do I build from source?",
@@ -62,7 +62,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
     return heard
 
 
-def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage], str, Verified]:
+def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage], str, VerifiedDraft]:
     """Return the request, all that the reader saw, and the check."""
     passages = Random(seed).choice(sent)
     foreign = [
@@ -83,7 +83,7 @@ def stem(word: str) -> str:
     return word.lower()[:5]
 
 
-def complaints(passages: Sequence[Passage], shown: str, verified: Verified) -> Iterator[str]:
+def complaints(passages: Sequence[Passage], shown: str, verified: VerifiedDraft) -> Iterator[str]:
     """Yield the faults of an answer by an oracle that compares letters only."""
     said = "".join(span.text for span in verified.spans)
     if said != shown:
@@ -147,6 +147,6 @@ def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:
         passages = Random(seed).choice(sent)
         task = GenerationRequest("?", Question((), ()), tuple(passages), "en")
         believed = tuple(Liar(seed, FOREIGN).whole(task))
-        wrong += complaints(passages, "".join(s.text for s in believed), Verified(believed, 0, 1.0))
+        wrong += complaints(passages, "".join(s.text for s in believed), VerifiedDraft(believed, 0, 1.0))
     for kind in ("the number", "the words", "an id that"):
         assert any(c.startswith(kind) for c in wrong)

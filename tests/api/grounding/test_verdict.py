@@ -9,8 +9,8 @@ import pytest
 from api.grounding.passages import equal_weights, passage
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
-from chapterverse_api.grounding.results import Verified
-from chapterverse_api.grounding.support_model import trained
+from chapterverse_api.grounding.results import VerifiedDraft
+from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 from chapterverse_api.grounding.verifier import verify
 
@@ -26,7 +26,7 @@ CACHE = (
 
 def outcome(said: str, text: str = CACHE, kind: str = "prose") -> str:
     claim = Claim(said, kind, "en", {})
-    return judge(claim, [AnalyzedPassage(passage("1", text, PATH), "en")], [], trained()).outcome
+    return judge(claim, [AnalyzedPassage(passage("1", text, PATH), "en")], [], load_model()).outcome
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_sentence_of_five_thousand_words_takes_bounded_time(word: str) -> None
     assert time.process_time() - started < 2
 
 
-def checked(*spans: Span) -> Verified:
+def checked(*spans: Span) -> VerifiedDraft:
     return verify(spans, [passage("1", CACHE, PATH)], "en", equal_weights)
 
 

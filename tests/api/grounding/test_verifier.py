@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from api.grounding.passages import equal_weights, passage
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.grounding.results import Verified
+from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.grounding.verifier import verify
 from growth import assert_linear
 
@@ -116,7 +116,7 @@ CACHE = "The cache lives in `.quill/cache`. Clearing it while a build runs makes
 PLUGIN = "A plugin gets the page as JSON and must answer within five seconds. It may use 200 MB."
 
 
-def checked(*spans: Span, sources: tuple[str, ...] = (CACHE, PLUGIN), language: str = "en") -> Verified:
+def checked(*spans: Span, sources: tuple[str, ...] = (CACHE, PLUGIN), language: str = "en") -> VerifiedDraft:
     return verify(spans, [passage(str(i), text) for i, text in enumerate(sources, 1)], language, equal_weights)
 
 

@@ -258,7 +258,7 @@ def test_whether_the_store_is_whole_is_asked_every_ten_seconds_at_most(
     index: LiveIndex, clock: Clock, bucket: Bucket, server: S3Server
 ) -> None:
     publish(bucket, "a")
-    heads = index.serving()
+    heads = index.live_heads()
     server.requests.clear()
     assert all(index.intact(heads) for _ in range(20))
     assert [r.partition(" ")[0] for r in server.requests] == ["GET", "HEAD"]
@@ -270,14 +270,14 @@ def test_whether_the_store_is_whole_is_asked_every_ten_seconds_at_most(
     # A generation that takes over is looked at at once.
     publish(bucket, "b")
     later(index, clock)
-    assert index.intact(index.serving())
+    assert index.intact(index.live_heads())
 
 
 def test_a_store_that_hangs_is_asked_by_one_thread_and_waited_for_by_none(
     index: LiveIndex, clock: Clock, bucket: Bucket, server: S3Server
 ) -> None:
     publish(bucket, "a")
-    heads, thawed = index.serving(), threading.Event()
+    heads, thawed = index.live_heads(), threading.Event()
     assert index.intact(heads)
     server.faults.append(held(thawed))
     clock.now += 10
@@ -295,7 +295,7 @@ def test_a_store_that_never_answered_is_not_said_to_be_whole(
 ) -> None:
     monkeypatch.setattr("chapterverse_api.index.live_index._LONGEST_WAIT", 0.1)
     publish(bucket, "a")
-    heads, thawed = index.serving(), threading.Event()
+    heads, thawed = index.live_heads(), threading.Event()
     server.faults.append(held(thawed))
     assert not index.intact(heads)
     thawed.set()
@@ -313,5 +313,5 @@ def test_a_look_that_nobody_foresaw_to_fail_is_told(
     publish(bucket, "a")
     monkeypatch.setattr(reader, "intact", lambda _: 1 / 0)
     with caplog.at_level(logging.ERROR, "chapterverse"):
-        assert not index.intact(index.serving())
+        assert not index.intact(index.live_heads())
     assert [json.loads(r.message)["type"] for r in caplog.records] == ["ZeroDivisionError"]

@@ -112,9 +112,9 @@ def spend(limiters: Sequence[Limiter], account: str, seed: int, now: float, *, t
         partial(play, limiter, plan, account, cap, now)
         for limiter, plan in zip(itertools.cycle(limiters), chosen, strict=False)
     ]
-    judge(cap, race(jobs), limiters[0].spent(account))
+    judge(cap, race(jobs), limiters[0].spent_micros(account))
     # What is left is there to the last microdollar, and nothing beyond it.
-    left = cap - limiters[0].spent(account)
+    left = cap - limiters[0].spent_micros(account)
     assert limiters[0].reserve(account, left, cap, now)
     assert limiters[0].reserve(account, 1, cap, now) is None
 

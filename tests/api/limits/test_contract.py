@@ -7,7 +7,7 @@ import pytest
 from api.limits.conftest import Open
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow
 
 #: Midnight of 2026-11-21 (UTC): a minute, an hour and a day begin.
@@ -77,14 +77,14 @@ def test_money_is_set_aside_up_to_the_cap(place: Open) -> None:
     assert (first.account, first.micros, first.spent) == ("docs", 40, 0)
     assert (second.micros, second.spent) == (60, 40)
     assert limiter.reserve("docs", 1, 100, MIDNIGHT) is None
-    assert (limiter.spent("docs"), limiter.spent("other")) == (100, 0)
+    assert (limiter.spent_micros("docs"), limiter.spent_micros("other")) == (100, 0)
 
 
 def test_what_is_over_the_cap_by_itself_is_refused(place: Open) -> None:
     limiter = place()
     assert limiter.reserve("docs", 101, 100, MIDNIGHT) is None
     assert limiter.reserve("docs", 1, 0, MIDNIGHT) is None
-    assert limiter.spent("docs") == 0
+    assert limiter.spent_micros("docs") == 0
 
 
 def test_settling_gives_back_what_was_not_spent_and_once_only(place: Open) -> None:
@@ -94,10 +94,10 @@ def test_settling_gives_back_what_was_not_spent_and_once_only(place: Open) -> No
     limiter.settle(reserved, 25)
     place().settle(reserved, 25)
     limiter.settle(reserved, 0)
-    assert limiter.spent("docs") == 25
+    assert limiter.spent_micros("docs") == 25
     again = limiter.reserve("docs", 75, 100, MIDNIGHT)
     assert again
-    assert (again.spent, limiter.spent("docs")) == (25, 100)
+    assert (again.spent, limiter.spent_micros("docs")) == (25, 100)
 
 
 def test_settling_takes_no_more_than_was_set_aside(place: Open) -> None:
@@ -105,7 +105,7 @@ def test_settling_takes_no_more_than_was_set_aside(place: Open) -> None:
     reserved = limiter.reserve("docs", 90, 100, MIDNIGHT)
     assert reserved
     limiter.settle(reserved, 91)
-    assert limiter.spent("docs") == 90
+    assert limiter.spent_micros("docs") == 90
 
 
 def test_each_account_has_its_own_money(place: Open) -> None:
@@ -114,7 +114,7 @@ def test_each_account_has_its_own_money(place: Open) -> None:
     assert one
     assert other
     limiter.settle(one, 1)
-    assert (limiter.spent("a#2026-11-21"), limiter.spent("b#2026-11-21")) == (1, 8)
+    assert (limiter.spent_micros("a#2026-11-21"), limiter.spent_micros("b#2026-11-21")) == (1, 8)
 
 
 def test_a_day_that_is_over_leaves_the_next_one_whole_and_may_still_be_settled(place: Open) -> None:
@@ -123,14 +123,14 @@ def test_a_day_that_is_over_leaves_the_next_one_whole_and_may_still_be_settled(p
     assert late
     assert limiter.reserve("docs#2", 10, 10, MIDNIGHT)
     limiter.settle(late, 4)
-    assert (limiter.spent("docs#1"), limiter.spent("docs#2")) == (4, 10)
+    assert (limiter.spent_micros("docs#1"), limiter.spent_micros("docs#2")) == (4, 10)
 
 
 def test_an_account_is_kept_for_as_long_as_it_says(place: Open) -> None:
     limiter = place()
     assert limiter.reserve("docs#1", 7, 10, MIDNIGHT)
     assert limiter.reserve("docs#2", 1, 10, MIDNIGHT + ACCOUNT_SECONDS - 1)
-    assert limiter.spent("docs#1") == 7
+    assert limiter.spent_micros("docs#1") == 7
 
 
 def test_a_clock_that_was_days_ahead_finds_what_was_spent(place: Open) -> None:
@@ -139,7 +139,7 @@ def test_a_clock_that_was_days_ahead_finds_what_was_spent(place: Open) -> None:
     for day in range(30):
         assert limiter.reserve(f"docs#{day + 2}", 1, 10, MIDNIGHT + day * DAY)
     assert limiter.reserve("docs#1", 7, 10, MIDNIGHT) is None
-    assert limiter.spent("docs#1") == 7
+    assert limiter.spent_micros("docs#1") == 7
 
 
 def test_amounts_are_exact_far_beyond_any_bill(place: Open) -> None:
@@ -148,7 +148,7 @@ def test_amounts_are_exact_far_beyond_any_bill(place: Open) -> None:
     assert reserved
     assert limiter.reserve("docs", 2, most, MIDNIGHT) is None
     limiter.settle(reserved, most - 3)
-    assert limiter.spent("docs") == most - 3
+    assert limiter.spent_micros("docs") == most - 3
 
 
 def test_a_token_is_new_once(place: Open) -> None:
@@ -168,7 +168,7 @@ def test_names_are_only_names(place: Open, text: str) -> None:
     reserved = limiter.reserve(text, 5, 10, MIDNIGHT)
     assert reserved
     limiter.settle(reserved, 2)
-    assert limiter.spent(text) == 2
+    assert limiter.spent_micros(text) == 2
     assert [limiter.first(text, MIDNIGHT + 9, MIDNIGHT) for _ in range(2)] == [True, False]
 
 

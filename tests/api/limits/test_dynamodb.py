@@ -42,7 +42,7 @@ def test_every_step_is_one_request(dynamodb: DynamoServer, limiter: DynamoLimite
     limiter.settle(reserved, 1)
     assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
     assert [operation for operation, _ in dynamodb.calls] == ["UpdateItem"] * 6
-    assert limiter.spent("docs") == 1
+    assert limiter.spent_micros("docs") == 1
     assert dynamodb.calls[-1][0] == "GetItem"
     assert dynamodb.calls[-1][1]["ConsistentRead"] is True
 
@@ -77,10 +77,10 @@ def test_what_arrives_twice_counts_once(dynamodb: DynamoServer, limiter: DynamoL
     again()
     reserved = limiter.reserve("docs", 70, 100, MIDNIGHT)
     assert reserved
-    assert (reserved.spent, limiter.spent("docs")) == (0, 70)
+    assert (reserved.spent, limiter.spent_micros("docs")) == (0, 70)
     again()
     limiter.settle(reserved, 20)
-    assert limiter.spent("docs") == 20
+    assert limiter.spent_micros("docs") == 20
     again()
     assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
     again()
@@ -139,7 +139,7 @@ def test_a_sum_that_is_none_permits_nothing(
     if spent not in ({"N": "6"}, {"N": "-9"}):
         dynamodb.faults.append(said({"Item": {"spent": spent}}))
         with pytest.raises(LimiterFault):
-            limiter.spent("docs")
+            limiter.spent_micros("docs")
 
 
 @pytest.mark.parametrize("item", [None, [1], {"spent": 1}, {"60@0": {"N": "x"}}])
@@ -162,7 +162,7 @@ def test_what_a_moments_trouble_refuses_is_asked_again(dynamodb: DynamoServer, l
         [refused("ThrottlingException"), refused("InternalServerError", "500 Internal Server Error")]
     )
     assert limiter.reserve("docs", 7, 10, MIDNIGHT)
-    assert limiter.spent("docs") == 7
+    assert limiter.spent_micros("docs") == 7
 
 
 def test_a_clients_item_stays_small(dynamodb: DynamoServer, table: str, limiter: DynamoLimiter) -> None:
@@ -188,13 +188,13 @@ def test_what_killed_processes_left_goes_from_the_item_and_stays_spent(
     names = [name for name in only_item(dynamodb, table) if name.startswith("open@")]
     assert len(names) == 2
     spent = 10 * (STALE + 3)
-    assert limiter.spent("docs") == spent
+    assert limiter.spent_micros("docs") == spent
     for reserved in left:
         assert reserved
         limiter.settle(reserved, 0)
-    assert limiter.spent("docs") == spent
+    assert limiter.spent_micros("docs") == spent
     limiter.settle(alive, 4)
-    assert limiter.spent("docs") == spent - 6
+    assert limiter.spent_micros("docs") == spent - 6
 
 
 def test_an_item_that_can_not_be_made_smaller_is_left_as_it_is(dynamodb: DynamoServer, limiter: DynamoLimiter) -> None:
@@ -202,7 +202,7 @@ def test_an_item_that_can_not_be_made_smaller_is_left_as_it_is(dynamodb: DynamoS
         assert limiter.reserve("docs", 10, 10_000, MIDNIGHT)
     dynamodb.faults.extend([dynamodb_server.well, refused("AccessDeniedException")])
     assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED)
-    assert limiter.spent("docs") == 10 * (STALE + 2)
+    assert limiter.spent_micros("docs") == 10 * (STALE + 2)
 
 
 def all_steps(limiter: DynamoLimiter) -> list[str]:
@@ -212,7 +212,7 @@ def all_steps(limiter: DynamoLimiter) -> list[str]:
         lambda: limiter.admit("a", WINDOWS, MIDNIGHT),
         lambda: limiter.reserve("docs", 1, 10, MIDNIGHT),
         lambda: limiter.settle(Reservation("1-2", "docs", 1, 0), 0),
-        lambda: limiter.spent("docs"),
+        lambda: limiter.spent_micros("docs"),
         lambda: limiter.first("t", MIDNIGHT + 300, MIDNIGHT),
     ):
         with pytest.raises(LimiterFault) as caught:
@@ -264,7 +264,7 @@ def test_a_service_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing-secret")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(LimiterFault, match="DynamoDB can't be reached"):
-        DynamoLimiter(AwsService.open("dynamodb", seconds=0.2), "limits").spent("docs")
+        DynamoLimiter(AwsService.open("dynamodb", seconds=0.2), "limits").spent_micros("docs")
 
 
 def test_without_a_region_it_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,4 +280,4 @@ def test_without_credentials_it_is_a_fault_of_the_limiter(monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "half a pair")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
     with pytest.raises(LimiterFault, match="There are no AWS credentials for DynamoDB"):
-        DynamoLimiter.open("limits").spent("docs")
+        DynamoLimiter.open("limits").spent_micros("docs")

@@ -96,7 +96,7 @@ class Naive:
     def settle(self, reservation: Reservation, micros: int) -> None:
         self.gone -= reservation.micros - micros
 
-    def spent(self, account: str) -> int:
+    def spent_micros(self, account: str) -> int:
         return self.gone
 
     def first(self, token: str, until: float, now: float) -> bool:

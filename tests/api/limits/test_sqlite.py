@@ -42,7 +42,7 @@ def test_processes_that_are_killed_overspend_nothing(tmp_path: Path) -> None:
     processes.run(tmp_path, share(6))
     for seed in share(6):
         limiter = SqliteLimiter(tmp_path / str(seed) / "limits.sqlite", lock_timeout=60.0)
-        spent = limiter.spent(processes.ACCOUNT)
+        spent = limiter.spent_micros(processes.ACCOUNT)
         judge(processes.CAP, processes.entries(tmp_path / str(seed)), spent)
         assert limiter.reserve(processes.ACCOUNT, processes.CAP - spent, processes.CAP, MIDNIGHT)
         assert limiter.reserve(processes.ACCOUNT, 1, processes.CAP, MIDNIGHT) is None
@@ -51,7 +51,7 @@ def test_processes_that_are_killed_overspend_nothing(tmp_path: Path) -> None:
 
 def test_the_file_and_its_log_are_their_owners_alone(tmp_path: Path) -> None:
     limiter = SqliteLimiter(tmp_path / "new" / "limits.sqlite")
-    assert limiter.spent("docs") == 0
+    assert limiter.spent_micros("docs") == 0
     assert limiter.reserve("docs", 1, 1, MIDNIGHT)
     files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "new").iterdir()}
     limiter.close()
@@ -64,7 +64,7 @@ def test_what_is_counted_outlasts_the_process(path: Path, limiter: SqliteLimiter
     assert limiter.reserve("docs", 7, 10, MIDNIGHT)
     limiter.close()
     again = SqliteLimiter(path)
-    assert again.spent("docs") == 7
+    assert again.spent_micros("docs") == 7
     again.close()
 
 
@@ -76,7 +76,7 @@ def test_old_rows_go_as_new_ones_come(path: Path, limiter: SqliteLimiter) -> Non
         assert limiter.reserve(f"docs#{i}", 1, 1, now)
         assert limiter.first(f"t{i}", now + 300, now)
     assert {name: count for name, count in rows(path).items() if count > 24 + ACCOUNT_SECONDS // DAY} == {}
-    assert limiter.spent("docs#59") == 1
+    assert limiter.spent_micros("docs#59") == 1
 
 
 def test_a_row_is_not_old_before_its_time(limiter: SqliteLimiter) -> None:
@@ -86,7 +86,7 @@ def test_a_row_is_not_old_before_its_time(limiter: SqliteLimiter) -> None:
         assert limiter.admit(f"b{i}", [RateWindow(1, MINUTE)], MIDNIGHT + DAY - 1) is None
         assert limiter.reserve(f"docs#x{i}", 1, 10, MIDNIGHT + ACCOUNT_SECONDS - 1)
     assert limiter.admit("a", [RateWindow(1, DAY)], MIDNIGHT + DAY - 1) == 1.0
-    assert limiter.spent("docs#1") == 7
+    assert limiter.spent_micros("docs#1") == 7
 
 
 def test_a_file_that_is_removed_meanwhile_is_made_anew(path: Path, limiter: SqliteLimiter) -> None:
@@ -95,13 +95,13 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(path: Path, limiter: Sqli
         file.unlink()
     other = SqliteLimiter(path)
     assert limiter.reserve("docs", 3, 10, MIDNIGHT)
-    assert (limiter.spent("docs"), other.spent("docs")) == (3, 3)
+    assert (limiter.spent_micros("docs"), other.spent_micros("docs")) == (3, 3)
     other.close()
 
 
 def test_others_that_write_are_waited_for_and_then_told(path: Path) -> None:
     limiter = SqliteLimiter(path, lock_timeout=0.05)
-    assert limiter.spent("docs") == 0
+    assert limiter.spent_micros("docs") == 0
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LimiterFault) as caught:
@@ -132,7 +132,7 @@ def test_a_table_of_another_kind_is_told(path: Path, limiter: SqliteLimiter) -> 
         db.execute("CREATE TABLE limiter_accounts (ends REAL)")
     db.close()
     with pytest.raises(LimiterFault, match="is no database of counters"):
-        limiter.spent("docs")
+        limiter.spent_micros("docs")
 
 
 @pytest.mark.parametrize("said", ["abc", 1.5, 1e300, -1])
@@ -149,7 +149,7 @@ def test_what_is_no_count_is_told(path: Path, limiter: SqliteLimiter, said: obje
     for step in (
         lambda: limiter.reserve("docs", 1, 10, MIDNIGHT),
         lambda: limiter.settle(reserved, 1),
-        lambda: limiter.spent("docs"),
+        lambda: limiter.spent_micros("docs"),
         lambda: limiter.admit("a", WINDOWS, MIDNIGHT),
     ):
         with pytest.raises(LimiterFault, match="is no database of counters"):
@@ -171,11 +171,11 @@ def test_pages_that_are_damaged_are_told(path: Path) -> None:
 def test_a_place_where_no_file_can_be_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LimiterFault, match="can't be used"):
-        SqliteLimiter(tmp_path / name).spent("docs")
+        SqliteLimiter(tmp_path / name).spent_micros("docs")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
 def test_a_file_that_may_not_be_written_is_told(path: Path, limiter: SqliteLimiter) -> None:
     path.touch(mode=0o400)
     with pytest.raises(LimiterFault, match="can't be used"):
-        limiter.spent("docs")
+        limiter.spent_micros("docs")

@@ -15,7 +15,7 @@ import pytest
 
 from chapterverse.settings import Settings
 from chapterverse_api.records.dynamodb import DynamoRecords
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredTurn
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, refused, said, sometimes, unanswered

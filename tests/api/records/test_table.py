@@ -12,9 +12,9 @@ import pytest
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
 from chapterverse_api.records.dynamodb import DynamoRecords
-from chapterverse_api.records.opening import open_records
+from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (
-    LONGEST,
+    MAX_KEPT_TURNS,
     TURNS,
     CitedSource,
     Records,
@@ -266,11 +266,11 @@ def test_what_is_older_is_removed_on_demand(table: Records, database: Database, 
 
 @of_sql
 def test_a_thread_that_goes_on_for_ever_keeps_its_latest_turns(table: Records, database: Database) -> None:
-    for number in range(LONGEST + 15):
+    for number in range(MAX_KEPT_TURNS + 15):
         table.append("a", turn(number))
     table.append("b", turn(1))
-    assert count(database) == LONGEST + 1
-    assert questions(table.thread("a"))[-1] == f"q{LONGEST + 14}?"
+    assert count(database) == MAX_KEPT_TURNS + 1
+    assert questions(table.thread("a"))[-1] == f"q{MAX_KEPT_TURNS + 14}?"
 
 
 @of_sql
@@ -383,7 +383,7 @@ def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Records) ->
 def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Records, database: Database) -> None:
     table.append("a", turn(1))
     table.rate(StoredRating("t1", "down", comment="Wrong."))
-    for number in range(2, LONGEST + 3):
+    for number in range(2, MAX_KEPT_TURNS + 3):
         table.append("a", turn(number))
     assert [r.turn for r in table.ratings(9)] == [None]
     assert table.forget("a")

@@ -4,7 +4,7 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.conversation.follow_ups import BackReference, back_reference
+from chapterverse_api.conversation.back_reference import BackReference, back_reference
 from chapterverse_api.conversation.history import Subject
 from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval

@@ -269,7 +269,7 @@ def test_a_search_is_paid_from_the_days_budget(tmp_path: Path) -> None:
 
 def test_a_client_that_left_gets_no_answer(service: Service) -> None:
     deadline = Deadline()
-    deadline.cut()
+    deadline.abort()
     with pytest.raises(ClientDisconnected):
         registry().call("search_docs", {"query": "cache"}, ToolContext(service, deadline))
 

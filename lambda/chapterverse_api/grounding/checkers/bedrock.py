@@ -18,7 +18,7 @@ from chapterverse.providers.bedrock import Runtime
 from chapterverse_api.grounding.checkers.protocols import CheckRequest
 
 #: Seconds to reach the service, and for one reply: the vote's own end comes first.
-_SECONDS = (1.0, 10.0)
+_TIMEOUT_SECONDS = (1.0, 10.0)
 #: The check needs a query, and "explain this" has none; its verdict on relevance is ignored.
 _NO_QUERY = "What does the documentation say?"
 
@@ -50,7 +50,7 @@ class GuardrailChecker:
                 "The checker bedrock needs a guardrail: use bedrock:guardrail/ID, or bedrock:guardrail/ID:VERSION."
             )
         runtime = Runtime.open("checker")
-        return cls(match["id"], match["version"] or "DRAFT", runtime, runtime.client(*_SECONDS))
+        return cls(match["id"], match["version"] or "DRAFT", runtime, runtime.client(*_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ class CheckRequest:
     Attributes:
         document: headings and text of the cited sections.
         claim: the sentence, without marks.
-        question: that the answer is for, at most 1,000 characters; may be empty.
+        question: the question that the answer is for, at most 1,000 characters; may be empty.
         deadline: until when, at the latest.
         usage: filled in by the checker, as far as its service says it.
     """

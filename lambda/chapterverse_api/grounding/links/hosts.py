@@ -2,10 +2,10 @@
 
 The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
 that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
-that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md").
-A name without dots is one before a port and a path. `commands` knows after which words a name that may be a file is a
-host, and `numbers` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none. An
-address that the passages contain is allowed.
+that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md"). A
+name without dots is one before a port and a path. `host_commands` knows after which words a name that may be a file is
+a host, and `numeric_hosts` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none.
+An address that the passages contain is allowed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
-from chapterverse_api.grounding.links.commands import Command
-from chapterverse_api.grounding.links.names import (
+from chapterverse_api.grounding.links.host_commands import Command
+from chapterverse_api.grounding.links.host_names import (
     ATTRIBUTES,
     FILES,
     FILES_OR_HOSTS,
@@ -28,7 +28,7 @@ from chapterverse_api.grounding.links.names import (
     TOP_LEVEL,
     WIDE_TOP_LEVEL,
 )
-from chapterverse_api.grounding.links.numbers import is_numeric_address
+from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address
 
 # Invisible characters, which may split a word that readers see as one.
 _UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"  # noqa: E501
@@ -143,7 +143,7 @@ class Hosts:
         rest = " ".join(visible[a:b] for a, b in _between([(start, end) for start, end, _ in matches], len(visible)))
         disguised = (
             _DISGUISES.search(rest)
-            and any(self._is_foreign(reading) for reading in _undisguised(rest))
+            and any(self._is_foreign(reading) for reading in _undisguise(rest))
             # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
             and not self._known.quotes(word)
         )
@@ -232,7 +232,7 @@ def _is_lower(name: str) -> bool:
     return not re.search(r"[a-z][A-Z]", name)
 
 
-def _undisguised(word: str) -> Iterator[str]:
+def _undisguise(word: str) -> Iterator[str]:
     """Yield a word as a renderer or a browser may come to read it."""
     plain = word
     for _ in range(3):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from chapterverse_api.grounding.links.host_names import ELEMENTS
 from chapterverse_api.grounding.links.hosts import KnownAddresses
-from chapterverse_api.grounding.links.names import ELEMENTS
 
 #: Characters after which a bracket or a tag that is still open counts as text.
-_LONGEST = 600
+_MAX_OPEN_CHARS = 600
 
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PLAIN = re.compile(r"[^`\[\]<!(:\n]+")
@@ -69,9 +69,9 @@ class Markup:
 
     def _step(self) -> None:
         """Keep or remove the next piece."""
-        if self._opened and self._at - self._opened[0].at > _LONGEST:
+        if self._opened and self._at - self._opened[0].at > _MAX_OPEN_CHARS:
             self._opened = []
-        if not self._line and not self._opened and self._begun():
+        if not self._line and not self._opened and self._begin_fence():
             return
         plain = _PLAIN.match(self._text, self._at)
         if plain and not (self._cut and self._joins(plain.group()[0])):
@@ -83,9 +83,9 @@ class Markup:
         elif sign in "[]<!" and self._ticks and self._in_code():
             return
         else:
-            self._signed(sign)
+            self._read_sign(sign)
 
-    def _signed(self, sign: str) -> None:
+    def _read_sign(self, sign: str) -> None:
         if sign == "\n":
             self._newline()
         elif sign == "[":
@@ -103,7 +103,7 @@ class Markup:
         text = self._text[self._at : end]
         if text:
             self._kept.append(text)
-            self._line += text[: _LONGEST - len(self._line)] if len(self._line) < _LONGEST else ""
+            self._line += text[: _MAX_OPEN_CHARS - len(self._line)] if len(self._line) < _MAX_OPEN_CHARS else ""
             self._last_kept = text[-1]
             self._cut = False
         self._at = end
@@ -121,11 +121,11 @@ class Markup:
             or (before == "<" and (sign.isalpha() or sign in "/!?"))
         )
 
-    def _begun(self) -> bool:
+    def _begin_fence(self) -> bool:
         """Deal with fenced code at the beginning of a line."""
-        rest = self._text[self._at : self._at + _LONGEST]
+        rest = self._text[self._at : self._at + _MAX_OPEN_CHARS]
         if self._fence:
-            return self._fenced()
+            return self._read_fenced_line()
         fence = _FENCE.match(self._text, self._at)
         if _ITEM.match(rest):
             self._in_list = True
@@ -135,11 +135,11 @@ class Markup:
         if fence and (indent <= 3 or self._in_list):
             self._fence = " " * indent + fence.group(1)
             self._ticks = 0
-            self._coded(fence.end())
+            self._keep_code_line(fence.end())
             return True
         return False
 
-    def _fenced(self) -> bool:
+    def _read_fenced_line(self) -> bool:
         """Keep a line of code; a list item that ends takes its fence along."""
         end = self._text.find("\n", self._at) + 1 or len(self._text)
         line = self._text[self._at : end]
@@ -148,12 +148,12 @@ class Markup:
         if outside and not line.startswith(mark):
             self._fence = ""
             return False
-        self._coded(end)
+        self._keep_code_line(end)
         if line.strip().startswith(mark) and not line.strip().strip(mark[0]):
             self._fence = ""
         return True
 
-    def _coded(self, end: int) -> None:
+    def _keep_code_line(self, end: int) -> None:
         """Keep a line of fenced code."""
         if self._known.quotes(self._text[self._at : end].strip()):
             self._keep(end)
@@ -243,7 +243,7 @@ class Markup:
     def _target(self, bracket: _Bracket | None) -> int:
         """Return the end of a link's target that must be removed; 0 if it may stay."""
         start = self._at + 2
-        end = _closed(self._text, start)
+        end = _find_close(self._text, start)
         if not end:
             # Nested deeper than any renderer follows, or never closed: everything that could be a target is removed.
             return start + self._window(start).find(")") + 1
@@ -307,15 +307,15 @@ class Markup:
 
     def _window(self, start: int) -> str:
         """Return the text for a decision: the rest of the paragraph, up to a bound."""
-        text = self._text[start : start + _LONGEST]
+        text = self._text[start : start + _MAX_OPEN_CHARS]
         blank = _BLANK.search(text)
         return text[: blank.start()] if blank else text
 
 
-def _closed(text: str, at: int) -> int:
+def _find_close(text: str, at: int) -> int:
     """Return the place behind the parenthesis that closes a target; 0 where none does in this paragraph."""
     depth = 0
-    for sign in re.compile(r"\\[()]|[()]|\n[ \t]*\n").finditer(text, at, at + _LONGEST):
+    for sign in re.compile(r"\\[()]|[()]|\n[ \t]*\n").finditer(text, at, at + _MAX_OPEN_CHARS):
         if sign.group() == ")":
             if not depth:
                 return sign.end()

@@ -17,9 +17,9 @@ from chapterverse.text.json_text import NestedTooDeep, check_depth
 from chapterverse_api.rejections import Rejection
 
 #: Largest body in bytes.
-LIMIT = 128 * 1024
+MAX_BODY_BYTES = 128 * 1024
 #: Deepest nesting of arrays and objects.
-DEPTH = 32
+MAX_NESTING = 32
 #: Integers must fit 64 bits, as in every database and language; no double needs as many digits as this.
 _INTEGER = range(-(2**63), 2**63)
 _NUMBER_LENGTH = 64
@@ -31,12 +31,12 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def guarded(request: Request) -> Response:
+        async def check_then_handle(request: Request) -> Response:
             if self.body_field is not None:
                 request = _ParsedRequest(request, await read(request))
             return await handle(request)
 
-        return guarded
+        return check_then_handle
 
 
 class _ParsedRequest(Request):
@@ -54,7 +54,7 @@ class _ParsedRequest(Request):
         return self._value
 
 
-async def read(request: Request, limit: int = LIMIT) -> bytes:
+async def read(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     """Return the body of a JSON request.
 
     Raises:
@@ -84,9 +84,9 @@ def parse(raw: bytes) -> dict[str, Any]:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        raise _malformed("The body is not valid UTF-8.") from None
+        raise _malformed_error("The body is not valid UTF-8.") from None
     try:
-        check_depth(text, DEPTH)
+        check_depth(text, MAX_NESTING)
         value = json.loads(
             text,
             parse_int=_integer,
@@ -95,9 +95,9 @@ def parse(raw: bytes) -> dict[str, Any]:
             object_pairs_hook=_object,
         )
     except NestedTooDeep:
-        raise _malformed(f"The body is nested deeper than {DEPTH} levels.") from None
+        raise _malformed_error(f"The body is nested deeper than {MAX_NESTING} levels.") from None
     except json.JSONDecodeError:
-        raise _malformed("The body is not valid JSON.") from None
+        raise _malformed_error("The body is not valid JSON.") from None
     for string in _strings(value):
         _check_string(string)
     if not isinstance(value, dict):
@@ -107,24 +107,24 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 def _integer(digits: str) -> int:
     if len(digits) > _NUMBER_LENGTH or int(digits) not in _INTEGER:
-        raise _malformed("The body holds a number that is too large.")
+        raise _malformed_error("The body holds a number that is too large.")
     return int(digits)
 
 
 def _float(digits: str) -> float:
     if len(digits) > _NUMBER_LENGTH or float(digits) in (float("inf"), float("-inf")):
-        raise _malformed("The body holds a number that is too large.")
+        raise _malformed_error("The body holds a number that is too large.")
     return float(digits)
 
 
 def _constant(_: str) -> NoReturn:
-    raise _malformed("The body holds NaN or Infinity, which JSON does not have.")
+    raise _malformed_error("The body holds NaN or Infinity, which JSON does not have.")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise _malformed("The body holds an object with the same key twice.")
+        raise _malformed_error("The body holds an object with the same key twice.")
     return value
 
 
@@ -142,14 +142,14 @@ def _strings(value: object) -> Iterator[str]:
 
 def _check_string(string: str) -> None:
     if "\0" in string:
-        raise _malformed("The body holds a NUL character.")
+        raise _malformed_error("The body holds a NUL character.")
     try:
         string.encode()
     except UnicodeEncodeError:
-        raise _malformed("The body holds half of a surrogate pair.") from None
+        raise _malformed_error("The body holds half of a surrogate pair.") from None
 
 
-def _malformed(message: str) -> Rejection:
+def _malformed_error(message: str) -> Rejection:
     return Rejection(400, "malformed", message)
 
 

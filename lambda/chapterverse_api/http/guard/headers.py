@@ -25,7 +25,7 @@ class ResponseHeaders:
             return
         api = is_api(scope["path"])
 
-        async def adding(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["x-content-type-options"] = "nosniff"
@@ -35,4 +35,4 @@ class ResponseHeaders:
                     headers["referrer-policy"] = "no-referrer"
             await send(message)
 
-        await self._app(scope, receive, adding)
+        await self._app(scope, receive, send_with_headers)

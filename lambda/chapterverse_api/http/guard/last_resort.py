@@ -20,13 +20,13 @@ class LastResort:
             return
         started = False
 
-        async def watching(message: Message) -> None:
+        async def watch(message: Message) -> None:
             nonlocal started
             started = started or message["type"] == "http.response.start"
             await send(message)
 
         try:
-            await self._app(scope, receive, watching)
+            await self._app(scope, receive, watch)
         except ClientDisconnect:
             # The client is gone, and nothing of ours failed.
             return

@@ -27,7 +27,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.limits import proof_of_work
-from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.proof_of_work import ProofOfWork
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log

@@ -22,13 +22,13 @@ class RequestId:
             return
         request_id = getattr(scope.get("aws.context"), "aws_request_id", None) or uuid4().hex
 
-        async def naming(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["x-request-id"] = request_id
             await send(message)
 
         token = log.request_id.set(request_id)
         try:
-            await self._app(scope, receive, naming)
+            await self._app(scope, receive, send_with_id)
         finally:
             log.request_id.reset(token)

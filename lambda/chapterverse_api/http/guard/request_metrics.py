@@ -24,10 +24,10 @@ class RequestMetrics:
         cold, self._cold = self._cold, False
         with request_line(self._site, cold) as measured:
 
-            async def watching(message: Message) -> None:
+            async def watch(message: Message) -> None:
                 if message["type"] == "http.response.start" and is_api(scope["path"]):
                     status = message["status"]
                     measured["Errors"], measured["Rejections"] = int(status >= 500), int(400 <= status < 500)
                 await send(message)
 
-            await self._app(scope, receive, watching)
+            await self._app(scope, receive, watch)

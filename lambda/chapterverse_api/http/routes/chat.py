@@ -12,7 +12,7 @@ from chapterverse_api.http import sse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.rejections import documented
+from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
@@ -34,7 +34,7 @@ _STREAM: dict[str, Any] = {
 @router.post(
     "/chat",
     response_model=ChatResponse,
-    responses={200: _STREAM, **documented(400, 403, 413, 415, 422, 429, 500, 503)},
+    responses={200: _STREAM, **openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)},
 )
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""

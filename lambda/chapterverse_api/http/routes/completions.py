@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 from chapterverse_api.http import sse
 from chapterverse_api.http.guard import body, rate
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.rejections import openai_documented
+from chapterverse_api.rejections import completions_openapi_entries
 
 #: Largest body in bytes: clients send the whole of a conversation each time.
-LIMIT = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 
 router = APIRouter(prefix="/v1")
 
@@ -59,16 +59,16 @@ _MODELS: dict[str, Any] = {
 @router.post(
     "/chat/completions",
     response_class=Response,
-    responses={200: _ANSWER, **openai_documented(400, 403, 413, 415, 422, 429, 500, 503)},
+    responses={200: _ANSWER, **completions_openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)},
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}}},
 )
 async def chat_completions(request: Request) -> Response:
     """Answer the last message of a conversation, in the form of OpenAI's API."""
-    document = body.parse(await body.read(request, LIMIT))
+    document = body.parse(await body.read(request, MAX_BODY_BYTES))
     return await run_in_threadpool(_answer, request, document)
 
 
-@router.get("/models", response_class=Response, responses={200: _MODELS, **openai_documented(403)})
+@router.get("/models", response_class=Response, responses={200: _MODELS, **completions_openapi_entries(403)})
 def models() -> Response:
     """List the one model that there is."""
     from chapterverse_api.http.completions import model_list

@@ -10,12 +10,12 @@ from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.http.request_context import service_of
 from chapterverse_api.http.routes.threads import unavailable
 from chapterverse_api.records.protocols import RecordsFault
-from chapterverse_api.rejections import documented
+from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
-@router.post("/feedback", status_code=204, responses=documented(400, 403, 413, 415, 422, 429, 500, 503))
+@router.post("/feedback", status_code=204, responses=openapi_entries(400, 403, 413, 415, 422, 429, 500, 503))
 def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)

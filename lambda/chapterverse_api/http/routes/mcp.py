@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.http.sse import cancelling_on_disconnect
+from chapterverse_api.http.sse import cancel_on_disconnect
 from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, id_of, read_call
 from chapterverse_api.rejections import Rejection
 
@@ -73,7 +73,7 @@ class McpReply(Response):
         self._deadline = deadline_of(request)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancelling_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
+        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await to_thread.run_sync(self._answer)

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from chapterverse_api import contract
 from chapterverse_api.http.guard import body, rate
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.rejections import documented
+from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
 
@@ -39,7 +39,7 @@ _RESPONSE: dict[str, Any] = {
 @router.post(
     "/plans",
     response_class=Response,
-    responses={200: _RESPONSE, **documented(400, 403, 413, 415, 422, 429, 500, 503)},
+    responses={200: _RESPONSE, **openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)},
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}}},
 )
 async def plans(request: Request) -> Response:
@@ -49,7 +49,7 @@ async def plans(request: Request) -> Response:
 
 
 def _answer(request: Request, document: Any) -> Response:
-    from chapterverse_api.answering.planning import calls_tools, read_request
+    from chapterverse_api.answering.plan_requests import calls_tools, read_request
 
     asked = read_request(document)
     # A step that neither a model nor a tool sees costs nothing.

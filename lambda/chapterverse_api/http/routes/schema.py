@@ -7,7 +7,7 @@ from typing import Any, Literal
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
-from chapterverse_api.rejections import documented
+from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
 
@@ -33,7 +33,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/schema", responses=_ANSWER | documented(403, 422))
+@router.get("/schema", responses=_ANSWER | openapi_entries(403, 422))
 async def schema(
     doc_type: Literal["page", "persona", "faq", "memory", "turn", "summary"] | None = None,
 ) -> JSONResponse:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 
 from chapterverse_api.contract import Health, ServiceStatus
 from chapterverse_api.http.request_context import service_of
-from chapterverse_api.rejections import documented
+from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
 
@@ -18,13 +18,13 @@ _THREADS = 4
 _threads = RunVar[CapacityLimiter]("chapterverse-status")
 
 
-@router.get("/health", responses=documented(403))
+@router.get("/health", responses=openapi_entries(403))
 async def health() -> Health:
     """Say that the process is up; neither the index nor a model is asked."""
     return Health()
 
 
-@router.get("/status", responses=documented(403, 500, 503))
+@router.get("/status", responses=openapi_entries(403, 500, 503))
 async def status(request: Request) -> ServiceStatus:
     """Return the indexes that are served, the models in use, and the parts that are degraded."""
     return await to_thread.run_sync(lambda: service_of(request.app).status(), limiter=_limiter())

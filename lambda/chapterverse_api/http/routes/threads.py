@@ -7,12 +7,12 @@ from fastapi import APIRouter, Request, Response
 from chapterverse_api.contract import ThreadId
 from chapterverse_api.http.request_context import service_of
 from chapterverse_api.records.protocols import RecordsFault
-from chapterverse_api.rejections import Rejection, documented, of_status
+from chapterverse_api.rejections import Rejection, of_status, openapi_entries
 
 router = APIRouter(prefix="/v1")
 
 
-@router.delete("/threads/{thread_id}", status_code=204, responses=documented(403, 422, 500, 503))
+@router.delete("/threads/{thread_id}", status_code=204, responses=openapi_entries(403, 422, 500, 503))
 def forget(thread_id: ThreadId, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
     threads = service_of(request.app).threads

@@ -16,7 +16,7 @@ from chapterverse.providers.bedrock import QUESTION, Runtime, profile
 from chapterverse_api.retrieval.rerankers.response import read_scores, score_texts
 
 #: Seconds to reach the service, and for one reply; with a second try about seven in all.
-_SECONDS = (1.0, 2.0)
+_TIMEOUT_SECONDS = (1.0, 2.0)
 
 #: The only version of the body that the models take.
 _API_VERSION = 2
@@ -27,7 +27,7 @@ class BedrockReranker:
     """One of Cohere's models on Bedrock. Safe to share between threads, as boto3's clients are.
 
     Attributes:
-        model: its id, or that of an inference profile.
+        model: the id of the model, or that of an inference profile.
     """
 
     model: str
@@ -49,7 +49,7 @@ class BedrockReranker:
                 "The reranker bedrock needs a model of Cohere: use bedrock:MODEL, such as bedrock:cohere.rerank-v3-5:0."
             )
         runtime = Runtime.open("reranker")
-        return cls(model, runtime, runtime.client(*_SECONDS))
+        return cls(model, runtime, runtime.client(*_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ DEFAULT_MODEL = "rerank-v3.5"
 
 #: Seconds to reach Cohere, and for one request in all, its second try included: the order without it is good too.
 _CONNECT_SECONDS = 1.5
-_SECONDS = 4.0
+_TOTAL_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CohereReranker:
         """
         url, key = access(settings, "reranker")
         headers = bearer(key, "COHERE_API_KEY")
-        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_SECONDS, billed=True)
+        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_TOTAL_SECONDS, billed=True)
         return cls(model or DEFAULT_MODEL, rest)
 
     @property

@@ -193,7 +193,7 @@ def test_a_reader_who_leaves_ends_a_silent_stream(server: CohereServer, pause: f
     server.say(ChatReply(TEXT, pause=pause))
     server.play(Fault(hang=0.0 if pause else LONG))
     deadline = Deadline()
-    with leaving(server, deadline.cut), pytest.raises(ProviderError):
+    with leaving(server, deadline.abort), pytest.raises(ProviderError):
         drafted(generator(server), replace(TASK, deadline=deadline))
     assert server.left.wait(SOON)
 

@@ -99,5 +99,5 @@ def test_writing_ends_with_its_time_and_its_reader(server: CohereServer) -> None
     with pytest.raises(ProviderError, match="did not answer in time"):
         written(generator(server), Deadline(0.2))
     deadline = Deadline()
-    with leaving(server, deadline.cut), pytest.raises(ProviderError):
+    with leaving(server, deadline.abort), pytest.raises(ProviderError):
         written(generator(server), deadline)

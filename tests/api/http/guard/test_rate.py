@@ -20,7 +20,7 @@ from chapterverse.settings import Settings
 from chapterverse_api import circuit_breaker
 from chapterverse_api.app import create_app
 from chapterverse_api.http.guard.rate import RateLimit, client_of, source_of, windows_of
-from chapterverse_api.limits.opening import open_limiter
+from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from chapterverse_api.rejections import Rejection
@@ -378,7 +378,7 @@ def test_a_limiter_that_fails_lets_readers_pass_and_is_told_once_in_a_while(
         ("error", "limiter_unavailable", f"The file {broken} is no database of counters: remove it, or name another.")
     }
     with pytest.raises(LimiterFault):
-        SqliteLimiter(broken).spent("docs")
+        SqliteLimiter(broken).spent_micros("docs")
 
 
 def test_a_limiter_that_is_back_counts_again(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ class Silent(Scripted):
             yield META
             with deadline.closing(word.set):
                 word.wait(deadline.left)
-            self.cut = deadline.is_cut
+            self.cut = deadline.is_aborted
             yield Delta(text="never heard")
         finally:
             self.ended.set()

@@ -17,7 +17,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.providers import bedrock
 from chapterverse.settings import Settings
 from chapterverse_api.retrieval.rerankers.bedrock import BedrockReranker
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.loopback import Fault, failing, rate_limited
@@ -210,7 +210,7 @@ import chapterverse_api.retrieval.rerankers.bedrock
 assert not sys.modules.keys() & {{"boto3", "botocore"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 try:
     open_reranker(Settings(reranker="bedrock:{V3}"))
 except Exception as error:

@@ -16,7 +16,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
 from chapterverse_api.retrieval.rerankers.cohere import CohereReranker
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from fakes.billing import assert_sent_once
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer
 from fakes.loopback import Fault, failing, rate_limited
@@ -210,7 +210,7 @@ def test_a_question_loads_no_sdk(server: CohereServer) -> None:
     program = f"""
 import sys
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 settings = Settings(reranker="cohere", cohere_url={server.url!r}, cohere_api_key={KEY!r})
 assert len(open_reranker(settings).rerank("one", ["one", "two"])) == 2
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "pydantic", "numpy", "boto3", "tiktoken"}}))

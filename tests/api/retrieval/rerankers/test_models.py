@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.opening import open_reranker
+from chapterverse_api.retrieval.rerankers.factory import open_reranker
 
 PAGE = Path(__file__).parents[4] / "site_example" / "docs" / "how-it-works" / "retrieval.md"
 LISTED = re.findall(r"^\| `((?:cohere|bedrock):\S+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)

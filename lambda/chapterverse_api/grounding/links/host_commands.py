@@ -23,7 +23,7 @@ _TAKES = r"--?(?:[\w-]*-)?(?:url|uri|registry|proxy|host|server|index|find-links
 _OPTION = re.compile(_TAKES, re.IGNORECASE)
 _GIVEN = re.compile(rf"(?<![\w-])(?:{_TAKES}|\w*_(?:url|proxy|registry))=[\"']?\Z", re.IGNORECASE)
 #: Characters of the longest option that is looked for.
-_LONGEST = 40
+_MAX_OPTION_CHARS = 40
 # Options that a file or other data follows, alone or behind letters without a value, and redirections.
 _VALUE = re.compile(
     r"curl -[fgiIjJkLlnNOpqRsSvZ#0-4]*[AbcdDEFHoTuX]|wget -[bcdNqSv]*[oO]|aria2c -o|clone -[bco]"
@@ -56,7 +56,7 @@ class Command:
 
     def connects(self, word: str, start: int, end: int) -> bool:
         """Whether the command connects to the next word."""
-        before = word[max(0, start - _LONGEST) : start]
+        before = word[max(0, start - _MAX_OPTION_CHARS) : start]
         if before.endswith(("=", '="', "='")):
             return bool(_GIVEN.search(before))
         if _OPTION.fullmatch(self._option):
@@ -116,11 +116,11 @@ class Command:
             self._quoted = not self._quoted
         if self._quoted:
             if name.startswith("-"):
-                self._option = name[:_LONGEST]
+                self._option = name[:_MAX_OPTION_CHARS]
             return
         redirects = word.startswith(("<", ">"))
         if redirects or (name.startswith("-") and not quotes):
-            self._option = (word if redirects else name)[:_LONGEST]
+            self._option = (word if redirects else name)[:_MAX_OPTION_CHARS]
         elif not (self._option or quotes or self._ticks or self._name in _WORDY or _DOTTED.search(name)):
             # A word of the sentence, which goes on.
             self._end()

@@ -9,7 +9,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import Writer
 
 
@@ -43,7 +43,7 @@ def test_no_sdk_is_loaded(name: str) -> None:
     program = f"""
 import sys
 from chapterverse.settings import Settings
-from chapterverse_api.generation.opening import open_generator
+from chapterverse_api.generation.factory import open_generator
 open_generator(Settings(generator={name!r}, cohere_api_key="key", openai_api_key="key"))
 print(sys.modules.keys() & {{"cohere", "openai", "boto3", "botocore", "httpx", "tiktoken"}})
 """

@@ -7,7 +7,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.records.opening import days_of, open_records
+from chapterverse_api.records.factory import days_of, open_records
 from chapterverse_api.records.table import RecordsTable
 
 

@@ -94,7 +94,7 @@ def back_reference(question: str, languages: Sequence[str]) -> BackReference:
     """Return how a question points back at the conversation.
 
     Args:
-        languages: those of the docs, BCP 47; English is always recognized too.
+        languages: the languages of the docs, BCP 47; English is always recognized too.
     """
     meant = weight(question, languages)
     tags = dict.fromkeys((*map(lexical.primary_subtag, languages), "en"))

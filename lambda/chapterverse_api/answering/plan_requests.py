@@ -18,7 +18,16 @@ from pydantic import Field, StringConstraints, model_validator
 from chapterverse.errors import InputError
 from chapterverse_api import validation
 from chapterverse_api.answering.plan_draft import draft_plan
-from chapterverse_api.answering.plans import MOST_VALUE, CallTool, Plan, PlanStep, Position, ToolOutcome, advance, begin
+from chapterverse_api.answering.plan_machine import (
+    MOST_VALUE,
+    CallTool,
+    Plan,
+    PlanStep,
+    Position,
+    ToolOutcome,
+    advance,
+    begin,
+)
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.tool_use import TurnTools
@@ -80,7 +89,7 @@ def read_request(document: object) -> PlanRequest:
     Raises:
         InputError: it does not fit the contract.
     """
-    return validation.validated(PlanRequest, document)
+    return validation.parse_request(PlanRequest, document)
 
 
 class PlanResult(ResponseModel):
@@ -130,7 +139,7 @@ def respond(
         IndexFault: there is no index that can be read.
     """
     if request.state is not None:
-        return _continued(request.state, request.input, resources, deadline, tools)
+        return _continue(request.state, request.input, resources, deadline, tools)
     turn = Turn(request.as_query(), resources, deadline, origins, turn_budget)
     turn.log_query()
     context = find_sources(turn)
@@ -147,10 +156,10 @@ def respond(
     return response.model_copy(update={"plan": plan.steps, "planned_by": planned_by, "degraded_reason": reasons})
 
 
-def _continued(
+def _continue(
     state: str, said: str | None, resources: Resources, deadline: Deadline, tools: TurnTools | None
 ) -> PlanResponse:
-    kept = _opened(state, resources)
+    kept = _unseal(state, resources)
     plan, position = Plan.model_validate(kept["plan"]), Position(kept["at"], kept["values"])
     sources = [SourceChunk.model_validate(source) for source in kept["sources"]]
     return _response(plan, advance(plan, position, said, _caller(tools, deadline)), sources, resources)
@@ -162,13 +171,13 @@ def _response(plan: Plan, position: Position, sources: Sequence[SourceChunk], re
         status="open" if step else "ended",
         title=plan.title,
         step=step,
-        state=_sealed(plan, position, sources, resources) if step else None,
+        state=_seal(plan, position, sources, resources) if step else None,
         sources=list(sources),
         results=[PlanResult(**asdict(one)) for one in position.outcomes],
     )
 
 
-def _sealed(plan: Plan, position: Position, sources: Sequence[SourceChunk], resources: Resources) -> str:
+def _seal(plan: Plan, position: Position, sources: Sequence[SourceChunk], resources: Resources) -> str:
     """Return the state of a plan as text that only this service can write."""
     kept = {
         "expiry": int(time.time()) + LIFETIME,
@@ -182,7 +191,7 @@ def _sealed(plan: Plan, position: Position, sources: Sequence[SourceChunk], reso
     return f"{base64.urlsafe_b64encode(data).decode()}.{key_id}.{tag}"
 
 
-def _opened(state: str, resources: Resources) -> dict[str, Any]:
+def _unseal(state: str, resources: Resources) -> dict[str, Any]:
     foreign = InputError("state was not issued by this service or has expired: ask for the plan again.", field="state")
     try:
         text, key_id, tag = state.split(".")
@@ -213,7 +222,7 @@ def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
         if tools is None:
             return ToolOutcome(name, False, "The site has no tools.")
         parameters = next((spec.parameters for spec in tools.specs if spec.name == name), {})
-        typed = {n: _typed(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
+        typed = {n: _to_type(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
         result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
         deadline.check()
         links = AddressFilter(())
@@ -223,7 +232,7 @@ def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
     return call
 
 
-def _typed(value: str | float, schema: Mapping[str, Any]) -> str | float:
+def _to_type(value: str | float, schema: Mapping[str, Any]) -> str | float:
     """Return a variable's value as a parameter takes it: readers write numbers as text, and sums are no integers."""
     if schema.get("type") not in ("integer", "number"):
         return f"{value:g}" if isinstance(value, float) else value

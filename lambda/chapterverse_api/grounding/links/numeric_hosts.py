@@ -30,11 +30,11 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
 
     Args:
         number: one to four parts, or an IPv6 address; with its brackets if it has some.
-        path: its port and path, "" if none follow.
+        path: the port and path behind the number, "" if none follow.
         user: whether the name of a user precedes it.
         argument: whether a command connects to it.
     """
-    address = _read(number)
+    address = _read_address(number)
     if address is None:
         return False
     if not (user or argument) and _NUMBERS.fullmatch(path):
@@ -42,7 +42,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
             return False
         path = ""
     if ":" not in number and number.rstrip(".").count(".") < 3:
-        return int(address) >> 24 > 0 and _is_short(number, int(address), path, user, argument)
+        return int(address) >> 24 > 0 and _is_short(number, int(address), path, user=user, argument=argument)
     if user or (path and (address.version == 4 or "]" in number)):
         return True
     if argument:
@@ -54,14 +54,14 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
     return len(number) > _VERSION or "x" in number.lower() or int(address) >> 24 >= _HIGH
 
 
-def _is_short(number: str, address: int, path: str, user: bool, argument: bool) -> bool:
+def _is_short(number: str, address: int, path: str, *, user: bool, argument: bool) -> bool:
     """Whether a number of fewer than four parts is an address: it is too long for a version, and leads somewhere."""
     if max(map(len, number.split("."))) < 3 or _PLAIN.fullmatch(number):
         return argument and bool(path)
     return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 >= _HIGH))
 
 
-def _read(number: str) -> IPv4Address | IPv6Address | None:
+def _read_address(number: str) -> IPv4Address | IPv6Address | None:
     try:
         if ":" in number:
             address = ip_address(number.strip("[].,"))

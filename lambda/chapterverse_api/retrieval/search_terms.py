@@ -39,8 +39,8 @@ class SearchTerms:
         """Return the terms of a question and of its synonyms.
 
         Args:
-            idf: of its own terms.
-            vector: of its own terms.
+            idf: the idf of the question's own terms.
+            vector: the word weights of the question's own terms.
         """
         weights = dict(zip(vector.indices, vector.values, strict=True))
         values = dict(idf)
@@ -57,6 +57,6 @@ class SearchTerms:
         """The terms that only synonyms have."""
         return frozenset(self.values.keys() - self.idf.keys())
 
-    def held(self, hits: Mapping[str, Hit]) -> dict[str, dict[int, float]]:
+    def weigh_hits(self, hits: Mapping[str, Hit]) -> dict[str, dict[int, float]]:
         """Return the weights of the terms that each hit holds, by chunk id."""
         return {chunk_id: hit.lexical.among(self.values) for chunk_id, hit in hits.items()}

@@ -128,9 +128,9 @@ def check_plan(plan: Plan, tools: Collection[str]) -> None:
             raise PlanProblem(f"the step {step.id} {reason}")
         if any(target is not None and target not in ids for target in step.targets):
             raise PlanProblem(f"the step {step.id} leads to a step that does not exist")
-    if unused := set(ids) - _reached(plan, plan.steps[0].id):
+    if unused := set(ids) - _find_reachable(plan, plan.steps[0].id):
         raise PlanProblem(f"no step leads to {min(unused)}")
-    if endless := [step.id for step in plan.steps if None not in _reached(plan, step.id)]:
+    if endless := [step.id for step in plan.steps if None not in _find_reachable(plan, step.id)]:
         raise PlanProblem(f"the step {endless[0]} never reaches the end")
     if silent := next(_silent_loops(plan), None):
         raise PlanProblem(f"the step {silent} comes back to itself without asking or telling the reader anything")
@@ -157,7 +157,7 @@ def _incomplete(step: PlanStep, tools: Collection[str], variables: Collection[st
     return "reads a variable that nothing sets" if not {*read} <= {*variables} else ""
 
 
-def _reached(plan: Plan, start: str) -> set[str | None]:
+def _find_reachable(plan: Plan, start: str) -> set[str | None]:
     """Return the steps that may follow a step, itself included, and None if that is the end."""
     reached, waiting = set[str | None](), list[str | None]([start])
     while waiting:
@@ -197,7 +197,7 @@ class Position:
 
     Attributes:
         at: id of the step that is shown; None at the end.
-        outcomes: of the tools that were called since the step before.
+        outcomes: the outcomes of the tools that were called since the step before.
     """
 
     at: str | None
@@ -215,7 +215,7 @@ def begin(plan: Plan, call: CallTool) -> Position:
     Raises:
         InputError: as `advance` says.
     """
-    return _run(plan, Position(plan.steps[0].id), call)
+    return _run_steps(plan, Position(plan.steps[0].id), call)
 
 
 def advance(plan: Plan, position: Position, said: str | None, call: CallTool) -> Position:
@@ -232,14 +232,14 @@ def advance(plan: Plan, position: Position, said: str | None, call: CallTool) ->
     step, values = plan.step(position.at), dict(position.values)
     following = step.next
     if step.kind == "ask_user":
-        chosen = _chosen(step, said)
+        chosen = _choose(step, said)
         following = chosen.next if chosen else step.next
         if step.variable:
             values[step.variable] = chosen.label if chosen else str(said)[:MOST_VALUE]
-    return _run(plan, Position(following, values), call)
+    return _run_steps(plan, Position(following, values), call)
 
 
-def _chosen(step: PlanStep, said: str | None) -> StepOption | None:
+def _choose(step: PlanStep, said: str | None) -> StepOption | None:
     """Return the option that a reader means, by its words or its number; None where the reader writes freely."""
     text = (said or "").strip()
     if not text:
@@ -252,7 +252,7 @@ def _chosen(step: PlanStep, said: str | None) -> StepOption | None:
     raise InputError("input must be one of the options of this step.", field="input")
 
 
-def _run(plan: Plan, position: Position, call: CallTool) -> Position:
+def _run_steps(plan: Plan, position: Position, call: CallTool) -> Position:
     """Run steps up to the next one that is shown. A plan that was checked has no loop without one."""
     while position.at is not None and (step := plan.step(position.at)).kind not in SHOWN:
         position.at = step.next
@@ -260,7 +260,7 @@ def _run(plan: Plan, position: Position, call: CallTool) -> Position:
             held = next((one for one in step.conditions if _holds(one, position.values)), None)
             position.at = held.next if held else step.next
         elif step.kind == "compute" and step.operation and step.variable:
-            position.values[step.variable] = _computed(step.operation, position.values)
+            position.values[step.variable] = _compute(step.operation, position.values)
         elif step.kind == "call_tool" and step.tool:
             outcome = call(step.tool, {n: _argument(text, position.values) for n, text in step.arguments.items()})
             position.outcomes.append(outcome)
@@ -299,7 +299,7 @@ def _holds(condition: StepCondition, values: Values) -> bool:
     return compared[condition.operator]
 
 
-def _computed(operation: Operation, values: Values) -> float:
+def _compute(operation: Operation, values: Values) -> float:
     a, b = (_number(values.get(operand, operand)) for operand in (operation.left, operation.right))
     if a is None or b is None or (operation.operator == "divide" and b == 0):
         raise InputError("The plan can't go on: a step computes with what is no number.", field="input")
