@@ -28,8 +28,8 @@ from chapterverse.filters import (
     Or,
     all_of,
     fields,
+    map_addresses,
     parse_filter,
-    readdressed,
     resolve,
     version_of,
 )
@@ -306,9 +306,9 @@ def test_addresses_are_those_that_the_index_has() -> None:
         )
         return parse_filter({"$or": list(named)})
 
-    moved = readdressed(asked("http://here/"), lambda url: url.replace("http://here/", "https://docs.example/"))
+    moved = map_addresses(asked("http://here/"), lambda url: url.replace("http://here/", "https://docs.example/"))
     assert moved == asked("https://docs.example/")
-    assert readdressed(None, str.upper) is None
+    assert map_addresses(None, str.upper) is None
 
 
 def test_the_fields_of_a_filter() -> None:

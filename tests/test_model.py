@@ -54,9 +54,9 @@ def test_fields_of_another_release_are_left_out() -> None:
 
 def test_a_stamp_keeps_a_date_that_the_page_stated() -> None:
     now = "2026-01-02T03:04:05Z"
-    assert CHUNK.stamped(now) == replace(CHUNK, created_at=now, timestamp=now)
+    assert CHUNK.stamp(now) == replace(CHUNK, created_at=now, timestamp=now)
     dated = replace(CHUNK, created_at="2020-01-01T00:00:00Z")
-    assert dated.stamped(now) == replace(dated, timestamp=now)
+    assert dated.stamp(now) == replace(dated, timestamp=now)
 
 
 def test_values_are_frozen() -> None:

@@ -127,7 +127,7 @@ def resolve(tree: Asked | None, index: FieldValues) -> Filter | None:
     Raises:
         IndexFault: the values can't be read.
     """
-    return None if tree is None else _resolved(tree, index)
+    return None if tree is None else _resolve(tree, index)
 
 
 def all_of(*parts: Asked | None) -> Asked | None:
@@ -136,9 +136,9 @@ def all_of(*parts: Asked | None) -> Asked | None:
     return _joined(trees) if trees else None
 
 
-def readdressed(tree: Asked | None, address: Callable[[str], str]) -> Asked | None:
+def map_addresses(tree: Asked | None, address: Callable[[str], str]) -> Asked | None:
     """Return a filter with every address, or prefix of one, replaced by `address(it)`."""
-    return None if tree is None else _readdressed(tree, address)
+    return None if tree is None else _map_addresses(tree, address)
 
 
 def fields(tree: Asked | None) -> frozenset[str]:
@@ -238,7 +238,7 @@ def _joined(parts: Sequence[Asked]) -> Asked:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _resolved(tree: Asked, index: FieldValues) -> Filter:
+def _resolve(tree: Asked, index: FieldValues) -> Filter:
     if isinstance(tree, In):
         return tree
     if isinstance(tree, FieldCondition):
@@ -247,13 +247,13 @@ def _resolved(tree: Asked, index: FieldValues) -> Filter:
         # Every chunk has a value of most fields, and a list of thousands would slow the store down.
         everywhere = tree.field != _LIST and tree.field not in OPTIONAL
         return EVERYTHING if everywhere and len(matching) == len(values) else In(tree.field, matching)
-    parts = tuple(_resolved(part, index) for part in tree.parts)
+    parts = tuple(_resolve(part, index) for part in tree.parts)
     return And(parts) if isinstance(tree, And) else Or(parts)
 
 
-def _readdressed(tree: Asked, address: Callable[[str], str]) -> Asked:
+def _map_addresses(tree: Asked, address: Callable[[str], str]) -> Asked:
     if isinstance(tree, And | Or):
-        return type(tree)(tuple(_readdressed(part, address) for part in tree.parts))
+        return type(tree)(tuple(_map_addresses(part, address) for part in tree.parts))
     if tree.field != _ADDRESS:
         return tree
     if isinstance(tree, In):

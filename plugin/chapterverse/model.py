@@ -279,7 +279,7 @@ class Chunk:
             values[name] = tuple(tuple(item) if isinstance(item, list) else item for item in values[name])
         return cls(**values)
 
-    def stamped(self, now: str) -> Chunk:
+    def stamp(self, now: str) -> Chunk:
         """Return the chunk with its time of indexing (ISO 8601 UTC); a date stated by the page stays."""
         return replace(self, created_at=self.created_at or now, timestamp=now)
 

@@ -192,7 +192,7 @@ class Settings:
         merged = tuple(sorted({**tools, **dict(self.tool_secrets)}.items()))
         return self.override(**missing, tool_secrets=merged)._for_pull_request()
 
-    def resolved(self, root: Path) -> Settings:
+    def resolve_paths(self, root: Path) -> Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
         store = f"edge:{root / path}" if kind == "edge" and path else None

@@ -66,12 +66,12 @@ def test_the_numbers_of_a_plan_add_up(wanted: list[Chunk], stored: list[Chunk]) 
 
 def test_a_plan_of_the_same_is_empty() -> None:
     chunks = list(CHUNKS.values())[::4]
-    assert plan(chunks, [c.stamped("2026-01-01T00:00:00Z") for c in chunks], ()).empty
+    assert plan(chunks, [c.stamp("2026-01-01T00:00:00Z") for c in chunks], ()).empty
 
 
 def test_the_time_of_indexing_is_no_difference_but_a_stated_date_is() -> None:
     chunk_ = point("a", "text").chunk
-    stored = chunk_.stamped("2026-01-01T00:00:00Z")
+    stored = chunk_.stamp("2026-01-01T00:00:00Z")
     assert plan([chunk_], [stored], ()).empty
     assert not plan([replace(chunk_, created_at="2020-01-01T00:00:00Z")], [stored], ()).empty
 

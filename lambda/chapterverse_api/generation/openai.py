@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
 from chapterverse.net import Event, JsonClient, Reply, Stream, bearer, is_unbilled
-from chapterverse.net.address import unversioned
+from chapterverse.net.address import strip_version
 from chapterverse.net.messages import parse_reply
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
@@ -131,7 +131,7 @@ class OpenAIGenerator:
             raise ConfigurationError(
                 "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
             )
-        url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
+        url, key = strip_version(settings.openai_url), settings.openai_api_key.strip()
         rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {}, billed=True)
         is_openai = urlsplit(url).hostname == "api.openai.com"
         if is_openai and not key:

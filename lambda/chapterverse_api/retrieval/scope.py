@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
-from chapterverse.filters import EVERYTHING, And, Asked, Filter, In, all_of, fields, readdressed, resolve
+from chapterverse.filters import EVERYTHING, And, Asked, Filter, In, all_of, fields, map_addresses, resolve
 from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -134,7 +134,7 @@ def site_filter(
     parts = [In("type", kinds)] if len(kinds) < len(types) else []
     if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters):
         parts.append(In("scope", ("global", f"entity:{entity}") if entity else ("global",)))
-    return readdressed(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
+    return map_addresses(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
 
 
 def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:

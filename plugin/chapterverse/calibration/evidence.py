@@ -122,7 +122,7 @@ def question_terms(text: str, languages: Iterable[str]) -> set[int]:
 
 
 def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.SynonymEntry]) -> set[int]:
-    synonyms = (lexical.hashed(stem) for entry in entries for stem in entry.synonyms)
+    synonyms = (lexical.hash_term(stem) for entry in entries for stem in entry.synonyms)
     return {*synonyms, *(term for word in query_words for term in word.terms)}
 
 
@@ -142,7 +142,7 @@ def _known_synonyms(
     for entry in entries:
         own = tuple(places[word] for word in entry.words if word in places)
         most = max((weights[place] for place in own), default=0.0)
-        for term in map(lexical.hashed, entry.synonyms):
+        for term in map(lexical.hash_term, entry.synonyms):
             if own and counts[term]:
                 yield Synonym(own, most, term, _idf(counts[term], chunks))
 

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from chapterverse.calibration.coefficients import Calibration, Coefficients
 from chapterverse.calibration.evidence import ChunkFeatures
-from chapterverse.calibration.regression import auc, rising
+from chapterverse.calibration.regression import auc, regress_rising
 
 FLOOR = 0.5
 #: Folds of the cross-validation.
@@ -74,7 +74,7 @@ def measure_calibration(examples: Sequence[Example], calibration: Calibration) -
     return _figures(examples, [_evidence(e, calibration) - calibration.floor for e in examples])
 
 
-def held_out(examples: Sequence[Example], most_false: float) -> Figures:
+def cross_validate(examples: Sequence[Example], most_false: float) -> Figures:
     """Return the figures of a cross-validation: each question is judged by a fit to the other folds."""
     margins = dict[int, float]()
     for rest, part in _folds(examples):
@@ -134,7 +134,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     weights = [share[label] for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
     for _ in range(_ROUNDS):
-        beta = rising(chosen, labels, _RIDGE, weights)
+        beta = regress_rising(chosen, labels, _RIDGE, weights)
         strongest = [max(bag, key=lambda row: _product(beta, row)) for bag in bags]
         if strongest == chosen:
             break

@@ -216,9 +216,9 @@ def _save(file: Path, text: str) -> None:
 
 
 def _hold_to(bars: list[Bar], run: Run) -> None:
-    from chapterverse.evaluation.bars import missed
+    from chapterverse.evaluation.bars import describe_missed
 
-    sentences = missed(bars, run.measured)
+    sentences = describe_missed(bars, run.measured)
     for sentence in sentences:
         typer.echo(f"Error: {sentence}", err=True)
     if sentences:

@@ -185,7 +185,7 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     # Chunks of another size would change in the next run.
     tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
     target = Target.open(settings, scope, base_url, *([int(tokens[1])] if tokens else []))
-    if head and not target.described_by(head):
+    if head and not target.matches(head):
         raise InputError("The index was made by another release or embedder: index the whole site first.")
     if not external.sources:
         raise InputError(next(iter(external.warnings), f"{place} holds nothing to index."))

@@ -66,9 +66,9 @@ def with_secrets(settings: Settings) -> Settings:
     """
     if not settings.secrets_arn:
         return settings
-    from chapterverse.net.aws.secrets import resolved
+    from chapterverse.net.aws.secrets import resolve_secrets
 
-    return resolved(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
+    return resolve_secrets(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
 
 
 def print_json(document: object) -> None:

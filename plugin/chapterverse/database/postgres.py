@@ -193,7 +193,7 @@ class _PostgresStatements:
             return 0
         return int(self.rows(f"SELECT coalesce(max(version), 0) FROM {name}")[0][0])  # noqa: S608
 
-    def migrated(self, name: str, number: int) -> None:
+    def record_migration(self, name: str, number: int) -> None:
         self.change(
             f"CREATE TABLE IF NOT EXISTS {name}"
             " (version INTEGER PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"

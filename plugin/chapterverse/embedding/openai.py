@@ -23,7 +23,7 @@ from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply, bearer
-from chapterverse.net.address import unversioned
+from chapterverse.net.address import strip_version
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.providers.errors import TextRejected, provider_error
 from chapterverse.settings import Settings
@@ -110,7 +110,7 @@ class OpenAIEmbedder:
         entry = MODELS.get(spelling.name)
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
-        url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
+        url, key = strip_version(settings.openai_url), settings.openai_api_key.strip()
         headers = bearer(key, "OPENAI_API_KEY") if key else {}
         asking = JsonClient(url, headers, billed=True)
         building = JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)

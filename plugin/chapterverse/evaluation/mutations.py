@@ -42,7 +42,7 @@ def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
         texts = {
             "foreign": _foreign(claim, claims, chance),
             "number": _renumbered(claim["text"], chance),
-            "negation": negated(claim["text"]),
+            "negation": negate(claim["text"]),
         }
         yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
 
@@ -62,7 +62,7 @@ def _renumbered(text: str, chance: random.Random) -> str | None:
     return f"{text[: match.start()]}{int(match.group()) + chance.randrange(1, 90)}{text[match.end() :]}"
 
 
-def negated(text: str) -> str | None:
+def negate(text: str) -> str | None:
     """Return the sentence with the opposite meaning; None for a table row and where a "not" is not enough."""
     negations, verb = list(_NOT.finditer(text)), _AUXILIARY.search(text)
     if _OTHERWISE.search(text) or len(negations) > 1:

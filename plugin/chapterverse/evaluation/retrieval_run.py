@@ -90,7 +90,7 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row
         question=question.question,
         answerable=question.answerable,
         expected=question.expected,
-        missing=tuple(address for address, place in expected.items() if not site.indexed(place)),
+        missing=tuple(address for address, place in expected.items() if not site.holds(place)),
         chapter=next((title for place in targets if (title := site.chapter(place)) is not None), None),
         anchor_ranks=ranks(targets, places),
         page_ranks=ranks(pages(targets), places),
@@ -108,7 +108,7 @@ def _result(result: dict[str, Any], expected: Sequence[ExpectedPlace], place: Ex
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:
     place = site.place(address)
-    if site.indexed(place.whole_page):
+    if site.holds(place.whole_page):
         return f"{row}: {address} counts as missed, for the index holds its page and no such section."
     return f"{row}: {address} counts as missed, for the index holds no such page."
 

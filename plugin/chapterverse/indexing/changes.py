@@ -100,10 +100,10 @@ class Changes:
         chunks = [c for cs in self.chunks.values() for c in cs]
         anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
         diff = plan(chunks, self.stored, (), anew=anew)
-        lacking = self.vectors.lacking(diff.write)
+        lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:
             self._reuse(self.live, lacking)
-            lacking = self.vectors.lacking(diff.write)
+            lacking = self.vectors.find_missing(diff.write)
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
         self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)

@@ -190,7 +190,7 @@ class _CollectionRun:
                 raise FetchFailed(f"the fetches of this build took longer than {_ALL_SECONDS:g} seconds.")
             return self.downloads.get(url, seconds)
         except FetchFailed as error:
-            stored, reason = self.downloads.stored(url), str(error)
+            stored, reason = self.downloads.find(url), str(error)
         sentence = f"{url} was not fetched, so what the index has of it stays: {reason}"
         if stored:
             self.result.warnings.append(sentence)

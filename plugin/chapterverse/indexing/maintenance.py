@@ -60,7 +60,7 @@ def fill(exported: ExportFile, target: Target, progress: Progress = lambda *_: N
         tuned = exported.head if tuning.valid_fields(exported.head, target.card) else previous_head
         head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks), tuned=tuned)
     _rebuild_ledger(target, head)
-    lost = tuning.lost(previous_head, head)
+    lost = tuning.warn_of_lost_calibration(previous_head, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=lost)
 
 

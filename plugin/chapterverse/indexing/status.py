@@ -89,7 +89,7 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     Raises:
         IndexMissing: nothing was published for the scope, and there are no `sources` either.
     """
-    busy = store.publishing(scope)
+    busy = store.is_publishing(scope)
     head, records = _described(store, ledger, scope)
     enrichment = _enrichment(store, head) if head else None
     if sources is None:

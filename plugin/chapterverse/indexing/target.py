@@ -88,7 +88,7 @@ class Target:
         """Return the live head, None before the first publication."""
         return self.store.head(self.scope)
 
-    def described_by(self, head: Head) -> bool:
+    def matches(self, head: Head) -> bool:
         """Whether a head has the address and pipeline that a publication would write now."""
         return head.base_url == self.base_url and head.pipeline == self.pipeline
 

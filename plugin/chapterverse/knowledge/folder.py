@@ -64,9 +64,9 @@ class Documents:
     @property
     def no_pages(self) -> frozenset[str]:
         """The paths below `docs` that are not pages: all of these files, and `persona.md` in any case."""
-        return self.hidden(None)
+        return self.hidden_paths(None)
 
-    def hidden(self, nav: object) -> frozenset[str]:
+    def hidden_paths(self, nav: object) -> frozenset[str]:
         """Return the paths of `no_pages` that are not published either.
 
         Args:

@@ -41,7 +41,7 @@ def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
     content = read_page(file.parent, file.name)
     require_unchanged(file.name, content_hash, hashlib.sha256(content).hexdigest())
     persona, about = _parse(file.name, content)
-    text = persona.written()
+    text = persona.to_text()
     section = Section(None, 0, None, (_TITLE,), (Block(BlockKind.PARAGRAPH, text),), anchor_verified=False)
     facts = {
         "scope": about.scope,
@@ -76,7 +76,7 @@ def _parse(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     about: PersonaMetadata = validate_metadata(PERSONA, others, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
-    if not tokens.fits(persona.written(), MOST_TOKENS):
+    if not tokens.fits(persona.to_text(), MOST_TOKENS):
         raise _too_long(name)
     return persona, about
 

@@ -219,7 +219,7 @@ def _prepare(place: str, db: Statements, make: bool) -> bool:
     for number, statements in enumerate(_MIGRATIONS[db.version(_VERSIONS) :], db.version(_VERSIONS) + 1):
         for statement in statements:
             db.change(statement.format(identity=db.identity, code_points=db.code_points, time=db.time))
-        db.migrated(_VERSIONS, number)
+        db.record_migration(_VERSIONS, number)
     return True
 
 

@@ -22,7 +22,7 @@ from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.messages import is_header_safe, lowered
+from chapterverse.net.messages import is_header_safe, lower_headers
 from chapterverse.net.stream import Closing
 
 #: Bytes of a body, as sent and as unpacked.
@@ -184,7 +184,7 @@ class Fetcher:
     def _read(self, exchange: Exchange, connections: Connections, request: Request, url: str) -> Download | _Redirect:
         """Return a response with its body as it was sent."""
         response = exchange.response
-        headers = lowered(response)
+        headers = lower_headers(response)
         result: Download | _Redirect
         if response.status in _REDIRECT and (target := headers.get("location")):
             result = _Redirect(_joined(url, target))

@@ -9,7 +9,7 @@ from typing import Any
 
 from chapterverse.net.connections import Connections, Exchange, Request, Response
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.messages import MOST_BYTES, lowered, parse_reply, read_body, too_large
+from chapterverse.net.messages import MOST_BYTES, lower_headers, parse_reply, read_body, too_large
 
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
@@ -38,7 +38,7 @@ class Stream:
 
     def __init__(self, exchange: Exchange, connections: Connections, request: Request) -> None:
         self.status = exchange.response.status
-        self.headers: Mapping[str, str] = lowered(exchange.response)
+        self.headers: Mapping[str, str] = lower_headers(exchange.response)
         self.raw = b""
         self.body: Any = None
         self.at_hand = 0

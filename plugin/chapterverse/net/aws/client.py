@@ -15,7 +15,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
-from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, signed
+from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, sign
 from chapterverse.net.client import Received, Reply
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.retry import RetryPolicy
@@ -154,7 +154,7 @@ class Client:
         unsigned = Unsigned(
             call.method, address.authority, f"{address.prefix}{call.path}", call.query, call.headers, digest
         )
-        headers = signed(unsigned, self._credentials.keys(), self._scope, self._now())
+        headers = sign(unsigned, self._credentials.keys(), self._scope, self._now())
         path = f"{call.path}?{query}" if query else call.path
         body = call.body if call.body or call.method in ("PUT", "POST") else None
         request = Request(call.method, path, deadline, Abort(), body, headers, self._stall)

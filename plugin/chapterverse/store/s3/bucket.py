@@ -26,8 +26,8 @@ from chapterverse.store.s3.responses import (
     Missing,
     S3Rejection,
     error_code,
-    listed,
     odd,
+    parse_listing,
     s3_error,
     unconditional,
     unreachable,
@@ -184,7 +184,7 @@ class Bucket:
         while True:
             answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
             with self._translating_errors():
-                entries, after = listed(answer.raw)
+                entries, after = parse_listing(answer.raw)
                 objects = [self._entry(entry, answer.headers) for entry in entries]
             yield from objects
             # A service that never comes to an end is not followed.

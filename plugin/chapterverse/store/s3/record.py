@@ -47,7 +47,7 @@ class S3Head:
     artefact: Artefact
     retired: Mapping[str, datetime] = field(default_factory=dict)
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the document. No two are equal, so that a rewritten head rejects publishers that have read the old."""
         return encode(
             self.head,
@@ -57,7 +57,7 @@ class S3Head:
         )
 
     @classmethod
-    def decoded(cls, raw: bytes, place: str) -> S3Head:
+    def decode(cls, raw: bytes, place: str) -> S3Head:
         """Read a document.
 
         Raises:
@@ -79,7 +79,7 @@ class S3Head:
             raise IndexCorrupt(f"{place} names no artefact: build it again.")
         return cls(head, artefact, retired)
 
-    def succeeded(self, now: datetime, grace: float) -> dict[str, datetime]:
+    def retire(self, now: datetime, grace: float) -> dict[str, datetime]:
         """Return what readers may still fetch after a next record was written: this one's artefact for one.
 
         Args:
