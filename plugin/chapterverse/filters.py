@@ -133,7 +133,7 @@ def resolve(tree: Asked | None, index: FieldValues) -> Filter | None:
 def all_of(*parts: Asked | None) -> Asked | None:
     """Return a filter that holds if all of these do; None filters nothing."""
     trees = [part for part in parts if part is not None]
-    return _joined(trees) if trees else None
+    return _join(trees) if trees else None
 
 
 def map_addresses(tree: Asked | None, address: Callable[[str], str]) -> Asked | None:
@@ -158,12 +158,12 @@ def version_of(tree: Asked | None) -> str | None:
 def _group(filters: Mapping[Any, object], depth: int) -> Asked:
     if depth > DEPTH:
         raise InputError(f"A filter may be nested at most {DEPTH} deep.", field="filters")
-    return _joined([_part(name, value, depth) for name, value in filters.items()])
+    return _join([_part(name, value, depth) for name, value in filters.items()])
 
 
 def _part(name: object, value: object, depth: int) -> Asked:
     if name == "$and":
-        return _joined(_groups("$and", value, depth))
+        return _join(_groups("$and", value, depth))
     if name == "$or":
         return Or(tuple(_groups("$or", value, depth)))
     if isinstance(name, str) and name in FIELDS:
@@ -187,10 +187,10 @@ def _groups(name: str, value: object, depth: int) -> list[Asked]:
 def _of_field(field: str, value: object) -> Asked:
     if not isinstance(value, Mapping):
         # A plain address means the page with all its sections, or all pages below a folder.
-        return _made(field, "$prefix" if field == _ADDRESS else "$in", value if _is_list(value) else [value])
+        return _make_condition(field, "$prefix" if field == _ADDRESS else "$in", value if _is_list(value) else [value])
     if not value:
         raise _of_other_kind(field)
-    return _joined([_condition(field, name, operand) for name, operand in value.items()])
+    return _join([_condition(field, name, operand) for name, operand in value.items()])
 
 
 def _condition(field: str, name: object, operand: object) -> Asked:
@@ -202,10 +202,10 @@ def _condition(field: str, name: object, operand: object) -> Asked:
     values = operand if name == "$in" else [operand]
     if not _is_list(values):
         raise InputError(f"The filter on {field} needs a list in $in.", field="filters")
-    return _made(field, str(name), values)
+    return _make_condition(field, str(name), values)
 
 
-def _made(field: str, name: str, values: Sequence[object]) -> Asked:
+def _make_condition(field: str, name: str, values: Sequence[object]) -> Asked:
     """Return a filter that holds if the field has a relation to one of the values."""
     operands = tuple(dict.fromkeys(_operand(field, value) for value in values))
     if not operands:
@@ -234,7 +234,7 @@ def _instant(value: object) -> datetime | None:
     return instant if instant is None or instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
-def _joined(parts: Sequence[Asked]) -> Asked:
+def _join(parts: Sequence[Asked]) -> Asked:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 

@@ -218,7 +218,7 @@ class Settings:
             raw = env.get(f.metadata["env"])
             # CI systems set an empty variable for "not set".
             if raw:
-                values[f.name] = _parsed(f, raw)
+                values[f.name] = _parse(f, raw)
         return cls(**values).override(**overrides)._for_pull_request()
 
     def _for_pull_request(self) -> Settings:
@@ -261,7 +261,7 @@ def document_options(given: object) -> dict[str, Any]:
     return dict(given)
 
 
-def _parsed(setting: Field[Any], raw: str) -> Any:
+def _parse(setting: Field[Any], raw: str) -> Any:
     if "bool" in str(setting.type):
         return _switch(setting.metadata["env"], raw)
     if "most" not in setting.metadata:

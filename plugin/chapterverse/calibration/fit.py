@@ -110,7 +110,7 @@ def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bo
         return Coefficients(bias=10.0 if labelled and labelled[0][1] else -10.0)
     beta = _learn([bag for bag, _ in labelled], [int(answerable) for _, answerable in labelled])
     best = [max(_product(beta, row) for row in bag) if bag else -math.inf for bag in bags]
-    cut = _cut(best, [e.answerable for e in examples], most_false)
+    cut = _choose_floor(best, [e.answerable for e in examples], most_false)
     weights = Coefficients(*(round(b, 4) for b in beta))
     return replace(weights, bias=weights.bias - cut)
 
@@ -142,7 +142,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     return beta
 
 
-def _cut(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
+def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
     """Return the score below which questions are refused: the middle of the widest gap among equally good cuts."""
     good = sorted(s for s, a in zip(scores, answerable, strict=True) if a)
     bad = sorted(s for s, a in zip(scores, answerable, strict=True) if not a)

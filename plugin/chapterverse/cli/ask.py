@@ -58,7 +58,7 @@ def search(
     rows = _questions(question, questions)
     where = _filters(filters or [])
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
-    results = [_searched(row, service, top_k, where) for row in rows]
+    results = [_search_row(row, service, top_k, where) for row in rows]
     if as_json:
         print_json(results)
         return
@@ -234,7 +234,7 @@ def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
     return [QuestionRow("1", question)]
 
 
-def _searched(row: QuestionRow, service: Session, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
+def _search_row(row: QuestionRow, service: Session, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
     except InputError as error:
@@ -249,7 +249,7 @@ def _filters(given: list[str]) -> dict[str, Any]:
     fields: dict[str, list[dict[str, Any]]] = {}
     for name, value in (_pair(text) for text in given if not text.startswith("{")):
         field = name.removesuffix("^")
-        condition = _typed(field, value) if name == field else {"$prefix": value}
+        condition = _parse_value(field, value) if name == field else {"$prefix": value}
         fields.setdefault(field, []).append({field: condition})
     parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
     parts += [_json(text) for text in given if text.startswith("{")]
@@ -263,7 +263,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _typed(field: str, value: str) -> str | int:
+def _parse_value(field: str, value: str) -> str | int:
     if field in NUMBERS:
         with contextlib.suppress(ValueError):
             return int(value)

@@ -41,7 +41,7 @@ def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
     for claim in claims if len(claims) <= _MOST else chance.sample(list(claims), _MOST):
         texts = {
             "foreign": _foreign(claim, claims, chance),
-            "number": _renumbered(claim["text"], chance),
+            "number": _renumber(claim["text"], chance),
             "negation": negate(claim["text"]),
         }
         yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
@@ -54,7 +54,7 @@ def _foreign(claim: CitedClaim, claims: Sequence[CitedClaim], chance: random.Ran
     return chance.choice(others) if others else None
 
 
-def _renumbered(text: str, chance: random.Random) -> str | None:
+def _renumber(text: str, chance: random.Random) -> str | None:
     numbers = list(_NUMBER.finditer(text))
     if not numbers:
         return None

@@ -38,7 +38,7 @@ def search_questions(questions: Sequence[QuestionRow], session: Session, setting
     head = snapshot.head
     chunks = [point.chunk for point in snapshot.points()]
     site = SitePlaces((head.base_url, settings.base_url), chunks)
-    questions = [_placed(question, chunks) for question in questions]
+    questions = [_place(question, chunks) for question in questions]
     rows, floor = [], 0.0
     for done, question in enumerate(questions):
         report("Asking questions", done, len(questions))
@@ -54,7 +54,7 @@ def search_questions(questions: Sequence[QuestionRow], session: Session, setting
     return Run(_index(head, settings), floor, utc_now(), tuple(rows), tuple(warnings))
 
 
-def _placed(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
+def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
     """Return the question with the addresses of the file that it names; the root of the index may lie deeper."""
     if question.expected or not question.answerable:
         return question

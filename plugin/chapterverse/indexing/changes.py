@@ -68,7 +68,7 @@ class Changes:
         """
         records = _records(target, live)
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
-        chunks, failed = _cut(source_set, files.touched, target, progress)
+        chunks, failed = _chunk_files(source_set, files.touched, target, progress)
         files = files.without(failed)
         if not (chunks.keys() | files.unchanged) - source_set.others:
             raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
@@ -200,7 +200,7 @@ class Changes:
         return replace(report, embedded=len(unpaid), tokens=count_tokens(unpaid) if report.price else 0)
 
 
-def _cut(
+def _chunk_files(
     source_set: SourceSet, paths: Sequence[str], target: Target, progress: Progress
 ) -> tuple[dict[str, list[Chunk]], dict[str, str]]:
     """Return the chunks of each file, and an error message for each file that can't be read."""

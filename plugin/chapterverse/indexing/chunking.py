@@ -237,7 +237,7 @@ def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> It
     Args:
         depth: number of enclosing containers.
     """
-    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * PROSE_TOKEN_BYTES)):
+    for group in _groups([sized for block in blocks if (sized := _size(block))], int(room.target * PROSE_TOKEN_BYTES)):
         text = join_blocks([sized.block for sized in group])
         if tokens.fits(text, room.cap):
             yield text
@@ -255,9 +255,9 @@ class _Sized:
     size: int
 
 
-def _sized(block: Block) -> _Sized | None:
+def _size(block: Block) -> _Sized | None:
     """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
-    text = _trimmed(_sound(block.text))
+    text = _trim(_sound(block.text))
     if text != block.text:
         block = replace(block, text=text, head=sound(block.head), tail=sound(block.tail))
     return _Sized(block, len(text.encode()) + 2) if text else None
@@ -268,7 +268,7 @@ def _sound(text: str) -> str:
     return text if text.isascii() and "\x00" not in text else sound(text)
 
 
-def _trimmed(text: str) -> str:
+def _trim(text: str) -> str:
     """Return the text without leading blank lines and trailing white space. The first line stays indented."""
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
@@ -327,11 +327,11 @@ def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
         body = body.removeprefix(f"{head}\n").removesuffix(f"\n{tail}" if tail else "")
     lines = body.split("\n")
     room = cap - tokens.count(f"{head}\n\n{tail}") if head else cap
-    pieces = _framed(head, _group_lines(lines, room), tail)
+    pieces = _frame(head, _group_lines(lines, room), tail)
     # Joining lines may add tokens.
     while not all(tokens.fits(piece, cap) for piece in pieces):
         room -= 1
-        pieces = _framed(head, _group_lines(lines, room), tail)
+        pieces = _frame(head, _group_lines(lines, room), tail)
     yield from pieces
 
 
@@ -340,7 +340,7 @@ def _repeats(head: str, cap: int) -> bool:
     return tokens.fits(head, cap - max(cap // 2, _LEAST_ROOM))
 
 
-def _framed(head: str, pieces: Iterable[str], tail: str) -> list[str]:
+def _frame(head: str, pieces: Iterable[str], tail: str) -> list[str]:
     return ["\n".join(part for part in (head, piece, tail) if part) for piece in pieces]
 
 
@@ -360,7 +360,7 @@ def _group_lines(lines: Iterable[str], room: int) -> Iterator[str]:
 
 
 def _unblank(lines: Sequence[str]) -> Iterator[str]:
-    text = _trimmed("\n".join(lines))
+    text = _trim("\n".join(lines))
     if text:
         yield text
 

@@ -64,7 +64,7 @@ class Target:
             raise ConfigurationError("The names of a site and of its version must be text without control characters.")
         store = open_store(settings)
         ledger = open_ledger(settings)
-        embedder = open_embedder(settings, _indexed_by(store, scope))
+        embedder = open_embedder(settings, _card_of_index(store, scope))
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
@@ -104,7 +104,7 @@ def row_pipeline(pipeline: str, source: Source) -> str:
     return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
 
 
-def _indexed_by(store: Store, scope: Scope) -> EmbedderCard | None:
+def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
     # The caller that reads the index reports its faults.
     with contextlib.suppress(IndexFault):
         head = store.head(scope)

@@ -55,12 +55,12 @@ def _canonical(point: Point) -> dict[str, Any]:
     if payload["created_at"] == indexed_at:
         # Without a stated date `created_at` is the time of indexing.
         del payload["created_at"]
-    lexical_vector = {"indices": point.lexical.indices, "values": _rounded(point.lexical.values)}
-    dense = None if point.dense is None else _rounded(point.dense)
+    lexical_vector = {"indices": point.lexical.indices, "values": _round(point.lexical.values)}
+    dense = None if point.dense is None else _round(point.dense)
     return {**payload, "vectors": {"lexical": lexical_vector, "dense": dense}}
 
 
-def _rounded(values: Sequence[float]) -> list[float]:
+def _round(values: Sequence[float]) -> list[float]:
     # Stores return the same 32-bit float with more or fewer digits. Adding zero turns -0.0 into 0.0.
     return [round(value, _DIGITS) + 0.0 for value in array("f", values)]
 
@@ -132,7 +132,7 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
     chunks: dict[str, Chunk] = {}
     dense: dict[str, array[float] | None] = {}
     for number, line in enumerate(lines, 1):
-        row = _parsed(line, f"{name}, line {number}")
+        row = _parse(line, f"{name}, line {number}")
         if "head" in row and number == 1:
             head = decode_head(line.encode(), name)[0]
             continue
@@ -144,7 +144,7 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
     return ExportFile(head, tuple(chunks.values()), dense)
 
 
-def _parsed(line: str, place: str) -> dict[str, Any]:
+def _parse(line: str, place: str) -> dict[str, Any]:
     try:
         row = parse_json(line)
     except ValueError:

@@ -183,7 +183,7 @@ def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
             if word := _plain(token, stemming, own):
                 yield word
         else:
-            yield from _mixed(token, stemming, own)
+            yield from _split_mixed(token, stemming, own)
 
 
 def _normal(text: str) -> str:
@@ -199,7 +199,7 @@ def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
     return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
 
 
-def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
+def _split_mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
     """Yield the words of a token in scripts with spaces, without, or both."""
     for run, has_spaces in _runs(token):
         if has_spaces:

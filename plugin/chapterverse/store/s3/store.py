@@ -91,7 +91,7 @@ class S3Store:
         for document in self._cache.recall(str(self._bucket)):
             with contextlib.suppress(ChapterVerseError):
                 record = S3Head.decode(document, "The cache")
-                place = self._cached(record.head.scope, record)
+                place = self._fetch_cached(record.head.scope, record)
                 snapshots.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
         return snapshots
 
@@ -188,7 +188,7 @@ class S3Store:
     def _open(self, scope: Scope, record: S3Head) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
-        place = self._cached(scope, record)
+        place = self._fetch_cached(scope, record)
         if place.is_dir():
             try:
                 return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
@@ -234,10 +234,10 @@ class S3Store:
     def _keep(self, scope: Scope, record: S3Head, folder: Path) -> None:
         """Put an unpacked artefact into the cache for later readers, if that is possible."""
         with contextlib.suppress(OSError):
-            self._cache.put(folder, self._cached(scope, record))
+            self._cache.put(folder, self._fetch_cached(scope, record))
             self._cache.remember(self._name(scope), str(self._bucket), record.encode())
 
-    def _cached(self, scope: Scope, record: S3Head) -> Path:
+    def _fetch_cached(self, scope: Scope, record: S3Head) -> Path:
         return self._cache.place(self._name(scope), record.artefact.packed.sha256)
 
     def _name(self, scope: Scope) -> str:
