@@ -23,7 +23,8 @@ IRREGULAR = frozenset(
 VERBS = frozenset({"embed", "exceed", "feed", "need", "proceed", "speed"})
 #: Ordinary words that a retired name was made of: in lower case they may name something else.
 ORDINARY = frozenset(
-    "caught exported held left means offered opening rated refusal said task told verified wanted whole worst".split()
+    "asked caught exported held left listed means offered opening packed rated refusal said task told verified wanted"
+    " whole worst".split()
 )
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chapterverse.errors import IndexCorrupt
 from chapterverse.store import files
-from chapterverse.store.pack import Packed, pack_folder, unpack
+from chapterverse.store.pack import PackedSize, pack_folder, unpack
 
 KB = 1 << 10
 
@@ -30,8 +30,8 @@ def packed(folder: Path) -> bytes:
     return target.getvalue()
 
 
-def known(raw: bytes) -> Packed:
-    return Packed(len(raw), hashlib.sha256(raw).hexdigest())
+def known(raw: bytes) -> PackedSize:
+    return PackedSize(len(raw), hashlib.sha256(raw).hexdigest())
 
 
 def pieces(raw: bytes, size: int) -> Iterator[bytes]:
@@ -141,7 +141,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return packed(root)
 
 
-def refuses(raw: bytes, promised: Packed, folder: Path) -> None:
+def refuses(raw: bytes, promised: PackedSize, folder: Path) -> None:
     with pytest.raises(IndexCorrupt) as caught:
         unpack(pieces(raw, 50), folder / "twin", promised)
     assert str(caught.value) == "The packed index is damaged: build it again."

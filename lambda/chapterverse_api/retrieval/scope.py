@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
-from chapterverse.filters import EVERYTHING, And, Asked, Filter, In, all_of, fields, map_addresses, resolve
+from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of, fields, map_addresses, resolve
 from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -114,13 +114,13 @@ def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval
 
 
 def site_filter(
-    filters: Asked | None,
+    filters: FilterTree | None,
     snapshot: Snapshot,
     index: SiteIndex,
     *,
     entity: str | None = None,
     uncited: AbstractSet[str] = frozenset(),
-) -> Asked | None:
+) -> FilterTree | None:
     """Return the filter for a search of the site: a request's own, with its addresses as the index has them.
 
     It leaves out the documents of entities, unless a filter names their scope, and those of disabled types.

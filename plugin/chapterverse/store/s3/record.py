@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
 from chapterverse.store.heads import decode_head, encode
-from chapterverse.store.pack import Packed
+from chapterverse.store.pack import PackedSize
 
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
 #: Takes the place of a head that never existed, so that a publisher that saw no head is refused.
@@ -24,7 +24,7 @@ class Artefact:
     """One generation as an object that is never written again."""
 
     name: str
-    packed: Packed
+    packed: PackedSize
 
     @staticmethod
     def new_name(generation: int) -> str:
@@ -70,7 +70,7 @@ class S3Head:
         head, document = decode_head(raw, place)
         try:
             fields = document["artefact"]
-            artefact = Artefact(fields["name"], Packed(fields["size"], fields["sha256"]))
+            artefact = Artefact(fields["name"], PackedSize(fields["size"], fields["sha256"]))
             retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
             aware = all(since.tzinfo for since in retired.values())
         except (KeyError, TypeError, ValueError, AttributeError):
