@@ -304,7 +304,7 @@ OPTIONAL_FIELDS = frozenset(
 _LISTS = frozenset({"heading_path", "tags", "images", "captions", "structured_data"})
 
 
-def sound(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Return text that every store and ledger accepts: NUL and lone surrogates become U+FFFD, as in HTML."""
     return _UNSOUND.sub("\ufffd", text)
 

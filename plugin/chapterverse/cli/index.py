@@ -197,11 +197,11 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
 def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
-    for line in result.plan_lines() if dry_run else ():
+    for line in result.diff_lines() if dry_run else ():
         typer.echo(line, err=True)
     typer.echo(f"{'Would index' if dry_run else 'Indexed'} {result}", err=True)
     if as_json:
-        print_json({**result.to_json(), "plan": result.plan_json()} if dry_run else result.to_json())
+        print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
 def status(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.indexing.diff import Diff, FileDiff, compare_files, plan
+from chapterverse.indexing.diff import Diff, FileDiff, compare_files, compute_diff
 from chapterverse.indexing.page_chunker import PageChunker, cut_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.source_set import SourceSet
@@ -81,7 +81,7 @@ class Changes:
             chunks = dict(enrichment.chunks)
         vectors = Vectors(UnfinishedVectors(target.unfinished))
         changes = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
-        changes.plan()
+        changes.compute_diff()
         return changes
 
     @property
@@ -95,21 +95,21 @@ class Changes:
         untouched = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
         return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
 
-    def plan(self) -> None:
+    def compute_diff(self) -> None:
         """Compute the diff, with as many vectors as possible reused from the store."""
         chunks = [c for cs in self.chunks.values() for c in cs]
         anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
-        diff = plan(chunks, self.stored, (), anew=anew)
+        diff = compute_diff(chunks, self.stored, (), anew=anew)
         lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:
             self._reuse(self.live, lacking)
             lacking = self.vectors.find_missing(diff.write)
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
-        self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
+        self.diff = compute_diff(chunks, self.stored, self.vectors.known, anew=anew)
 
     def embed(self, progress: Progress) -> None:
-        """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and plan again.
+        """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and compare again.
 
         Raises:
             ProviderError: the embedder failed, or rejects even the smallest text as too long.
@@ -129,7 +129,7 @@ class Changes:
                         raise rejection.__cause__ or rejection from None
                     sizes[path] = smaller
                     self.chunks[path] = _chunker(self.target).cut(self.source_set.sources[path], smaller)
-                self.plan()
+                self.compute_diff()
 
     def _drop_expansions(self, path: str) -> None:
         fingerprint = self.target.card.fingerprint

@@ -31,7 +31,7 @@ from chapterverse.model import (
     embed_hash,
     embed_text,
     join_blocks,
-    sound,
+    replace_unstorable,
 )
 from chapterverse.text import tokens
 from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
@@ -95,12 +95,12 @@ def chunk(
         kind: the chunks' type.
     """
     chunks: list[Chunk] = []
-    title, url, domain = sound(page.title), sound(page.url), _host(page.url)
-    tags = tuple(map(sound, page.tags))
+    title, url, domain = replace_unstorable(page.title), replace_unstorable(page.url), _host(page.url)
+    tags = tuple(map(replace_unstorable, page.tags))
     texts = list(_texts(page.sections, sizes))
     images, captions = _placed_images(texts, page.url), _Captions()
     for section, path, text in texts:
-        anchor = sound(section.anchor) if section.anchor else None
+        anchor = replace_unstorable(section.anchor) if section.anchor else None
         cited = anchor if section.anchor_verified else None
         chunks.append(
             Chunk(
@@ -108,7 +108,7 @@ def chunk(
                 embed_hash=embed_hash(fingerprint, embed_text(path, text)),
                 text=text,
                 chapter_title=title,
-                section_heading=sound(section.heading) if section.heading else None,
+                section_heading=replace_unstorable(section.heading) if section.heading else None,
                 heading_path=path,
                 chunk_index=len(chunks),
                 source_file_path=page.file_path,
@@ -153,8 +153,8 @@ def _image(image: Image, url: str) -> dict[str, str]:
     with contextlib.suppress(ValueError):
         address = urljoin(url, image.src)
         if urlsplit(address).scheme.lower() in ("http", "https"):
-            title = {"title": sound(image.title)} if image.title else {}
-            return {"url": sound(address), "alt": sound(image.alt), **title}
+            title = {"title": replace_unstorable(image.title)} if image.title else {}
+            return {"url": replace_unstorable(address), "alt": replace_unstorable(image.alt), **title}
     return {}
 
 
@@ -182,13 +182,13 @@ def _captions(section: Section) -> list[tuple[str, str]]:
         block = rest.pop()
         rest.extend(reversed(block.parts))
         if block.caption:
-            captions[sound(block.head.partition("\n")[0])] = sound(block.caption)
+            captions[replace_unstorable(block.head.partition("\n")[0])] = replace_unstorable(block.caption)
     return sorted(captions.items())
 
 
 def _host(url: str) -> str:
     with contextlib.suppress(ValueError):
-        return sound(urlsplit(url).hostname or "")
+        return replace_unstorable(urlsplit(url).hostname or "")
     return ""
 
 
@@ -198,10 +198,10 @@ def _texts(sections: Sequence[Section], sizes: ChunkSizes) -> Iterator[_Text]:
     If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own
     text.
     """
-    paths = [_short_path(tuple(map(sound, section.path)), sizes.cap // 4) for section in sections]
+    paths = [_short_path(tuple(map(replace_unstorable, section.path)), sizes.cap // 4) for section in sections]
     for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
         room = _room(path, sizes)
-        heading = Block(BlockKind.PARAGRAPH, sound(section.heading or ""))
+        heading = Block(BlockKind.PARAGRAPH, replace_unstorable(section.heading or ""))
         whole = not section.heading or heading.text in path
         texts = list(pack_blocks(section.blocks if whole else (heading, *section.blocks), room))
         if not texts and not (len(following) > len(path) and following[: len(path)] == path):
@@ -259,13 +259,13 @@ def _size(block: Block) -> _Sized | None:
     """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
     text = _trim(_sound(block.text))
     if text != block.text:
-        block = replace(block, text=text, head=sound(block.head), tail=sound(block.tail))
+        block = replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
     return _Sized(block, len(text.encode()) + 2) if text else None
 
 
 def _sound(text: str) -> str:
     """Return `sound(text)`, with a fast path for ASCII."""
-    return text if text.isascii() and "\x00" not in text else sound(text)
+    return text if text.isascii() and "\x00" not in text else replace_unstorable(text)
 
 
 def _trim(text: str) -> str:

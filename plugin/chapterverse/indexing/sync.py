@@ -1,6 +1,6 @@
 """Updates an index from its sources. `Changes` computes the changes; `apply` is the only writer.
 
-    sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ plan ─> Diff ─ embed, apply ─> store, head ─> ledger
+    sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ compare ─> Diff ─ embed, apply ─> store, head ─> ledger
 
 The head in the store is the only truth. The ledger lists the files that a run may skip. A run ignores a ledger written
 for another generation and reads every file again. It still embeds nothing twice, because chunk ids and embed hashes are

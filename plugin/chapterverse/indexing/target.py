@@ -13,7 +13,7 @@ from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.model import EmbedderCard, Head, Scope, Source, sound
+from chapterverse.model import EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
@@ -60,7 +60,7 @@ class Target:
         """
         if not 32 <= chunk_tokens <= CAP:
             raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
-        if sound(str(scope)) != str(scope):
+        if replace_unstorable(str(scope)) != str(scope):
             raise ConfigurationError("The names of a site and of its version must be text without control characters.")
         store = open_store(settings)
         ledger = open_ledger(settings)

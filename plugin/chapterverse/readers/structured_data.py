@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from chapterverse.model import sound
+from chapterverse.model import replace_unstorable
 from chapterverse.readers.markup import ATTRIBUTES, parse_attributes
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text.json_text import parse_json
@@ -118,4 +118,4 @@ def _prune(value: Any, depth: int) -> Any:
 def _text(value: str) -> str:
     """Return a text without markup, in one line, cut to size: answers of an FAQPage may be HTML."""
     value = value[: 4 * _LONGEST_TEXT]
-    return sound(collapse(strip_invisible(_TAG.sub(" ", value))))[:_LONGEST_TEXT]
+    return replace_unstorable(collapse(strip_invisible(_TAG.sub(" ", value))))[:_LONGEST_TEXT]
