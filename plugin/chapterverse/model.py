@@ -41,7 +41,7 @@ ENTITY = r"^\w(?:[\w .-]{0,62}[\w.-])?$"
 #: for reading questions.
 NO_LANGUAGE = "x-persona"
 
-_UNSOUND = re.compile(r"[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class BlockKind(StrEnum):
@@ -306,7 +306,7 @@ _LISTS = frozenset({"heading_path", "tags", "images", "captions", "structured_da
 
 def replace_unstorable(text: str) -> str:
     """Return text that every store and ledger accepts: NUL and lone surrogates become U+FFFD, as in HTML."""
-    return _UNSOUND.sub("\ufffd", text)
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def slug(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.indexing.diff import Diff, FileDiff, compare_files, compute_diff
-from chapterverse.indexing.page_chunker import PageChunker, cut_all
+from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.source_set import SourceSet
 from chapterverse.indexing.target import Target
@@ -128,7 +128,7 @@ class Changes:
                     if smaller == sizes[path] or len(rejection.chunk.text) < _SHORTEST:
                         raise rejection.__cause__ or rejection from None
                     sizes[path] = smaller
-                    self.chunks[path] = _chunker(self.target).cut(self.source_set.sources[path], smaller)
+                    self.chunks[path] = _chunker(self.target).chunk(self.source_set.sources[path], smaller)
                 self.compute_diff()
 
     def _drop_expansions(self, path: str) -> None:
@@ -206,11 +206,11 @@ def _chunk_files(
     """Return the chunks of each file, and an error message for each file that can't be read."""
     chunks: dict[str, list[Chunk]] = {}
     failed: dict[str, str] = {}
-    for path, cut in cut_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
-        if isinstance(cut, str):
-            failed[path] = cut
+    for path, outcome in chunk_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
+        if isinstance(outcome, str):
+            failed[path] = outcome
         else:
-            chunks[path] = cut
+            chunks[path] = outcome
     return chunks, failed
 
 

@@ -257,14 +257,14 @@ class _Sized:
 
 def _size(block: Block) -> _Sized | None:
     """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
-    text = _trim(_sound(block.text))
+    text = _trim(_replace_unstorable(block.text))
     if text != block.text:
         block = replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
     return _Sized(block, len(text.encode()) + 2) if text else None
 
 
-def _sound(text: str) -> str:
-    """Return `sound(text)`, with a fast path for ASCII."""
+def _replace_unstorable(text: str) -> str:
+    """Return `replace_unstorable(text)`, with a fast path for ASCII."""
     return text if text.isascii() and "\x00" not in text else replace_unstorable(text)
 
 

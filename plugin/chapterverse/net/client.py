@@ -123,7 +123,7 @@ class JsonClient:
                 request was ended.
         """
         request = self._request("POST", path, body, self._total_seconds if seconds is None else seconds)
-        with closing(request.abort.cut):
+        with closing(request.abort.trigger):
             return self._reply(request)
 
     @contextmanager
@@ -140,7 +140,7 @@ class JsonClient:
             ProviderError: no reply came within the time, or it was ended; `Stream.events` raises the same.
         """
         request = self._request("POST", path, body, seconds, accept="text/event-stream")
-        with closing(request.abort.cut):
+        with closing(request.abort.trigger):
             stream = self._send(request, lambda exchange: Stream(exchange, self._connections, request))
             try:
                 yield stream

@@ -129,7 +129,7 @@ class Fetcher:
                 raise FetchFailed(f"The header {name[:60]!a} holds characters that no header has.")
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         abort = Abort()
-        with closing(abort.cut):
+        with closing(abort.trigger):
             for _ in range(_REDIRECTS + 1):
                 result = self._hop(url, headers or {}, deadline, abort)
                 if isinstance(result, Download):

@@ -75,7 +75,7 @@ class S3Head:
             aware = all(since.tzinfo for since in retired.values())
         except (KeyError, TypeError, ValueError, AttributeError):
             raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
-        if not (aware and _sound(artefact)):
+        if not (aware and _is_valid(artefact)):
             raise IndexCorrupt(f"{place} names no artefact: build it again.")
         return cls(head, artefact, retired)
 
@@ -94,7 +94,7 @@ def void() -> bytes:
     return _VOID + secrets.token_hex(8).encode() + b'"}'
 
 
-def _sound(artefact: Artefact) -> bool:
+def _is_valid(artefact: Artefact) -> bool:
     name, size, sha256 = artefact.name, artefact.packed.size, artefact.packed.sha256
     return (
         isinstance(name, str)
