@@ -97,7 +97,7 @@ class Settings:
         turn_top_k: most earlier turns, beside the latest, that an answer is made with; 1 to 20.
         faq_top_k: most FAQ entries that an answer is made with; 1 to 10.
         memory_top_k: most memories that an answer is made with; 1 to 20.
-        summary_top_k: most summaries that an answer is made with; 1 to 10. A conversation has one.
+        summary_top_k: 1 to 10; has no effect, because a conversation has one summary.
 
     Raises:
         ConfigurationError: a count is out of its range, or a switch is neither true nor false.

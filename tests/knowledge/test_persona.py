@@ -35,7 +35,7 @@ PAGES = {"cache.md": quill.CACHE, "install.md": quill.INSTALL}
 
 
 def read(text: str | bytes) -> Persona:
-    return read_persona(NAME, text if isinstance(text, bytes) else text.encode())
+    return read_persona(NAME, text if isinstance(text, bytes) else text.encode())[0]
 
 
 def target(root: Path, embedder: Embedder | None = None) -> Target:

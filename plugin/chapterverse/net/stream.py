@@ -33,7 +33,6 @@ class Stream:
         headers: by their names in lower case.
         raw: the body of a reply that is no stream.
         body: the same, parsed as JSON; None where it was none.
-        at_hand: how many events came together with the last one, and follow it at once.
     """
 
     def __init__(self, exchange: Exchange, connections: Connections, request: Request) -> None:
@@ -41,7 +40,6 @@ class Stream:
         self.headers: Mapping[str, str] = lower_headers(exchange.response)
         self.raw = b""
         self.body: Any = None
-        self.at_hand = 0
         self._exchange = exchange
         self._connections = connections
         self._request = request
@@ -60,10 +58,7 @@ class Stream:
         parser, total = Parser(), 0
         for piece in self.pieces():
             total += len(piece)
-            events = list(parser.feed(piece))
-            for count, event in enumerate(events, 1):
-                self.at_hand = len(events) - count
-                yield event
+            yield from parser.feed(piece)
             if total > MOST_BYTES or parser.pending > _MOST_PENDING:
                 raise too_large(self._connections.host)
 

@@ -16,12 +16,11 @@ from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
 from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, sign
-from chapterverse.net.client import Received, Reply
+from chapterverse.net.client import CONNECT_SECONDS, Received, Reply
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 
-_CONNECT_SECONDS = 3.0
 #: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 _RETRY = RetryPolicy(tries=4, first=0.1, spread=(0.0, 1.0))
 
@@ -88,7 +87,7 @@ class Client:
         self._stall = stall
         self._clock = clock
         self._credentials = Credentials(title(service))
-        self._connections = Connections(address, _CONNECT_SECONDS)
+        self._connections = Connections(address, CONNECT_SECONDS)
         self._skew = timedelta()
 
     def ask(self, call: ApiCall, seconds: float) -> Reply:
