@@ -78,15 +78,20 @@ def test_ids_differ_where_any_part_does(
     one: tuple[str, str, str, list[str]], other: tuple[str, str, str, list[str]]
 ) -> None:
     def made(site: str, version: str, text: str, path: list[str]) -> str:
-        return chunk_id(Scope(site, version), "en", "a.md", None, 0, text, tuple(path))
+        return chunk_id(
+            Scope(site, version), language="en", file_path="a.md", anchor=None, index=0, text=text, path=tuple(path)
+        )
 
     assert (made(*one) == made(*other)) == (one == other)
 
 
 def test_parts_do_not_run_into_each_other() -> None:
-    assert chunk_id(Scope("a", "bc"), "", "", None, 0, "", ()) != chunk_id(Scope("ab", "c"), "", "", None, 0, "", ())
+    def made(scope: Scope, anchor: str | None) -> str:
+        return chunk_id(scope, language="", file_path="", anchor=anchor, index=0, text="", path=())
+
+    assert made(Scope("a", "bc"), None) != made(Scope("ab", "c"), None)
     # A missing anchor and an empty one are the same: neither can be cited.
-    assert chunk_id(Scope("a"), "", "", None, 0, "", ()) == chunk_id(Scope("a"), "", "", "", 0, "", ())
+    assert made(Scope("a"), None) == made(Scope("a"), "")
 
 
 def test_ids_are_uuids_of_version_5() -> None:

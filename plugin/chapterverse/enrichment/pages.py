@@ -48,12 +48,12 @@ class Enrichment:
 def enrich(
     chunks: Mapping[str, list[Chunk]],
     stored: Sequence[Chunk],
+    *,
     others: Iterable[Point],
     setting: EnricherSetting,
     fingerprint: str,
     cap: int,
     progress: Progress,
-    *,
     dry_run: bool = False,
 ) -> Enrichment:
     """Return the chunks of the pages that were read, with expansions.

@@ -165,6 +165,7 @@ class Changes:
         return [*new, *(c for c in old if c.source_file_path not in touched)]
 
     def report(self, generation: int, total: int) -> Report:
+        """Return the report of a run after which the index has this generation and number of chunks."""
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
@@ -239,11 +240,11 @@ def _enrichment(
     return enrich(
         chunks,
         stored if is_same else (),
-        others,
-        target.enricher,
-        target.card.fingerprint,
-        target.sizes.cap,
-        progress,
+        others=others,
+        setting=target.enricher,
+        fingerprint=target.card.fingerprint,
+        cap=target.sizes.cap,
+        progress=progress,
         dry_run=dry_run,
     )
 

@@ -104,7 +104,15 @@ def chunk(
         cited = anchor if section.anchor_verified else None
         chunks.append(
             Chunk(
-                chunk_id=chunk_id(scope, page.language, page.file_path, anchor, len(chunks), text, path),
+                chunk_id=chunk_id(
+                    scope,
+                    language=page.language,
+                    file_path=page.file_path,
+                    anchor=anchor,
+                    index=len(chunks),
+                    text=text,
+                    path=path,
+                ),
                 embed_hash=embed_hash(fingerprint, embed_text(path, text)),
                 text=text,
                 chapter_title=title,

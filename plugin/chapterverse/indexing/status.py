@@ -100,7 +100,7 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     elsewhere = _beyond_the_site(store, scope, records, records.keys() - by_path.keys())
     pipeline = head.pipeline if head else ""
     paths = sorted(by_path.keys() | records.keys())
-    files = (_compare(p, by_path.get(p), records.get(p), pipeline, busy, p in elsewhere) for p in paths)
+    files = (_compare(p, by_path.get(p), records.get(p), pipeline, busy=busy, elsewhere=p in elsewhere) for p in paths)
     return States(scope, head, tuple(files), enrichment)
 
 
@@ -150,7 +150,7 @@ def _describe(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, 
 
 
 def _compare(
-    path: str, source: Source | None, record: LedgerRow | None, pipeline: str, busy: bool, elsewhere: bool
+    path: str, source: Source | None, record: LedgerRow | None, pipeline: str, *, busy: bool, elsewhere: bool
 ) -> FileState:
     if record is None:
         content_hash = source.content_hash if source else ""

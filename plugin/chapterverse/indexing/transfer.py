@@ -113,7 +113,13 @@ def _belongs(chunk: Chunk, scope: Scope) -> bool:
         return True
     anchor = chunk.url.partition("#")[2] or None
     expected_id = chunk_id(
-        scope, chunk.language, chunk.source_file_path, anchor, chunk.chunk_index, chunk.text, chunk.heading_path
+        scope,
+        language=chunk.language,
+        file_path=chunk.source_file_path,
+        anchor=anchor,
+        index=chunk.chunk_index,
+        text=chunk.text,
+        path=chunk.heading_path,
     )
     return chunk.chunk_id == expected_id
 
