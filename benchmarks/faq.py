@@ -41,7 +41,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chapterverse.calibration.regression import rising
+from chapterverse.calibration.regression import regress_rising
 from chapterverse.cli import app as command
 from chapterverse.filters import EVERYTHING
 from chapterverse.settings import Settings
@@ -112,7 +112,7 @@ def main() -> None:
 def fit(asked: Sequence[Asked]) -> dict[str, float]:
     """Return the weights by logistic regression with a ridge; none but the bias is below zero."""
     pairs = [(match, one.means(match)) for one in asked for match in one.found]
-    beta = rising([(1.0, *match.features) for match, _ in pairs], [int(means) for _, means in pairs], _RIDGE)
+    beta = regress_rising([(1.0, *match.features) for match, _ in pairs], [int(means) for _, means in pairs], _RIDGE)
     names = ("bias", *faq.EntryFeatures._fields)
     return {name: round(value, 4) for name, value in zip(names, beta, strict=True)} | {"least": LEAST}
 

@@ -143,7 +143,10 @@ def point(number: int, dense: int) -> Point:
     text, path = prose(chance, WORDS), (f"Page {page}", f"Section {number}")
     place = f"{page // 200}/{page}.md"
     chunk = Chunk(
-        chunk_id=chunk_id(Scope("docs"), "en", place, f"s{number}", number % PER_PAGE, text, path),
+        chunk_id=chunk_id(
+            Scope("docs"), language="en", file_path=place, anchor=f"s{number}", index=number % PER_PAGE, text=text,
+            path=path,
+        ),
         embed_hash=embed_hash("none/0", text), text=text, chapter_title=path[0], section_heading=path[1],
         heading_path=path, chunk_index=number % PER_PAGE, source_file_path=place, anchor_verified=True,
         url=f"https://docs.example/{page // 200}/{page}/#s{number}", source_domain="docs.example",

@@ -20,4 +20,4 @@ def rows() -> Iterator[tuple[str, list[str]]]:
 
 if __name__ == "__main__":
     target = Path(thesaurus.__file__).with_name("thesaurus.txt")
-    target.write_text(thesaurus.compiled(rows()), encoding="utf-8")
+    target.write_text(thesaurus.compile_rows(rows()), encoding="utf-8")

@@ -23,6 +23,20 @@ OPEN_TO_SERVICE = {
     "filters", "knowledge", "widget", "__version__",
 }  # fmt: skip
 
+#: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
+LAYERS = {
+    "chapterverse": (
+        "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
+        "session knowledge embedding", "store providers", "ledger net", "readers widget settings",
+        "external_entries filters database text", "page_kinds page_globs progress model errors",
+    ),
+    "chapterverse_api": (
+        "handler", "app", "commands service_loader", "http", "service mcp", "tools", "answering", "retrieval",
+        "structured_output conversation", "grounding records budget", "limits index generation runtime validation",
+        "rejections", "contract phrases observability circuit_breaker deadline precompiled",
+    ),
+}  # fmt: skip
+
 #: What a cold Lambda must not pay for before its first question.
 NOT_ON_THE_LAMBDA = {
     "boto3", "botocore", "cohere", "qdrant_client", "mkdocs", "typer", "rich", "markdown_it", "tiktoken",
@@ -127,6 +141,19 @@ def _top(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
+def arrows_up(arrows: dict[str, set[str]]) -> list[str]:
+    """Return every arrow of `by_package` that doesn't lead to a lower layer of its package, as "part imports part"."""
+    depth = {
+        f"{package}.{name}": number
+        for package, layers in LAYERS.items()
+        for number, layer in enumerate(layers)
+        for name in layer.split()
+    }
+    inside = ((a, b) for a, found in arrows.items() for b in found if a.split(".")[0] == b.split(".")[0])
+    # The package itself, of which the version is imported, has no layer.
+    return [f"{a} imports {b}" for a, b in inside if "." in b and depth[a] >= depth[b]]
+
+
 def circle(arrows: dict[str, set[str]]) -> list[str]:
     """Return modules that import each other in a ring; none where there is no circle."""
     try:
@@ -205,6 +232,27 @@ def test_the_import_graph_has_no_circle() -> None:
     arrows = graph(LIBRARY, SERVICE)
     assert circle(arrows) == []
     assert circle(by_package(arrows)) == []
+
+
+def test_no_arrow_runs_up_a_layer() -> None:
+    arrows = by_package(graph(LIBRARY, SERVICE))
+    assert arrows_up(arrows) == []
+    assert arrows_up({"chapterverse.text": {"chapterverse.store", "chapterverse.model", "chapterverse"}}) == [
+        "chapterverse.text imports chapterverse.store"
+    ]
+    listed = [f"{package}.{name}" for package, layers in LAYERS.items() for layer in layers for name in layer.split()]
+    assert sorted(listed) == sorted(name for name in arrows if "." in name)
+
+
+def test_the_house_is_drawn_in_layers() -> None:
+    page = (ROOT / "site_example" / "docs" / "project" / "architecture.md").read_text(encoding="utf-8")
+    title, *rows = page.partition("```text\n")[2].partition("\n```")[0].split("\n")
+    for package, column in zip(LAYERS, (slice(title.index("lambda")), slice(title.index("lambda"), None)), strict=True):
+        cells = (row[column].strip().partition("  ")[0] for row in rows)
+        drawn = [name.rstrip("/") for cell in cells for name in re.findall(r"[a-z_]+/?", cell)]
+        layers = [set(layer.split()) for layer in LAYERS[package]]
+        assert drawn == [name for layer in layers for name in drawn if name in layer]
+        assert sorted(drawn) == sorted(set().union(*layers))
 
 
 def test_the_top_level_has_few_folders() -> None:

@@ -21,15 +21,15 @@ from chapterverse.filters import (
     OPERATORS,
     VALUES,
     And,
-    Asked,
     FieldCondition,
     Filter,
+    FilterTree,
     In,
     Or,
     all_of,
     fields,
+    map_addresses,
     parse_filter,
-    readdressed,
     resolve,
     version_of,
 )
@@ -57,7 +57,7 @@ class Listed:
         return tuple(sorted({v for chunk in self._chunks for v in stored(chunk, field)}))
 
 
-def resolved(asked: Asked | None, chunks: Sequence[Chunk] = CHUNKS) -> Filter | None:
+def resolved(asked: FilterTree | None, chunks: Sequence[Chunk] = CHUNKS) -> Filter | None:
     return resolve(asked, Listed(chunks))  # type: ignore[arg-type]
 
 
@@ -112,7 +112,7 @@ def sentence(filters: object) -> str:
         ({"type": ("faq",)}, In("type", ("faq",))),
     ],
 )
-def test_what_is_asked_becomes_a_tree(filters: dict[str, Any], asked: Asked | None) -> None:
+def test_what_is_asked_becomes_a_tree(filters: dict[str, Any], asked: FilterTree | None) -> None:
     assert parse_filter(filters) == asked
 
 
@@ -298,7 +298,7 @@ def test_filters_are_joined() -> None:
 
 
 def test_addresses_are_those_that_the_index_has() -> None:
-    def asked(base: str, other: str = "http://here/b") -> Asked | None:
+    def asked(base: str, other: str = "http://here/b") -> FilterTree | None:
         named = (
             {"url": [f"{base}a", "x"]},
             {"url": {"$eq": f"{base}b", "$contains": other}},
@@ -306,9 +306,9 @@ def test_addresses_are_those_that_the_index_has() -> None:
         )
         return parse_filter({"$or": list(named)})
 
-    moved = readdressed(asked("http://here/"), lambda url: url.replace("http://here/", "https://docs.example/"))
+    moved = map_addresses(asked("http://here/"), lambda url: url.replace("http://here/", "https://docs.example/"))
     assert moved == asked("https://docs.example/")
-    assert readdressed(None, str.upper) is None
+    assert map_addresses(None, str.upper) is None
 
 
 def test_the_fields_of_a_filter() -> None:

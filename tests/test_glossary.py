@@ -7,12 +7,24 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "site_example" / "docs" / "project" / "glossary.md"
 PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_api")
+#: Where a public function has a verb, or the noun of its value: the library.
+NAMED_BY_VERBS = (PACKAGES[0],)
+#: Participles that don't end in "ed", but for those that are a verb's own form as well, such as "read" and "put".
+IRREGULAR = frozenset(
+    "bound broken built chosen died drawn found given grown held hidden kept left lost made met paid said seen sent"
+    " shown spent spoken taken thrown told worn written".split()
+)
+#: Verbs that end in "ed".
+VERBS = frozenset({"embed", "exceed", "feed", "need", "proceed", "speed"})
 #: Ordinary words that a retired name was made of: in lower case they may name something else.
 ORDINARY = frozenset(
-    "caught exported held left means offered opening rated refusal said task told verified wanted whole worst".split()
+    "asked caught exported held left listed means offered opening packed rated refusal said task told verified wanted"
+    " whole worst".split()
 )
 
 
@@ -60,3 +72,47 @@ def test_a_retired_name_is_found_in_every_spelling() -> None:
     gone = {"Patience", "Left", "_told"}
     assert all(is_retired(name, gone) for name in ("Patience", "patience", "_PATIENCE", "Left", "_Left", "_told"))
     assert not any(is_retired(name, gone) for name in ("left", "_left", "_LEFT", "patient", "impatience"))
+
+
+def bare_participles(source: str) -> list[str]:
+    """Return every public function or method of a file that is no property and only a participle: `corrected`."""
+    defined = _public(ast.parse(source))
+    return [
+        node.name for node in defined if is_participle(node.name) and not any(map(_is_property, node.decorator_list))
+    ]
+
+
+def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for child in node.body:
+        if isinstance(child, ast.ClassDef):
+            yield from _public(child)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+
+
+def _is_property(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).endswith("property")
+
+
+def is_participle(name: str) -> bool:
+    """Whether a name is a participle alone, or one with "by", "of" or "out"; `stated_date` is the noun of a value."""
+    first = re.sub("_(by|of|out)$", "", name)
+    return first in IRREGULAR or (first.endswith("ed") and "_" not in first and first not in VERBS)
+
+
+@pytest.mark.parametrize("package", NAMED_BY_VERBS, ids=lambda package: package.name)
+def test_public_functions_are_no_bare_participles(package: Path) -> None:
+    found = {
+        f"{file.relative_to(package)}: {name}"
+        for file in package.rglob("*.py")
+        for name in bare_participles(file.read_text(encoding="utf-8"))
+    }
+    assert sorted(found) == []
+
+
+def test_a_bare_participle_is_found() -> None:
+    source = "def corrected(): ...\nclass A:\n  def held_out(self): ...\n  @property\n  def kept(self): ...\n"
+    assert bare_participles(f"{source}def _told(): ...\ndef stated_date(): ...\ndef embed(): ...") == [
+        "corrected",
+        "held_out",
+    ]

@@ -179,17 +179,17 @@ def test_origins_are_a_list(listed: str, origins: tuple[str, ...]) -> None:
 
 def test_a_persona_is_resolved_from_where_it_was_named() -> None:
     root = Path("/srv/docs")
-    assert Settings().resolved(root).persona == ""
-    assert Settings(persona="voice.md").resolved(root).persona == "/srv/docs/voice.md"
-    assert Settings(persona="/etc/voice.md").resolved(root).persona == "/etc/voice.md"
+    assert Settings().resolve_paths(root).persona == ""
+    assert Settings(persona="voice.md").resolve_paths(root).persona == "/srv/docs/voice.md"
+    assert Settings(persona="/etc/voice.md").resolve_paths(root).persona == "/etc/voice.md"
     assert Settings.from_environment({"CHAPTERVERSE_PERSONA": "a.md"}).persona == "a.md"
 
 
 def test_a_relative_store_is_resolved_from_where_it_was_written() -> None:
     root = Path("/site")
-    assert Settings().resolved(root).store == f"edge:{root / '.cache/plugin/chapterverse'}"
+    assert Settings().resolve_paths(root).store == f"edge:{root / '.cache/plugin/chapterverse'}"
     for fixed in ("edge:/var/index", "qdrant:http://localhost:6333", "edge:"):
-        assert Settings(store=fixed).resolved(root).store == fixed
+        assert Settings(store=fixed).resolve_paths(root).store == fixed
 
 
 def test_secrets_of_tools_have_names_of_their_own_and_are_not_printed() -> None:

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, Asked, parse_filter, version_of
+from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, FilterTree, parse_filter, version_of
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 
@@ -158,7 +158,7 @@ _FILTERS = {
 }
 #: A filter as a tree. `parse_filter` validates it and writes the messages.
 Filters = Annotated[
-    Asked | None,
+    FilterTree | None,
     GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse_filter)),
     WithJsonSchema(_FILTERS),
 ]

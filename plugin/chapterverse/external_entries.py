@@ -48,19 +48,19 @@ class ExternalEntry:
         if isinstance(given, str):
             given = {"url" if is_web_address(given) else "file": given}
         if not isinstance(given, Mapping):
-            raise _malformed(given)
+            raise _malformed_error(given)
         kind = next((kind for kind in ("sitemap", "file", "url") if kind in given), None)
         if kind is None or not given.keys() - {kind} <= _KEYS[kind]:
-            raise _malformed(given)
+            raise _malformed_error(given)
         place, url, depth = given[kind], given.get("url", ""), given.get("depth", DEPTH)
         if not isinstance(place, str) or isinstance(depth, bool) or not isinstance(depth, int):
-            raise _malformed(given)
+            raise _malformed_error(given)
         if not 1 <= depth <= _MOST_DEPTH:
             raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MOST_DEPTH}.")
         if kind == "file":
             return cls._file(place, url, root)
         if not is_web_address(place):
-            raise _malformed(given)
+            raise _malformed_error(given)
         return cls("url" if kind == "url" else "sitemap", urldefrag(place)[0], depth=depth)
 
     @classmethod
@@ -85,7 +85,7 @@ def is_web_address(text: str) -> bool:
     return text.lower().startswith(("https://", "http://"))
 
 
-def _malformed(given: object) -> ConfigurationError:
+def _malformed_error(given: object) -> ConfigurationError:
     return ConfigurationError(
         f"also: {str(given)[:100]!a} is no source: name a file, an address, or a mapping with file and url, with url, "
         "or with sitemap and depth."

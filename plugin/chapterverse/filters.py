@@ -89,14 +89,14 @@ class Or(Generic[_Leaf]):
 #: A filter for stores.
 Filter: TypeAlias = In | And[In] | Or[In]
 #: A filter as parsed from a request.
-Asked: TypeAlias = In | FieldCondition | And[In | FieldCondition] | Or[In | FieldCondition]
+FilterTree: TypeAlias = In | FieldCondition | And[In | FieldCondition] | Or[In | FieldCondition]
 
 #: A filter for every chunk, and one for none.
 EVERYTHING: Filter = And(())
 NOTHING: Filter = In("chunk_id", ())
 
 
-def parse_filter(filters: object) -> Asked | None:
+def parse_filter(filters: object) -> FilterTree | None:
     """Parse a request's filter; an empty object filters nothing.
 
     Raises:
@@ -121,32 +121,32 @@ class FieldValues(Protocol):
     def values(self, field: str) -> tuple[str | int, ...]: ...
 
 
-def resolve(tree: Asked | None, index: FieldValues) -> Filter | None:
+def resolve(tree: FilterTree | None, index: FieldValues) -> Filter | None:
     """Return the filter for stores, with each condition replaced by the values that fulfill it in this generation.
 
     Raises:
         IndexFault: the values can't be read.
     """
-    return None if tree is None else _resolved(tree, index)
+    return None if tree is None else _resolve(tree, index)
 
 
-def all_of(*parts: Asked | None) -> Asked | None:
+def all_of(*parts: FilterTree | None) -> FilterTree | None:
     """Return a filter that holds if all of these do; None filters nothing."""
     trees = [part for part in parts if part is not None]
-    return _joined(trees) if trees else None
+    return _join(trees) if trees else None
 
 
-def readdressed(tree: Asked | None, address: Callable[[str], str]) -> Asked | None:
+def map_addresses(tree: FilterTree | None, address: Callable[[str], str]) -> FilterTree | None:
     """Return a filter with every address, or prefix of one, replaced by `address(it)`."""
-    return None if tree is None else _readdressed(tree, address)
+    return None if tree is None else _map_addresses(tree, address)
 
 
-def fields(tree: Asked | None) -> frozenset[str]:
+def fields(tree: FilterTree | None) -> frozenset[str]:
     """Return the fields that a filter names anywhere."""
     return frozenset() if tree is None else frozenset(leaf.field for leaf in _leaves(tree))
 
 
-def version_of(tree: Asked | None) -> str | None:
+def version_of(tree: FilterTree | None) -> str | None:
     """Return the docs version that a filter restricts to; None for several versions or no condition on them."""
     if isinstance(tree, And):
         return next((version for part in tree.parts if (version := version_of(part)) is not None), None)
@@ -155,15 +155,15 @@ def version_of(tree: Asked | None) -> str | None:
     return None
 
 
-def _group(filters: Mapping[Any, object], depth: int) -> Asked:
+def _group(filters: Mapping[Any, object], depth: int) -> FilterTree:
     if depth > DEPTH:
         raise InputError(f"A filter may be nested at most {DEPTH} deep.", field="filters")
-    return _joined([_part(name, value, depth) for name, value in filters.items()])
+    return _join([_part(name, value, depth) for name, value in filters.items()])
 
 
-def _part(name: object, value: object, depth: int) -> Asked:
+def _part(name: object, value: object, depth: int) -> FilterTree:
     if name == "$and":
-        return _joined(_groups("$and", value, depth))
+        return _join(_groups("$and", value, depth))
     if name == "$or":
         return Or(tuple(_groups("$or", value, depth)))
     if isinstance(name, str) and name in FIELDS:
@@ -177,23 +177,23 @@ def _part(name: object, value: object, depth: int) -> Asked:
     raise InputError(f"A filter names no known field; known are {', '.join(FIELDS)}.", field="filters")
 
 
-def _groups(name: str, value: object, depth: int) -> list[Asked]:
+def _groups(name: str, value: object, depth: int) -> list[FilterTree]:
     groups = value if _is_list(value) else []
     if not groups or not all(isinstance(group, Mapping) and group for group in groups):
         raise InputError(f"In a filter {name} needs a list of filters, each with a field.", field="filters")
     return [_group(group, depth + 1) for group in groups]
 
 
-def _of_field(field: str, value: object) -> Asked:
+def _of_field(field: str, value: object) -> FilterTree:
     if not isinstance(value, Mapping):
         # A plain address means the page with all its sections, or all pages below a folder.
-        return _made(field, "$prefix" if field == _ADDRESS else "$in", value if _is_list(value) else [value])
+        return _make_condition(field, "$prefix" if field == _ADDRESS else "$in", value if _is_list(value) else [value])
     if not value:
         raise _of_other_kind(field)
-    return _joined([_condition(field, name, operand) for name, operand in value.items()])
+    return _join([_condition(field, name, operand) for name, operand in value.items()])
 
 
-def _condition(field: str, name: object, operand: object) -> Asked:
+def _condition(field: str, name: object, operand: object) -> FilterTree:
     if name not in OPERATORS:
         raise _unknown_operator()
     allowed = (*_EQUAL, *(_ORDER if field in NUMBERS or field == _DATE else _TEXT))
@@ -202,10 +202,10 @@ def _condition(field: str, name: object, operand: object) -> Asked:
     values = operand if name == "$in" else [operand]
     if not _is_list(values):
         raise InputError(f"The filter on {field} needs a list in $in.", field="filters")
-    return _made(field, str(name), values)
+    return _make_condition(field, str(name), values)
 
 
-def _made(field: str, name: str, values: Sequence[object]) -> Asked:
+def _make_condition(field: str, name: str, values: Sequence[object]) -> FilterTree:
     """Return a filter that holds if the field has a relation to one of the values."""
     operands = tuple(dict.fromkeys(_operand(field, value) for value in values))
     if not operands:
@@ -234,11 +234,11 @@ def _instant(value: object) -> datetime | None:
     return instant if instant is None or instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
-def _joined(parts: Sequence[Asked]) -> Asked:
+def _join(parts: Sequence[FilterTree]) -> FilterTree:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _resolved(tree: Asked, index: FieldValues) -> Filter:
+def _resolve(tree: FilterTree, index: FieldValues) -> Filter:
     if isinstance(tree, In):
         return tree
     if isinstance(tree, FieldCondition):
@@ -247,13 +247,13 @@ def _resolved(tree: Asked, index: FieldValues) -> Filter:
         # Every chunk has a value of most fields, and a list of thousands would slow the store down.
         everywhere = tree.field != _LIST and tree.field not in OPTIONAL
         return EVERYTHING if everywhere and len(matching) == len(values) else In(tree.field, matching)
-    parts = tuple(_resolved(part, index) for part in tree.parts)
+    parts = tuple(_resolve(part, index) for part in tree.parts)
     return And(parts) if isinstance(tree, And) else Or(parts)
 
 
-def _readdressed(tree: Asked, address: Callable[[str], str]) -> Asked:
+def _map_addresses(tree: FilterTree, address: Callable[[str], str]) -> FilterTree:
     if isinstance(tree, And | Or):
-        return type(tree)(tuple(_readdressed(part, address) for part in tree.parts))
+        return type(tree)(tuple(_map_addresses(part, address) for part in tree.parts))
     if tree.field != _ADDRESS:
         return tree
     if isinstance(tree, In):
@@ -262,7 +262,7 @@ def _readdressed(tree: Asked, address: Callable[[str], str]) -> Asked:
     return tree if tree.operator == "$contains" else replace(tree, operand=address(str(tree.operand)))
 
 
-def _leaves(tree: Asked) -> Iterator[In | FieldCondition]:
+def _leaves(tree: FilterTree) -> Iterator[In | FieldCondition]:
     if isinstance(tree, And | Or):
         for part in tree.parts:
             yield from _leaves(part)

@@ -121,7 +121,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         launcher.type = "module"
         # In place of the launcher of another language, which was built with this same configuration.
         config.extra_javascript[:] = [*(s for s in config.extra_javascript if not str(s).startswith(FOLDER)), launcher]
-        for file in filter(None, map(files.get_file_from_path, self._documents.hidden(config.nav))):
+        for file in filter(None, map(files.get_file_from_path, self._documents.hidden_paths(config.nav))):
             files.remove(file)
         for file in files.documentation_pages():
             if self._pages.shut_out(file.src_uri, file.abs_src_path, file.src_dir):

@@ -41,7 +41,7 @@ ENTITY = r"^\w(?:[\w .-]{0,62}[\w.-])?$"
 #: for reading questions.
 NO_LANGUAGE = "x-persona"
 
-_UNSOUND = re.compile(r"[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class BlockKind(StrEnum):
@@ -209,9 +209,31 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The payload of one point. `payload()` is its stored form.
+    """The payload of one point. `payload()` is its stored form. A text is empty where nothing is stated.
 
     Attributes:
+        chunk_id: see `chunk_id`; `embed_hash` is of its `expanded_text`.
+        text: Markdown, without the heading path; as embedded, at most `CHUNK_TOKENS` tokens.
+        chapter_title: of its page; `section_heading` is None above the first heading.
+        heading_path: the headings from the title of the page down to its own, shortened where they are long.
+        chunk_index: its place on the page, from 0.
+        source_file_path: that of its page; `url` leads to its section if the anchor is verified.
+        anchor_verified: the anchor was read from a built page, not computed from source.
+        source_domain: host of `url`.
+        content_type: one of `page_kinds.CONTENT_TYPES`.
+        type: one of `INDEX_TYPES`.
+        language: a BCP 47 tag.
+        version: that of the documentation, as in its `Scope`.
+        created_at: date that the page states, else the time of indexing; ISO 8601 UTC.
+        timestamp: time at which it was last written to an index; ISO 8601 UTC.
+        scope: for whom a document is: "global", or "entity:NAME"; unlike `Scope`, which names the index.
+        source: where a document is from: "chat", "kb", "system" or "import".
+        importance: of a memory, 1 to 5.
+        topic: of a persona, a FAQ entry or a memory.
+        specialist_name: of a FAQ entry: who answers.
+        entity: of a memory: see `ENTITY`.
+        conversation_id: of a memory: the conversation that it is from.
+        revision: the version that a persona or a FAQ file states of itself.
         images: those beside its text: `url`, `alt`, and `title` where it has one.
         captions: of its tables: the first line of a table as the text has it, and the caption.
         structured_data: the page's JSON-LD, the same in each of its chunks.
@@ -279,7 +301,7 @@ class Chunk:
             values[name] = tuple(tuple(item) if isinstance(item, list) else item for item in values[name])
         return cls(**values)
 
-    def stamped(self, now: str) -> Chunk:
+    def stamp(self, now: str) -> Chunk:
         """Return the chunk with its time of indexing (ISO 8601 UTC); a date stated by the page stays."""
         return replace(self, created_at=self.created_at or now, timestamp=now)
 
@@ -304,9 +326,9 @@ OPTIONAL_FIELDS = frozenset(
 _LISTS = frozenset({"heading_path", "tags", "images", "captions", "structured_data"})
 
 
-def sound(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Return text that every store and ledger accepts: NUL and lone surrogates become U+FFFD, as in HTML."""
-    return _UNSOUND.sub("\ufffd", text)
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def slug(name: str) -> str:
@@ -344,7 +366,7 @@ def embed_text(path: tuple[str, ...], text: str) -> str:
 
 
 def chunk_id(
-    scope: Scope, language: str, file_path: str, anchor: str | None, index: int, text: str, path: tuple[str, ...]
+    scope: Scope, *, language: str, file_path: str, anchor: str | None, index: int, text: str, path: tuple[str, ...]
 ) -> str:
     """Return a chunk's UUIDv5, which is the same on every machine and in every generation."""
     parts = (scope.site, scope.version, language, file_path, anchor or "", str(index), text, *path)

@@ -262,6 +262,7 @@ class _Look:
 
 
 def _look(html: str) -> _Look:
+    """Count a page's characters and headings, and how many of them are in links; scripts and forms don't count."""
     look = _Look()
     in_link = in_heading = False
     skipped = ""

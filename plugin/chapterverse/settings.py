@@ -97,7 +97,7 @@ class Settings:
         turn_top_k: most earlier turns, beside the latest, that an answer is made with; 1 to 20.
         faq_top_k: most FAQ entries that an answer is made with; 1 to 10.
         memory_top_k: most memories that an answer is made with; 1 to 20.
-        summary_top_k: most summaries that an answer is made with; 1 to 10. A conversation has one.
+        summary_top_k: 1 to 10; has no effect, because a conversation has one summary.
 
     Raises:
         ConfigurationError: a count is out of its range, or a switch is neither true nor false.
@@ -192,7 +192,7 @@ class Settings:
         merged = tuple(sorted({**tools, **dict(self.tool_secrets)}.items()))
         return self.override(**missing, tool_secrets=merged)._for_pull_request()
 
-    def resolved(self, root: Path) -> Settings:
+    def resolve_paths(self, root: Path) -> Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
         kind, _, path = self.store.partition(":")
         store = f"edge:{root / path}" if kind == "edge" and path else None
@@ -218,7 +218,7 @@ class Settings:
             raw = env.get(f.metadata["env"])
             # CI systems set an empty variable for "not set".
             if raw:
-                values[f.name] = _parsed(f, raw)
+                values[f.name] = _parse(f, raw)
         return cls(**values).override(**overrides)._for_pull_request()
 
     def _for_pull_request(self) -> Settings:
@@ -261,7 +261,7 @@ def document_options(given: object) -> dict[str, Any]:
     return dict(given)
 
 
-def _parsed(setting: Field[Any], raw: str) -> Any:
+def _parse(setting: Field[Any], raw: str) -> Any:
     if "bool" in str(setting.type):
         return _switch(setting.metadata["env"], raw)
     if "most" not in setting.metadata:

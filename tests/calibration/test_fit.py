@@ -7,8 +7,8 @@ from statistics import mean
 import pytest
 
 from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
-from chapterverse.calibration.fit import FLOOR, Example, fit_to_questions, held_out, measure_calibration
-from chapterverse.calibration.regression import auc, logistic, regress, rising
+from chapterverse.calibration.fit import FLOOR, Example, cross_validate, fit_to_questions, measure_calibration
+from chapterverse.calibration.regression import auc, logistic, regress, regress_rising
 from growth import assert_linear
 
 BAR = 0.08
@@ -45,7 +45,7 @@ def test_no_more_is_falsely_refused_than_allowed_and_the_rest_is_refused() -> No
 
 def test_figures_are_of_questions_that_the_fit_has_not_seen() -> None:
     asked = examples(60, 40)
-    honest = held_out(asked, BAR)
+    honest = cross_validate(asked, BAR)
     fresh = measure_calibration(examples(2000, 2000, seed=1), fit_to_questions(asked, BAR))
     assert honest.auc == pytest.approx(fresh.auc, abs=0.06)
     assert honest.refused == pytest.approx(fresh.refused, abs=0.15)
@@ -54,7 +54,7 @@ def test_figures_are_of_questions_that_the_fit_has_not_seen() -> None:
 def test_what_can_not_be_told_apart_is_not_reported_as_told() -> None:
     chance = random.Random(5)
     asked = [replace(e, answerable=chance.random() < 0.5) for e in examples(60, 60)]
-    assert held_out(asked, BAR).auc == pytest.approx(0.5, abs=0.12)
+    assert cross_validate(asked, BAR).auc == pytest.approx(0.5, abs=0.12)
 
 
 def test_no_weight_but_the_bias_is_negative() -> None:
@@ -123,7 +123,7 @@ def test_equal_evidence_for_both_kinds_is_no_crash() -> None:
     asked = [Example(kind, same) for kind in (True, False) for _ in range(12)]
     calibration = fit_to_questions(asked, BAR)
     assert measure_calibration(asked, calibration).false_refusals == 0.0
-    assert held_out(asked, BAR).auc == 0.5
+    assert cross_validate(asked, BAR).auc == 0.5
 
 
 def test_the_order_of_the_rows_decides_nothing() -> None:
@@ -144,7 +144,7 @@ def test_regression_finds_the_coefficients_that_made_the_labels() -> None:
     rows = [(1.0, chance.gauss(0, 1), chance.gauss(0, 1)) for _ in range(3000)]
     labels = [int(chance.random() < logistic(sum(b * x for b, x in zip(truth, row, strict=True)))) for row in rows]
     assert regress(rows, labels, 1e-6) == pytest.approx(truth, abs=0.25)
-    assert rising(rows, labels, 1e-6)[2] == 0.0
+    assert regress_rising(rows, labels, 1e-6)[2] == 0.0
 
 
 def test_a_row_that_counts_twice_is_two_rows() -> None:

@@ -115,5 +115,6 @@ def test_what_looks_like_front_matter_is_text(site: Path) -> None:
     assert run("--", "---\nimportance: 9\n---\nInk is free.").exit_code == 0
     [name] = (site / "docs/knowledge/memory").iterdir()
     content = name.read_bytes()
-    page = read_knowledge(name.parent, name.name, MEMORY, hashlib.sha256(content).hexdigest(), "x", "", "en")
+    content_hash = hashlib.sha256(content).hexdigest()
+    page = read_knowledge(name.parent, name.name, kind=MEMORY, content_hash=content_hash, path="x", language="en")
     assert (page.facts["importance"], "importance: 9" in page.sections[0].blocks[0].text) == (3, True)

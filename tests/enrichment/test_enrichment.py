@@ -181,7 +181,7 @@ def test_a_dry_run_says_calls_and_dollars_and_asks_nothing(tmp_path: Path, serve
     assert report.enrichment is not None
     assert (report.enrichment.calls, server.asked) == (2, [])
     assert 0.0005 < report.enrichment.cost < 0.01
-    (line,) = [line for line in report.plan_lines() if "enricher" in line]
+    (line,) = [line for line in report.diff_lines() if "enricher" in line]
     assert line.startswith("2 pages would be sent to the enricher for about $0.00")
     assert report.to_json()["enrichment"]["calls"] == 2
 

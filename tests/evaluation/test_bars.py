@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chapterverse.evaluation.bars import Bar, missed, read_bar
+from chapterverse.evaluation.bars import Bar, describe_missed, read_bar
 from chapterverse.evaluation.metrics import NAMES
 from evaluation.made import row, run, unanswerable
 
@@ -53,15 +53,15 @@ def test_what_is_no_bar_is_one_sentence(text: str, sentence: str) -> None:
 def test_a_bar_is_met_by_as_much() -> None:
     # Ten times a tenth is not one in floats.
     figures = run(*(row(str(i), 1 if i < 4 else None) for i in range(5))).figures
-    assert missed([Bar("recall@5", 0.8), Bar("mrr", 0.8)], figures) == []
-    assert Bar("recall@5", 0.3).met({"recall@5": 0.1 * 3})
-    assert Bar("recall@5", 0.3).met({"recall@5": 0.3 - 1e-12})
-    assert not Bar("recall@5", 0.3).met({"recall@5": 0.2999})
+    assert describe_missed([Bar("recall@5", 0.8), Bar("mrr", 0.8)], figures) == []
+    assert Bar("recall@5", 0.3).is_met({"recall@5": 0.1 * 3})
+    assert Bar("recall@5", 0.3).is_met({"recall@5": 0.3 - 1e-12})
+    assert not Bar("recall@5", 0.3).is_met({"recall@5": 0.2999})
 
 
 def test_a_bar_that_is_missed_is_one_sentence_each() -> None:
     figures = run(row("a", 1), row("b", None), unanswerable("c", refused=False)).figures
-    assert missed([Bar("mrr", 0.9), Bar("hit@1", 0.5), Bar("refused", 1)], figures) == [
+    assert describe_missed([Bar("mrr", 0.9), Bar("hit@1", 0.5), Bar("refused", 1)], figures) == [
         "mrr is 0.5, below its bar of 0.9.",
         "refused is 0, below its bar of 1.",
     ]
@@ -69,7 +69,9 @@ def test_a_bar_that_is_missed_is_one_sentence_each() -> None:
 
 def test_a_bar_that_nothing_is_measured_by_is_missed() -> None:
     figures = run(row("a", 1)).figures
-    assert missed([Bar("refused", 0)], figures) == ["refused has a bar of 0, and no question to measure it by."]
+    assert describe_missed([Bar("refused", 0)], figures) == [
+        "refused has a bar of 0, and no question to measure it by."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_a_bar_that_nothing_is_measured_by_is_missed() -> None:
 def test_figures_of_answers_have_bars_too(text: str) -> None:
     bar = read_bar(text)
     assert bar.of_answers
-    assert bar.met({bar.name: 1.0})
+    assert bar.is_met({bar.name: 1.0})
     assert bar.in_words({}) == f"{bar.name} has a bar of {bar.least:g}, and no question to measure it by."
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chapterverse.evaluation.mutations import mutations, negated
+from chapterverse.evaluation.mutations import mutations, negate
 
 
 def claim(text: str, page: str = "brew/", section: str = "#a") -> dict[str, str]:
@@ -65,7 +65,7 @@ def test_what_is_no_number_of_its_own_stays(text: str) -> None:
     ],
 )
 def test_a_denial_is_put_in_or_taken_out(text: str, wrong: str | None) -> None:
-    assert negated(text) == wrong
+    assert negate(text) == wrong
 
 
 def test_the_same_sentences_are_made_wrong_in_the_same_way() -> None:

@@ -64,7 +64,7 @@ def test_letters_are_compared_as_they_are_read() -> None:
 def test_what_is_somewhere_else_is_told_from_it(address: str) -> None:
     here = site("https://docs.example/guide/start/#first-steps")
     assert here.place(address) != ExpectedPlace("start", "first-steps")
-    assert not here.indexed(here.place(address))
+    assert not here.holds(here.place(address))
 
 
 def test_a_site_below_another_address_of_its_own() -> None:
@@ -74,14 +74,14 @@ def test_a_site_below_another_address_of_its_own() -> None:
 
 def test_a_site_whose_address_is_not_known_is_compared_whole() -> None:
     nowhere = site("https://docs.example/a/#b", addresses=("", ""))
-    assert nowhere.indexed(nowhere.place("https://docs.example/a#b"))
-    assert not nowhere.indexed(nowhere.place("a/#b"))
+    assert nowhere.holds(nowhere.place("https://docs.example/a#b"))
+    assert not nowhere.holds(nowhere.place("a/#b"))
 
 
 def test_the_index_knows_its_sections_its_pages_and_their_titles() -> None:
     known = site(f"{PUBLISHED}a/#one", f"{PUBLISHED}a/", f"{PUBLISHED}b/#two")
-    assert [known.indexed(known.place(a)) for a in ("a/#one", "a/", "b/", "b/#two")] == [True] * 4
-    assert [known.indexed(known.place(a)) for a in ("a/#two", "c/", "b/#")] == [False, False, True]
+    assert [known.holds(known.place(a)) for a in ("a/#one", "a/", "b/", "b/#two")] == [True] * 4
+    assert [known.holds(known.place(a)) for a in ("a/#two", "c/", "b/#")] == [False, False, True]
     assert known.chapter(ExpectedPlace("a", "nowhere")) == f"Chapter of {PUBLISHED}a/#one"
     assert known.chapter(ExpectedPlace("c")) is None
 

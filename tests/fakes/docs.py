@@ -66,7 +66,9 @@ def point(name: str, text: str, *, dense: Sequence[float] | None = None, **field
     """Return a point whose id follows from its page and text."""
     chunk = Chunk(
         **{
-            "chunk_id": chunk_id(SCOPE, "en", f"{name}.md", name, 0, text, ("Title", name)),
+            "chunk_id": chunk_id(
+                SCOPE, language="en", file_path=f"{name}.md", anchor=name, index=0, text=text, path=("Title", name)
+            ),
             "embed_hash": embed_hash("none/0", text),
             "text": text,
             "chapter_title": "Title",

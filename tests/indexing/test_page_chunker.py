@@ -11,7 +11,7 @@ import pytest
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.indexing.chunking import ChunkSizes
-from chapterverse.indexing.page_chunker import PageChunker, cut_all
+from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.model import Page, Source
 from fakes.docs import SCOPE, page, prose, section
 
@@ -38,8 +38,8 @@ def sources(count: int, how: object = read) -> list[Source]:
 @pytest.mark.parametrize("how", [read, read_or_die])
 def test_several_processes_read_what_one_does(how: object) -> None:
     told: list[tuple[int, int]] = []
-    several = list(cut_all(sources(1200, how), CHUNKER, 2, lambda _stage, done, total: told.append((done, total))))
-    assert several == list(cut_all(sources(1200), CHUNKER, 1, lambda *_: None))
+    several = list(chunk_all(sources(1200, how), CHUNKER, 2, lambda _stage, done, total: told.append((done, total))))
+    assert several == list(chunk_all(sources(1200), CHUNKER, 1, lambda *_: None))
     assert several[7] == ("7.md", "7.md is not a text file.")
     assert told[0] == (0, 1200)
     assert told[-1] == (1200, 1200)
@@ -47,11 +47,11 @@ def test_several_processes_read_what_one_does(how: object) -> None:
 
 def test_what_cannot_travel_is_read_here() -> None:
     made = [Source(f"{i}.md", "", "", lambda i=i: read(i)) for i in range(1000)]  # type: ignore[misc]
-    assert len(list(cut_all(made, CHUNKER, 2, lambda *_: None))) == 1000
+    assert len(list(chunk_all(made, CHUNKER, 2, lambda *_: None))) == 1000
 
 
 def test_a_reader_that_stops_early_leaves_no_process_behind() -> None:
-    found = cut_all(sources(1200), CHUNKER, 2, lambda *_: None)
+    found = chunk_all(sources(1200), CHUNKER, 2, lambda *_: None)
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert multiprocessing.active_children() == []

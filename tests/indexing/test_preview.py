@@ -47,7 +47,7 @@ def test_a_preview_tells_each_page_by_what_would_happen_to_it(site: Site) -> Non
     site.put("d.md", "New words.")
     del site.pages["c.md"]
     told = preview(site.sources(), site.target)
-    assert told.plan_json() == {
+    assert told.diff_json() == {
         "new": ["d.md"],
         "changed": ["b.md"],
         "moved": [{"from": "a.md", "to": "moved.md"}],
@@ -55,7 +55,7 @@ def test_a_preview_tells_each_page_by_what_would_happen_to_it(site: Site) -> Non
         "tokens": 0,
         "cost_usd": 0.0,
     }
-    assert list(told.plan_lines()) == [
+    assert list(told.diff_lines()) == [
         "new      d.md",
         "moved    a.md -> moved.md",
         "changed  b.md",
@@ -67,6 +67,6 @@ def test_a_preview_tells_each_page_by_what_would_happen_to_it(site: Site) -> Non
 def test_a_plan_for_people_names_the_first_of_many_pages(site: Site) -> None:
     for i in range(40):
         site.put(f"{i:02}.md", prose(i))
-    lines = list(preview(site.sources(), site.target).plan_lines())
+    lines = list(preview(site.sources(), site.target).diff_lines())
     assert (len(lines), lines[0]) == (21, "new      00.md")
     assert lines[-1] == "new      … and 23 more; --json lists them all"

@@ -75,7 +75,7 @@ def test_a_run_that_is_interrupted_leaves_the_old_index(site: Site) -> None:
     with pytest.raises(KeyboardInterrupt):
         index(site.sources(), site.target, interrupt)
     assert bare(site.stored().values()) == before
-    assert not site.store.publishing(SCOPE)
+    assert not site.store.is_publishing(SCOPE)
     assert site.index().embedded == 1
 
 

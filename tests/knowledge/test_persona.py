@@ -35,7 +35,7 @@ PAGES = {"cache.md": quill.CACHE, "install.md": quill.INSTALL}
 
 
 def read(text: str | bytes) -> Persona:
-    return read_persona(NAME, text if isinstance(text, bytes) else text.encode())
+    return read_persona(NAME, text if isinstance(text, bytes) else text.encode())[0]
 
 
 def target(root: Path, embedder: Embedder | None = None) -> Target:
@@ -81,7 +81,7 @@ def chunks(root: Path) -> list[Chunk]:
 )  # fmt: skip
 def test_what_a_file_says(said: str, persona: Persona) -> None:
     assert read(said) == persona
-    assert Persona.from_text(persona.written()) == persona
+    assert Persona.from_text(persona.to_text()) == persona
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_the_rest_of_the_index_is_the_same_with_and_without_one(tmp_path: Path) 
         root.mkdir()
         index(root, said)
         points = snapshot(root).points()
-        found.append([replace(p, chunk=p.chunk.stamped("")) for p in points if p.chunk.type == "page"])
+        found.append([replace(p, chunk=p.chunk.stamp("")) for p in points if p.chunk.type == "page"])
         calibrations.append(snapshot(root).head.calibration["floor"])
     assert [p.lexical for p in found[0]] == [p.lexical for p in found[1]]
     assert [p.chunk.chunk_id for p in found[0]] == [p.chunk.chunk_id for p in found[1]]

@@ -237,7 +237,7 @@ def test_a_lock_of_another_process_is_told_in_one_sentence(store: EdgeStore) -> 
     with python(HOLD, store.root) as other:
         assert other.stdout
         assert other.stdout.readline() == "held\n"
-        assert store.publishing(SCOPE)
+        assert store.is_publishing(SCOPE)
         with pytest.raises(IndexLocked) as caught:
             publish(store, "b")
         assert one_sentence(caught.value)
@@ -245,7 +245,7 @@ def test_a_lock_of_another_process_is_told_in_one_sentence(store: EdgeStore) -> 
         other.kill()
         other.wait()
     # The system frees the lock of whoever is killed.
-    assert not store.publishing(SCOPE)
+    assert not store.is_publishing(SCOPE)
     assert publish(store, "b").generation == 2
 
 

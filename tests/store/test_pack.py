@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chapterverse.errors import IndexCorrupt
 from chapterverse.store import files
-from chapterverse.store.pack import Packed, pack_folder, unpack
+from chapterverse.store.pack import PackedSize, pack_folder, unpack
 
 KB = 1 << 10
 
@@ -30,8 +30,8 @@ def packed(folder: Path) -> bytes:
     return target.getvalue()
 
 
-def known(raw: bytes) -> Packed:
-    return Packed(len(raw), hashlib.sha256(raw).hexdigest())
+def known(raw: bytes) -> PackedSize:
+    return PackedSize(len(raw), hashlib.sha256(raw).hexdigest())
 
 
 def pieces(raw: bytes, size: int) -> Iterator[bytes]:
@@ -93,7 +93,7 @@ def test_any_folder_comes_back_as_it_was(
         unpack(pieces(raw, piece), twin, known(raw))
         assert content(twin) == content(root)
         if keeps_holes(Path(name)):
-            assert files.allocated(twin) <= files.allocated(root)
+            assert files.allocated_bytes(twin) <= files.allocated_bytes(root)
 
 
 def test_holes_are_neither_stored_nor_filled(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_holes_are_neither_stored_nor_filled(tmp_path: Path) -> None:
     assert [(tmp_path / "twin" / n).stat().st_size for n in ("holes", "nothing")] == [300 << 20] * 2
     assert (tmp_path / "twin" / "holes").read_bytes()[200 << 20 :][:5001] == b"y" * 5000 + b"\0"
     if keeps_holes(tmp_path):
-        assert files.allocated(tmp_path / "twin") < 100 * KB
+        assert files.allocated_bytes(tmp_path / "twin") < 100 * KB
 
 
 def test_one_folder_is_always_the_same_pack(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return packed(root)
 
 
-def refuses(raw: bytes, promised: Packed, folder: Path) -> None:
+def refuses(raw: bytes, promised: PackedSize, folder: Path) -> None:
     with pytest.raises(IndexCorrupt) as caught:
         unpack(pieces(raw, 50), folder / "twin", promised)
     assert str(caught.value) == "The packed index is damaged: build it again."

@@ -117,10 +117,10 @@ def test_what_a_killed_publisher_had_paid_for_is_undone_by_the_next() -> None:
             server.die_after(0)
         server.revive()
         store = store_on(server, clock)
-        assert store.publishing(SCOPE)
+        assert store.is_publishing(SCOPE)
         with pytest.raises(IndexLocked, match="if it was killed, in 60 seconds"):
             publish(store, [])
         clock.now += 121
-        assert not store.publishing(SCOPE)
+        assert not store.is_publishing(SCOPE)
         publish(store, [point("other", "other")])
         assert texts(store) == {"old", "other"}

@@ -143,7 +143,7 @@ def test_who_renews_in_time_keeps_the_lease() -> None:
                 publication.renew()
                 with pytest.raises(IndexLocked):
                     publish(store_on(server, clock), [OTHER])
-        assert not store_on(server, clock).publishing(SCOPE)
+        assert not store_on(server, clock).is_publishing(SCOPE)
 
 
 def test_renewing_is_cheap() -> None:
@@ -188,7 +188,7 @@ def test_a_store_says_how_long_a_killed_publisher_keeps_others_out() -> None:
 def test_a_lease_is_for_one_scope() -> None:
     clock = Clock()
     with QdrantServer() as server, store_on(server, clock).publish(SCOPE, NONE):
-        assert not store_on(server, clock).publishing(Scope("docs", "2"))
+        assert not store_on(server, clock).is_publishing(Scope("docs", "2"))
         assert publish(store_on(server, clock), [ONE], scope=Scope("docs", "2")).generation == 1
 
 

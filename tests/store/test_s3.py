@@ -327,12 +327,12 @@ def test_a_sweep_shuts_the_door_on_a_publisher_that_was_given_up(
 def test_a_lease_is_taken_over_when_its_time_is_up(bucket: Bucket) -> None:
     holder, patient = S3Store(bucket, lease_seconds=60), S3Store(bucket)
     with holder.publish(SCOPE, NONE):
-        assert patient.publishing(SCOPE)
+        assert patient.is_publishing(SCOPE)
         with pytest.raises(IndexLocked, match="Another process is publishing docs") as caught:
             publish(patient, "a")
         assert one_sentence(caught.value)
     with S3Store(bucket, lease_seconds=0).publish(SCOPE, NONE):
-        assert not patient.publishing(SCOPE)
+        assert not patient.is_publishing(SCOPE)
         publish(patient, "a")
     assert names_in(patient) == ["a"]
 
@@ -530,7 +530,7 @@ def test_a_bucket_without_a_prefix(server: S3Server) -> None:
 
 
 def acts(store: S3Store) -> list[Callable[[], object]]:
-    return [store.heads, lambda: store.snapshot(SCOPE), lambda: publish(store, "z"), lambda: store.publishing(SCOPE)]
+    return [store.heads, lambda: store.snapshot(SCOPE), lambda: publish(store, "z"), lambda: store.is_publishing(SCOPE)]
 
 
 REFUSALS: dict[tuple[str, str], tuple[type[ChapterVerseError], str]] = {

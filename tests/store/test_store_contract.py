@@ -388,7 +388,7 @@ def test_a_scope_without_a_head_is_missing(store: Store) -> None:
 
 def test_a_store_that_does_not_exist_is_empty(store: Store) -> None:
     assert store.heads() == []
-    assert not store.publishing(SCOPE)
+    assert not store.is_publishing(SCOPE)
 
 
 # One publisher
@@ -396,21 +396,21 @@ def test_a_store_that_does_not_exist_is_empty(store: Store) -> None:
 
 def test_a_second_publisher_is_turned_away(store: Store, place: Place) -> None:
     with store.publish(SCOPE, NONE) as publication:
-        assert store.publishing(SCOPE)
+        assert store.is_publishing(SCOPE)
         with pytest.raises(IndexLocked, match="Another process is publishing docs"):
             open_store(place("index")).publish(SCOPE, NONE).__enter__()
         publication.write([A])
         publication.commit(next_head(store, publication))
-    assert not store.publishing(SCOPE)
+    assert not store.is_publishing(SCOPE)
     assert publish(open_store(place("index")), [B]).generation == 2
 
 
 def test_asking_whether_somebody_publishes_never_turns_a_publisher_away(store: Store) -> None:
     publish(store, [A])
     for _ in range(20):
-        assert not store.publishing(SCOPE)
+        assert not store.is_publishing(SCOPE)
         with store.publish(SCOPE, NONE):
-            assert store.publishing(SCOPE)
+            assert store.is_publishing(SCOPE)
 
 
 def test_a_publisher_may_say_at_any_time_that_it_is_at_work(store: Store) -> None:

@@ -103,14 +103,14 @@ def test_a_killed_publisher_to_a_server_is_taken_over_at_once(server: QdrantServ
     store = real_time(server)
     publish(store, [point("old", "old")])
     with on_qdrant(server) as child:
-        assert store.publishing(SCOPE)
+        assert store.is_publishing(SCOPE)
         with pytest.raises(IndexLocked, match=r"if it was killed, in \d\d seconds") as caught:
             publish(store, [point("next", "next")])
         assert not caught.value.killed
         assert 40 < caught.value.seconds <= 60
         child.kill()
         child.wait()
-        assert not store.publishing(SCOPE)
+        assert not store.is_publishing(SCOPE)
         started = time.perf_counter()
         publish(store, [point("next", "next")])
         assert time.perf_counter() - started < SOON
@@ -202,14 +202,14 @@ def test_a_killed_publisher_to_a_bucket_is_taken_over_at_once(bucket_server: S3S
     place = f"s3://{bucket_server.bucket()}/index"
     store = S3Store(Bucket.open(place))
     with publishing(place, bucket_server.environment) as child:
-        assert store.publishing(SCOPE)
+        assert store.is_publishing(SCOPE)
         with pytest.raises(IndexLocked, match=r"if it was killed, in (1\d|20) seconds") as caught:
             publish(store, [point("next", "next")])
         assert 10 < caught.value.seconds <= 20
         writes(child)
         child.kill()
         child.wait()
-        assert not store.publishing(SCOPE)
+        assert not store.is_publishing(SCOPE)
         publish(store, [point("next", "next")])
     assert texts(store) == {"next"}
 

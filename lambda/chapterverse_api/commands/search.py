@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
-from chapterverse.filters import Asked
+from chapterverse.filters import FilterTree
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import MEMORY, Head
 from chapterverse.store import Snapshot
@@ -119,7 +119,7 @@ def _search(resources: Resources, query: ChatQuery, uncited: AbstractSet[str] = 
     return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
 
 
-def _filter(query: ChatQuery, snapshot: Snapshot, resources: Resources, uncited: AbstractSet[str]) -> Asked | None:
+def _filter(query: ChatQuery, snapshot: Snapshot, resources: Resources, uncited: AbstractSet[str]) -> FilterTree | None:
     return site_filter(query.filters, snapshot, resources.index, entity=query.entity, uncited=uncited)
 
 

@@ -86,7 +86,7 @@ def _synonyms(retrieval: Retrieval) -> dict[str, list[str]]:
     """Return the stems that were searched besides, by the words of the question that they stand for."""
     searched = {synonym.term for synonym in retrieval.question.synonyms}
     found = {
-        " ".join(entry.words): [stem for stem in entry.synonyms if lexical.hashed(stem) in searched]
+        " ".join(entry.words): [stem for stem in entry.synonyms if lexical.hash_term(stem) in searched]
         for entry in thesaurus.find_synonyms(retrieval.subject)
     }
     return {words: stems for words, stems in found.items() if stems}

@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError, KeyRefused, ProviderError
-from chapterverse.net import Event, JsonClient, Reply, Stream, bearer, is_unbilled
-from chapterverse.net.address import unversioned
+from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse.net import Event, JsonClient, Reply, Stream
 from chapterverse.net.messages import parse_reply
+from chapterverse.providers.openai import OpenAIErrors, access, is_openai, require_key
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
@@ -47,19 +46,9 @@ _USAGE_SECONDS = 1.0
 
 _PROVIDER = "The model service"
 
-_REASONS = {
-    400: "refused the request as malformed",
-    401: "refused the key: check OPENAI_API_KEY",
-    402: "asks for payment: check the account's billing",
-    403: "refused the key: check OPENAI_API_KEY",
-    404: "does not know this model: check its name and CHAPTERVERSE_OPENAI_URL",
-    413: "refused the request as too large",
-    422: "refused the request as malformed",
-    429: "has a rate limit that was reached: try again later",
-}
+_ERRORS = OpenAIErrors(_PROVIDER, "its name")
 #: How servers say that they don't take a field.
 _MALFORMED = {400, 422}
-_PASSING = {408, 409, 429}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +120,11 @@ class OpenAIGenerator:
             raise ConfigurationError(
                 "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
             )
-        url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
-        rest = JsonClient(url, bearer(key, "OPENAI_API_KEY") if key else {}, billed=True)
-        is_openai = urlsplit(url).hostname == "api.openai.com"
-        if is_openai and not key:
-            raise ConfigurationError(
-                f"The {part} openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL "
-                "to a server that needs none."
-            )
+        url, headers = access(settings)
+        rest = JsonClient(url, headers, billed=True)
+        require_key(url, headers, part)
         # OpenAI's newer models reject the old name, and Ollama silently ignores the new one.
-        return cls(model, rest, "max_completion_tokens" if is_openai else "max_tokens")
+        return cls(model, rest, "max_completion_tokens" if is_openai(url) else "max_tokens")
 
     @property
     def name(self) -> str:
@@ -178,7 +162,7 @@ class OpenAIGenerator:
                 return _calls(_first(reply.body).get("message"))
             changed = dialect.after(reply, tools=True)
             if changed is None:
-                raise _failure(reply)
+                raise _ERRORS.error(reply.status, reply.body)
             dialect = changed
         self._dialect = dialect
         return None
@@ -206,7 +190,7 @@ class OpenAIGenerator:
                     return (yield from _whole(reply.body))
             changed = dialect.after(reply)
             if changed is None:
-                raise _failure(reply)
+                raise _ERRORS.error(reply.status, reply.body)
             dialect = changed
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
@@ -346,16 +330,3 @@ def _read_finish_reason(reason: Any) -> bool:
 
 def _broken_stream_error() -> ProviderError:
     return ProviderError(f"{_PROVIDER} broke off in the middle of its answer: try again later.", retryable=True)
-
-
-def _failure(reply: Stream | Reply) -> ProviderError:
-    # The service's own message is left out, because it may quote the request, or a part of the key.
-    status = reply.status
-    error = reply.body.get("error") if isinstance(reply.body, dict) else None
-    if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
-        status = 402
-    message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
-    retryable = status in _PASSING or status >= 500
-    failure = KeyRefused(message) if status in {401, 403} else ProviderError(message, retryable=retryable)
-    failure.unbilled = is_unbilled(status)
-    return failure

@@ -275,7 +275,7 @@ class LiveIndex:
     def _cached_snapshots(self) -> list[Snapshot]:
         """Return the cached snapshots of earlier processes that fit."""
         snapshots = []
-        for snapshot in self._store.kept() if isinstance(self._store, CachingStore) else ():
+        for snapshot in self._store.open_cached() if isinstance(self._store, CachingStore) else ():
             with suppress(IndexMismatch):
                 self._check(snapshot.head)
                 snapshots.append(snapshot)

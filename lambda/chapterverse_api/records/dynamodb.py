@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.model import sound
+from chapterverse.model import replace_unstorable
 from chapterverse.net.aws import AwsService
 from chapterverse.net.aws.dynamodb import FAILED, SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.records.protocols import (
@@ -100,7 +100,11 @@ class DynamoRecords:
         """Write a turn at a number; return False if the number is taken. A stored turn stays as it is."""
         head = self._head(now, now)
         messages = [
-            {"M": attributes({"role": record.role, "turn_index": record.turn_index, "text": sound(record.text)})}
+            {
+                "M": attributes(
+                    {"role": record.role, "turn_index": record.turn_index, "text": replace_unstorable(record.text)}
+                )
+            }
             for record in StoredTurn(turn.turn_id, turn.question, turn.answer, turn.status, number=number).records
         ]
         item = {
@@ -139,7 +143,7 @@ class DynamoRecords:
     def _replace_summary(self, thread_id: str, summary: str, through: int, read: int) -> bool:
         """Replace the summary through the turn `read`; return False where that is not there any more."""
         values: dict[str, str | int] = {
-            ":text": sound(summary),
+            ":text": replace_unstorable(summary),
             ":through": through,
             ":now": time_text(self._clock()),
             ":one": 1,
@@ -168,7 +172,7 @@ class DynamoRecords:
         item = {
             **_key(_thread(thread_id), _SUMMARY),
             **self._head(datetime.fromisoformat(since), now),
-            **attributes({"type": "summary", "conversation_id": thread_id, "text": sound(summary)}),
+            **attributes({"type": "summary", "conversation_id": thread_id, "text": replace_unstorable(summary)}),
             **attributes({"through": through, "summary_index": 0}),
             "turn_range": _turn_range(through),
         }
@@ -192,7 +196,9 @@ class DynamoRecords:
             **_key(_FEEDBACK, rating.turn_id),
             **self._head(since, now),
             **attributes({"type": "feedback", "conversation_id": place.text("conversation_id") if place else ""}),
-            **attributes({"rating": rating.rating, "reason": rating.reason, "comment": sound(rating.comment)}),
+            **attributes(
+                {"rating": rating.rating, "reason": rating.reason, "comment": replace_unstorable(rating.comment)}
+            ),
         }
         self._table.ask("PutItem", Item=item)
 

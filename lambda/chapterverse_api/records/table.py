@@ -22,7 +22,7 @@ from pathlib import Path
 
 from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.errors import ConfigurationError
-from chapterverse.model import sound
+from chapterverse.model import replace_unstorable
 from chapterverse_api.records.protocols import (
     FAQ_DAYS,
     MAX_KEPT_TURNS,
@@ -210,7 +210,17 @@ class RecordsTable:
     def append(self, thread_id: str, turn: StoredTurn) -> None:
         scope, now, oldest = _scope(thread_id), time_text(self._clock()), self._oldest()
         cited = json.dumps([astuple(place) for place in turn.cited])
-        row = (scope, turn.turn_id, sound(turn.question), sound(turn.answer), turn.status, cited, now, now, scope)
+        row = (
+            scope,
+            turn.turn_id,
+            replace_unstorable(turn.question),
+            replace_unstorable(turn.answer),
+            turn.status,
+            cited,
+            now,
+            now,
+            scope,
+        )
 
         def write(db: Statements) -> None:
             # Two tabs must not number their turns alike.
@@ -233,7 +243,12 @@ class RecordsTable:
         return StoredThread(tuple(found), *summary)
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        scope, now, oldest, text = _scope(thread_id), time_text(self._clock()), self._oldest(), sound(summary)
+        scope, now, oldest, text = (
+            _scope(thread_id),
+            time_text(self._clock()),
+            self._oldest(),
+            replace_unstorable(summary),
+        )
 
         def write(db: Statements) -> int:
             # One that is too old to be read would be in the way of its successor.
@@ -251,7 +266,7 @@ class RecordsTable:
             # A turn that is too old is not known any more.
             turns = db.rows(_TURN_OF_RATING, (rating.turn_id, oldest))
             scope, since = turns[0] if turns else ("", now)
-            comment = sound(rating.comment)
+            comment = replace_unstorable(rating.comment)
             db.change(_RATE, (rating.turn_id, scope, rating.rating, rating.reason, comment, since, now))
             _sweep(db, oldest, SWEPT)
 

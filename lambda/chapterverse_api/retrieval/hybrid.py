@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from chapterverse.calibration import Calibration, Matching, Question, read_question
-from chapterverse.filters import Asked, In, all_of, resolve
+from chapterverse.filters import FilterTree, In, all_of, resolve
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import ranking
@@ -58,7 +58,7 @@ class Wording:
         """The thing that a definition is asked of; else the whole question."""
         return self.frame.text if self.frame and self.defines else self.corrected
 
-    def find(self, snapshot: Snapshot, filters: Asked | None, vector: Sequence[float] | None) -> HybridHits:
+    def find(self, snapshot: Snapshot, filters: FilterTree | None, vector: Sequence[float] | None) -> HybridHits:
         """Return the hits by words, and by a dense vector where there is one."""
         question, terms = self._terms(snapshot)
         by_words = self._lexical(terms, filters, snapshot)
@@ -66,7 +66,7 @@ class Wording:
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)
 
-    def sides(self, snapshot: Snapshot, filters: Asked | None) -> list[Ranked]:
+    def sides(self, snapshot: Snapshot, filters: FilterTree | None) -> list[Ranked]:
         """Return the chunks that say what the sides of a comparison are; none for any other question."""
         if not self.frame or not self.compares:
             return []
@@ -93,7 +93,7 @@ class Wording:
             question = replace(question, synonyms=())
         return question, SearchTerms.of(question, idf, lexical.query_vector(self.subject, self.languages))
 
-    def _lexical(self, terms: SearchTerms, filters: Asked | None, snapshot: Snapshot) -> list[Hit]:
+    def _lexical(self, terms: SearchTerms, filters: FilterTree | None, snapshot: Snapshot) -> list[Hit]:
         """Return the best hits by words, and for a definition also the best beginnings of pages.
 
         The name of the site's subject is on every page, so the page that defines it could be missed.

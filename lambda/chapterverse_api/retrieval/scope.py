@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
-from chapterverse.filters import EVERYTHING, And, Asked, Filter, In, all_of, fields, readdressed, resolve
+from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of, fields, map_addresses, resolve
 from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -114,13 +114,13 @@ def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval
 
 
 def site_filter(
-    filters: Asked | None,
+    filters: FilterTree | None,
     snapshot: Snapshot,
     index: SiteIndex,
     *,
     entity: str | None = None,
     uncited: AbstractSet[str] = frozenset(),
-) -> Asked | None:
+) -> FilterTree | None:
     """Return the filter for a search of the site: a request's own, with its addresses as the index has them.
 
     It leaves out the documents of entities, unless a filter names their scope, and those of disabled types.
@@ -134,7 +134,7 @@ def site_filter(
     parts = [In("type", kinds)] if len(kinds) < len(types) else []
     if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters):
         parts.append(In("scope", ("global", f"entity:{entity}") if entity else ("global",)))
-    return readdressed(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
+    return map_addresses(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
 
 
 def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from chapterverse.calibration import Calibration
 from chapterverse.embedding import Embedder
 from chapterverse.errors import InputError, ProviderError
-from chapterverse.filters import Asked
+from chapterverse.filters import FilterTree
 from chapterverse.net.retry import observing_retries
 from chapterverse.store import Snapshot
 from chapterverse_api.observability.query_state import QueryProgress
@@ -45,7 +45,7 @@ class SearchRequest:
 
     question: str | None
     vector: Sequence[float] | None = None
-    filters: Asked | None = None
+    filters: FilterTree | None = None
     page: str = ""
     weight: float | None = None
 

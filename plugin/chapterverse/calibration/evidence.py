@@ -106,7 +106,7 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     query_words = tuple(question_words(text, languages))
     entries = _entries(text, languages)
     counts = _counts(_terms_of(query_words, entries), snapshot)
-    grouped = _grouped(query_words, counts)
+    grouped = _group(query_words, counts)
     question, idf = weigh_words(tuple(grouped.values()), counts, snapshot.head.chunks)
     name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
     names = tuple(word for word in question.words if any(terms[0] in name_terms for terms in word))
@@ -122,7 +122,7 @@ def question_terms(text: str, languages: Iterable[str]) -> set[int]:
 
 
 def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.SynonymEntry]) -> set[int]:
-    synonyms = (lexical.hashed(stem) for entry in entries for stem in entry.synonyms)
+    synonyms = (lexical.hash_term(stem) for entry in entries for stem in entry.synonyms)
     return {*synonyms, *(term for word in query_words for term in word.terms)}
 
 
@@ -142,7 +142,7 @@ def _known_synonyms(
     for entry in entries:
         own = tuple(places[word] for word in entry.words if word in places)
         most = max((weights[place] for place in own), default=0.0)
-        for term in map(lexical.hashed, entry.synonyms):
+        for term in map(lexical.hash_term, entry.synonyms):
             if own and counts[term]:
                 yield Synonym(own, most, term, _idf(counts[term], chunks))
 
@@ -151,7 +151,7 @@ def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dic
     """Return the idf of each term of a text in one index."""
     query_words = tuple(question_words(text, languages))
     counts = _counts({t for word in query_words for t in word.terms}, snapshot)
-    return _idfs(tuple(_grouped(query_words, counts).values()), counts, snapshot.head.chunks)
+    return _idfs(tuple(_group(query_words, counts).values()), counts, snapshot.head.chunks)
 
 
 def _counts(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
@@ -160,7 +160,7 @@ def _counts(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
     return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True))
 
 
-def _grouped(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[Terms, ...]]:
+def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[Terms, ...]]:
     """Return the alternatives of each word, by the word as written."""
     known = {word.surface for word in query_words if counts[word.terms[0]]}
     seams = character_bigrams.seams([word.surface for word in query_words], known)

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from chapterverse.calibration.coefficients import Calibration, Coefficients
 from chapterverse.calibration.evidence import ChunkFeatures
-from chapterverse.calibration.regression import auc, rising
+from chapterverse.calibration.regression import auc, regress_rising
 
 FLOOR = 0.5
 #: Folds of the cross-validation.
@@ -74,7 +74,7 @@ def measure_calibration(examples: Sequence[Example], calibration: Calibration) -
     return _figures(examples, [_evidence(e, calibration) - calibration.floor for e in examples])
 
 
-def held_out(examples: Sequence[Example], most_false: float) -> Figures:
+def cross_validate(examples: Sequence[Example], most_false: float) -> Figures:
     """Return the figures of a cross-validation: each question is judged by a fit to the other folds."""
     margins = dict[int, float]()
     for rest, part in _folds(examples):
@@ -110,9 +110,9 @@ def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bo
         return Coefficients(bias=10.0 if labelled and labelled[0][1] else -10.0)
     beta = _learn([bag for bag, _ in labelled], [int(answerable) for _, answerable in labelled])
     best = [max(_product(beta, row) for row in bag) if bag else -math.inf for bag in bags]
-    cut = _cut(best, [e.answerable for e in examples], most_false)
+    threshold = _choose_floor(best, [e.answerable for e in examples], most_false)
     weights = Coefficients(*(round(b, 4) for b in beta))
-    return replace(weights, bias=weights.bias - cut)
+    return replace(weights, bias=weights.bias - threshold)
 
 
 def _pareto_rows(candidates: Sequence[ChunkFeatures], embedded: bool) -> _Bag:
@@ -134,7 +134,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     weights = [share[label] for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
     for _ in range(_ROUNDS):
-        beta = rising(chosen, labels, _RIDGE, weights)
+        beta = regress_rising(chosen, labels, _RIDGE, weights)
         strongest = [max(bag, key=lambda row: _product(beta, row)) for bag in bags]
         if strongest == chosen:
             break
@@ -142,8 +142,8 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     return beta
 
 
-def _cut(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
-    """Return the score below which questions are refused: the middle of the widest gap among equally good cuts."""
+def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
+    """Return the score below which questions are refused: the middle of the widest gap of the equally good."""
     good = sorted(s for s, a in zip(scores, answerable, strict=True) if a)
     bad = sorted(s for s, a in zip(scores, answerable, strict=True) if not a)
     values = sorted(set(filter(math.isfinite, scores)))
@@ -151,8 +151,8 @@ def _cut(scores: Sequence[float], answerable: Sequence[bool], most_false: float)
     places = [((low + high) / 2, high - low) for low, high in pairwise(edges)]
 
     def worth(place: tuple[float, float]) -> tuple[bool, int, int, float]:
-        cut, gap = place
-        refused, wrongly = bisect_left(bad, cut), bisect_left(good, cut)
+        threshold, gap = place
+        refused, wrongly = bisect_left(bad, threshold), bisect_left(good, threshold)
         allowed = wrongly <= most_false * len(good)
         return allowed, refused if allowed else -wrongly, -wrongly, gap
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chapterverse.calibration import Calibration
-from chapterverse.calibration.fit import Example, Figures, fit_to_questions, held_out, measure_calibration
+from chapterverse.calibration.fit import Example, Figures, cross_validate, fit_to_questions, measure_calibration
 from chapterverse.errors import IndexLocked, InputError
 from chapterverse.evaluation.metrics import reciprocal_rank
 from chapterverse.evaluation.places import SitePlaces, distinct, ranks
@@ -110,7 +110,7 @@ def calibrate(
         calibration=fit_to_questions(examples, most_false),
         fusion_weight=best_weight(gains, head.fusion_weight) if gains else head.fusion_weight,
         before=measure_calibration(examples, Calibration.from_json(head.calibration)),
-        after=held_out(examples, most_false),
+        after=cross_validate(examples, most_false),
         mrr={w: math.fsum(g[w] for g in gains) / len(gains) for w in weights} if gains else {},
     )
 

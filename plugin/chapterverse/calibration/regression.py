@@ -47,7 +47,7 @@ def regress(
     return beta
 
 
-def rising(
+def regress_rising(
     rows: Sequence[Sequence[float]], labels: Sequence[int], ridge: float, weights: Sequence[float] | None = None
 ) -> list[float]:
     """Return coefficients like `regress`, of which only the first, the bias, may be negative.

@@ -11,12 +11,12 @@ import typer
 
 from chapterverse import entry_points
 from chapterverse.cli.options import (
-    Embedder,
-    History,
-    Json,
-    Site,
-    Store,
-    Version,
+    EmbedderOption,
+    HistoryOption,
+    JsonOption,
+    SiteOption,
+    StoreOption,
+    VersionOption,
     print_json,
     settings_from,
     with_secrets,
@@ -45,11 +45,11 @@ def search(
         list[str] | None,
         typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
     ] = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
-    embedder: Embedder = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Show the chunks that answer a question.
 
@@ -58,7 +58,7 @@ def search(
     rows = _questions(question, questions)
     where = _filters(filters or [])
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
-    results = [_searched(row, service, top_k, where) for row in rows]
+    results = [_search_row(row, service, top_k, where) for row in rows]
     if as_json:
         print_json(results)
         return
@@ -74,7 +74,7 @@ def ask(
         str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
     ] = None,
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the text was selected on.")] = None,
-    history: History = None,
+    history: HistoryOption = None,
     schema: Annotated[
         str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
     ] = None,
@@ -85,11 +85,11 @@ def ask(
     context: Annotated[
         str | None, typer.Option("--context", help="What to know of the reader: 'I use pnpm'.", metavar="T")
     ] = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
-    embedder: Embedder = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Ask a question, or about a text.
 
@@ -138,10 +138,10 @@ def serve(
     site_dir: Annotated[
         Path | None, typer.Option("--site-dir", help="A built site to serve on the same origin.", metavar="DIR")
     ] = None,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
-    embedder: Embedder = None,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Run the API, and the site beside it.
 
@@ -178,7 +178,12 @@ def serve(
         entry_points.run(application, listening)
 
 
-def mcp(store: Store = None, site: Site = None, docs_version: Version = None, embedder: Embedder = None) -> None:
+def mcp(
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
+    embedder: EmbedderOption = None,
+) -> None:
     """Answer a program over the Model Context Protocol.
 
     The program starts this command, and speaks with it by standard input and output. The log goes to standard error.
@@ -234,7 +239,7 @@ def _questions(question: str | None, file: Path | None) -> list[QuestionRow]:
     return [QuestionRow("1", question)]
 
 
-def _searched(row: QuestionRow, service: Session, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
+def _search_row(row: QuestionRow, service: Session, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
     except InputError as error:
@@ -249,7 +254,7 @@ def _filters(given: list[str]) -> dict[str, Any]:
     fields: dict[str, list[dict[str, Any]]] = {}
     for name, value in (_pair(text) for text in given if not text.startswith("{")):
         field = name.removesuffix("^")
-        condition = _typed(field, value) if name == field else {"$prefix": value}
+        condition = _parse_value(field, value) if name == field else {"$prefix": value}
         fields.setdefault(field, []).append({field: condition})
     parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
     parts += [_json(text) for text in given if text.startswith("{")]
@@ -263,7 +268,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _typed(field: str, value: str) -> str | int:
+def _parse_value(field: str, value: str) -> str | int:
     if field in NUMBERS:
         with contextlib.suppress(ValueError):
             return int(value)

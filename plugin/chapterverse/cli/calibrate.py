@@ -8,14 +8,14 @@ import typer
 
 from chapterverse import entry_points, progress
 from chapterverse.cli.options import (
-    AskedSite,
-    Embedder,
-    Json,
-    Ledger,
-    Questions,
-    Site,
-    Store,
-    Version,
+    BaseUrlOption,
+    EmbedderOption,
+    JsonOption,
+    LedgerOption,
+    QuestionsArgument,
+    SiteOption,
+    StoreOption,
+    VersionOption,
     print_json,
     settings_from,
 )
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    questions: Questions,
+    questions: QuestionsArgument,
     most_false: Annotated[
         float,
         typer.Option("--max-false-refusals", min=0, max=0.5, help="Share of answerable questions that may be refused."),
     ] = 0.08,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what comes out and store nothing.")] = False,
-    base_url: AskedSite = None,
-    ledger: Ledger = None,
-    embedder: Embedder = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    base_url: BaseUrlOption = None,
+    ledger: LedgerOption = None,
+    embedder: EmbedderOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Fit refusals to questions of readers.
 

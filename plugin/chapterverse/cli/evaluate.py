@@ -11,13 +11,13 @@ import typer
 
 from chapterverse import entry_points, progress
 from chapterverse.cli.options import (
-    AskedSite,
-    Embedder,
-    Json,
-    Questions,
-    Site,
-    Store,
-    Version,
+    BaseUrlOption,
+    EmbedderOption,
+    JsonOption,
+    QuestionsArgument,
+    SiteOption,
+    StoreOption,
+    VersionOption,
     print_json,
     settings_from,
 )
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from chapterverse.evaluation.comparison import Comparison
     from chapterverse.evaluation.runs import Run
 
-Bars = Annotated[
+BarsOption = Annotated[
     list[str] | None,
     typer.Option("--min", help="A bar: exit with 3 where the figure is lower; may be repeated.", metavar="NAME=VALUE"),
 ]
-MoreBars = Annotated[
+MoreBarsOption = Annotated[
     list[str] | None, typer.Argument(help="Further bars, after one by --min.", metavar="NAME=VALUE", show_default=False)
 ]
 
 
 def eval_(
-    questions: Questions,
-    more: MoreBars = None,
+    questions: QuestionsArgument,
+    more: MoreBarsOption = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Have every question answered too, and measure the answers.")
     ] = False,
-    least: Bars = None,
+    least: BarsOption = None,
     compare: Annotated[
         Path | None, typer.Option("--compare", help="An earlier run, to tell a difference from luck.", metavar="RUN")
     ] = None,
@@ -57,12 +57,12 @@ def eval_(
     run: Annotated[
         Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
     ] = None,
-    base_url: AskedSite = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
-    embedder: Embedder = None,
+    base_url: BaseUrlOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Measure how well questions are answered.
 
@@ -216,9 +216,9 @@ def _save(file: Path, text: str) -> None:
 
 
 def _hold_to(bars: list[Bar], run: Run) -> None:
-    from chapterverse.evaluation.bars import missed
+    from chapterverse.evaluation.bars import describe_missed
 
-    sentences = missed(bars, run.measured)
+    sentences = describe_missed(bars, run.measured)
     for sentence in sentences:
         typer.echo(f"Error: {sentence}", err=True)
     if sentences:

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from chapterverse import entry_points
-from chapterverse.cli.options import Json, print_json, settings_from
+from chapterverse.cli.options import JsonOption, print_json, settings_from
 from chapterverse.errors import ConfigurationError
 from chapterverse.session import KeptThreads
 from chapterverse.settings import Settings
 
-Records = Annotated[
+RecordsOption = Annotated[
     str | None,
     typer.Option(
         "--records",
@@ -28,8 +28,8 @@ def forget(
         int | None,
         typer.Option("--older-than", min=0, max=3650, help="Forget all that is older, of any thread.", metavar="DAYS"),
     ] = None,
-    records: Records = None,
-    as_json: Json = False,
+    records: RecordsOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Forget a conversation, or old ones.
 

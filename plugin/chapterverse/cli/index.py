@@ -17,14 +17,14 @@ import typer
 from chapterverse import progress
 from chapterverse.cli.forget import kept_threads
 from chapterverse.cli.options import (
-    Embedder,
-    Exclude,
-    Include,
-    Json,
-    Ledger,
-    Site,
-    Store,
-    Version,
+    EmbedderOption,
+    ExcludeOption,
+    IncludeOption,
+    JsonOption,
+    LedgerOption,
+    SiteOption,
+    StoreOption,
+    VersionOption,
     print_json,
     settings_from,
 )
@@ -48,28 +48,27 @@ from chapterverse.readers.sources import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_head, open_store
 
-Persona = Annotated[
+_CHUNK_TOKENS = re.compile(r"\bchunks/(\d+)/")
+
+PersonaOption = Annotated[
     str | None,
     typer.Option("--persona", help="Tells the chat how to speak; else persona.md in PATH or here.", metavar="FILE"),
 ]
-Knowledge = Annotated[
+KnowledgeOption = Annotated[
     str | None,
     typer.Option(
         "--knowledge", help="Folder with persona, faq and memory; else knowledge in PATH with --source.", metavar="DIR"
     ),
 ]
 
-
-_CHUNK_TOKENS = re.compile(r"\bchunks/(\d+)/")
-
-Also = Annotated[
+AlsoOption = Annotated[
     list[str] | None,
     typer.Option(
         "--also", help="A file, an address or a sitemap beyond the site; may be repeated.", metavar="FILE|URL"
     ),
 ]
-AsSource = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
-Slugs = Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")]
+SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
+SlugsOption = Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")]
 
 
 def index(
@@ -80,23 +79,23 @@ def index(
             metavar="PATH|FILE|URL",
         ),
     ],
-    source: AsSource = False,
-    slugs: Slugs = SlugRule.MKDOCS,
+    source: SourceOption = False,
+    slugs: SlugsOption = SlugRule.MKDOCS,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
-    exclude: Exclude = None,
-    include: Include = None,
-    also: Also = None,
-    persona: Persona = None,
-    knowledge: Knowledge = None,
-    ledger: Ledger = None,
-    embedder: Embedder = None,
+    exclude: ExcludeOption = None,
+    include: IncludeOption = None,
+    also: AlsoOption = None,
+    persona: PersonaOption = None,
+    knowledge: KnowledgeOption = None,
+    ledger: LedgerOption = None,
+    embedder: EmbedderOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Make the index hold exactly this site.
 
@@ -185,7 +184,7 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     # Chunks of another size would change in the next run.
     tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
     target = Target.open(settings, scope, base_url, *([int(tokens[1])] if tokens else []))
-    if head and not target.described_by(head):
+    if head and not target.matches(head):
         raise InputError("The index was made by another release or embedder: index the whole site first.")
     if not external.sources:
         raise InputError(next(iter(external.warnings), f"{place} holds nothing to index."))
@@ -198,11 +197,11 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
 def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
-    for line in result.plan_lines() if dry_run else ():
+    for line in result.diff_lines() if dry_run else ():
         typer.echo(line, err=True)
     typer.echo(f"{'Would index' if dry_run else 'Indexed'} {result}", err=True)
     if as_json:
-        print_json({**result.to_json(), "plan": result.plan_json()} if dry_run else result.to_json())
+        print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
 def status(
@@ -210,18 +209,18 @@ def status(
         Path | None,
         typer.Argument(help="What to compare the index with: a built site, or a folder of Markdown.", metavar="PATH"),
     ] = None,
-    source: AsSource = False,
-    slugs: Slugs = SlugRule.MKDOCS,
+    source: SourceOption = False,
+    slugs: SlugsOption = SlugRule.MKDOCS,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
-    exclude: Exclude = None,
-    include: Include = None,
-    persona: Persona = None,
-    knowledge: Knowledge = None,
-    ledger: Ledger = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    exclude: ExcludeOption = None,
+    include: IncludeOption = None,
+    persona: PersonaOption = None,
+    knowledge: KnowledgeOption = None,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Show what is indexed.
 

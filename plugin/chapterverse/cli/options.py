@@ -10,13 +10,17 @@ import typer
 
 from chapterverse.settings import Settings
 
-Store = Annotated[
+StoreOption = Annotated[
     str | None,
     typer.Option("--store", help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI"),
 ]
-Site = Annotated[str | None, typer.Option("--site", help="Name of the site's index; needed where there are several.")]
-Version = Annotated[str | None, typer.Option("--docs-version", help="Docs version; needed where there are several.")]
-Embedder = Annotated[
+SiteOption = Annotated[
+    str | None, typer.Option("--site", help="Name of the site's index; needed where there are several.")
+]
+VersionOption = Annotated[
+    str | None, typer.Option("--docs-version", help="Docs version; needed where there are several.")
+]
+EmbedderOption = Annotated[
     str | None,
     typer.Option(
         "--embedder",
@@ -24,15 +28,15 @@ Embedder = Annotated[
         metavar="NAME",
     ),
 ]
-Ledger = Annotated[
+LedgerOption = Annotated[
     str | None,
     typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
 ]
-Exclude = Annotated[
+ExcludeOption = Annotated[
     list[str] | None,
     typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.", metavar="GLOB"),
 ]
-Include = Annotated[
+IncludeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--include",
@@ -40,17 +44,17 @@ Include = Annotated[
         metavar="GLOB",
     ),
 ]
-Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
-AskedSite = Annotated[
+QuestionsArgument = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
+BaseUrlOption = Annotated[
     str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
 ]
-History = Annotated[
+HistoryOption = Annotated[
     Path | None,
     typer.Option(
         "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:
@@ -66,9 +70,9 @@ def with_secrets(settings: Settings) -> Settings:
     """
     if not settings.secrets_arn:
         return settings
-    from chapterverse.net.aws.secrets import resolved
+    from chapterverse.net.aws.secrets import resolve_secrets
 
-    return resolved(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
+    return resolve_secrets(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
 
 
 def print_json(document: object) -> None:

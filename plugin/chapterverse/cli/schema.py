@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from chapterverse.cli.options import Json, print_json
+from chapterverse.cli.options import JsonOption, print_json
 from chapterverse.model import DOCUMENT_TYPES
 
 
@@ -14,7 +14,7 @@ def schema(
     kind: Annotated[
         str | None, typer.Argument(help="page, persona, faq, memory, turn or summary.", metavar="TYPE")
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the fields that a type of documents has, or all types.
 

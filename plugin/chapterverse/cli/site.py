@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Exclude, Include, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import (
+    ExcludeOption,
+    IncludeOption,
+    JsonOption,
+    LedgerOption,
+    SiteOption,
+    StoreOption,
+    VersionOption,
+    print_json,
+    settings_from,
+)
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.readers.site import read_site
 from chapterverse.readers.site_pages import SitePages
@@ -20,26 +30,30 @@ from chapterverse.site.delivery import deliver, widget_files
 from chapterverse.site.inject import inject as inject_into
 from chapterverse.site.script_tag import plain_tag
 
-Endpoint = Annotated[
+EndpointOption = Annotated[
     str | None, typer.Option("--endpoint", help="Address of the API; / is the site's own origin.", metavar="URL")
 ]
-Title = Annotated[str | None, typer.Option("--title", help="Heading of the chat and label of its button.")]
-Config = Annotated[
+TitleOption = Annotated[str | None, typer.Option("--title", help="Heading of the chat and label of its button.")]
+ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
 ]
-About = Annotated[str | None, typer.Option("--docs-version", help="Docs version that questions are about.")]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")]
-Built = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
+QuestionsVersionOption = Annotated[
+    str | None, typer.Option("--docs-version", help="Docs version that questions are about.")
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
+]
+SiteDirArgument = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
 
 
 def widget(
     folder: Annotated[Path, typer.Argument(help="A folder that the generator copies as it is.", metavar="DIR")],
-    endpoint: Endpoint = None,
-    title: Title = None,
-    config: Config = None,
-    as_json: Json = False,
-    docs_version: About = None,
+    endpoint: EndpointOption = None,
+    title: TitleOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    docs_version: QuestionsVersionOption = None,
 ) -> None:
     """Write the chat's files into a folder.
 
@@ -58,20 +72,20 @@ def widget(
 
 
 def inject(
-    site_dir: Built,
-    endpoint: Endpoint = None,
-    title: Title = None,
-    config: Config = None,
-    base_url: BaseUrl = None,
-    exclude: Exclude = None,
-    include: Include = None,
+    site_dir: SiteDirArgument,
+    endpoint: EndpointOption = None,
+    title: TitleOption = None,
+    config: ConfigOption = None,
+    base_url: BaseUrlOption = None,
+    exclude: ExcludeOption = None,
+    include: IncludeOption = None,
     markdown: Annotated[bool, typer.Option(help="Write the Markdown of each page, for agents.")] = True,
     llms_txt: Annotated[bool, typer.Option(help="Write the list of pages, for agents.")] = True,
     llms_full_txt: Annotated[bool, typer.Option(help="Write all pages as one file, for agents.")] = True,
     skill: Annotated[bool, typer.Option(help="Write a skill for agents and its index.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace your own files of these names.")] = False,
-    as_json: Json = False,
-    docs_version: About = None,
+    as_json: JsonOption = False,
+    docs_version: QuestionsVersionOption = None,
 ) -> None:
     """Put the chat into every page of a built site, and write files for agents beside the pages.
 
@@ -96,16 +110,16 @@ def inject(
 
 
 def check(
-    site_dir: Built,
-    base_url: BaseUrl = None,
+    site_dir: SiteDirArgument,
+    base_url: BaseUrlOption = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
-    exclude: Exclude = None,
-    include: Include = None,
-    ledger: Ledger = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    exclude: ExcludeOption = None,
+    include: IncludeOption = None,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Say what is wrong with a site as built.
 

@@ -9,7 +9,16 @@ import typer
 
 from chapterverse import entry_points
 from chapterverse.cli.ask import conversation_from, heading_line
-from chapterverse.cli.options import Embedder, History, Json, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import (
+    EmbedderOption,
+    HistoryOption,
+    JsonOption,
+    SiteOption,
+    StoreOption,
+    VersionOption,
+    print_json,
+    settings_from,
+)
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {
@@ -33,12 +42,12 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 def trace(
     question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the reader is on.")] = None,
-    history: History = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
-    embedder: Embedder = None,
+    history: HistoryOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Show how a question is answered.
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import Embedder, Json, Ledger, Site, Store, Version, print_json, settings_from
+from chapterverse.cli.options import (
+    EmbedderOption,
+    JsonOption,
+    LedgerOption,
+    SiteOption,
+    StoreOption,
+    VersionOption,
+    print_json,
+    settings_from,
+)
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
 from chapterverse.indexing import publish_policy
@@ -24,18 +33,18 @@ from chapterverse.store import only_scope, open_store
 if TYPE_CHECKING:
     from chapterverse.indexing import transfer
 
-File = Annotated[Path, typer.Argument(help="A file of JSON lines.", metavar="FILE")]
+FileArgument = Annotated[Path, typer.Argument(help="A file of JSON lines.", metavar="FILE")]
 
 
 def export(
-    file: File,
+    file: FileArgument,
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Leave out all that differs between two builds of the same site.")
     ] = False,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Write an index to a file.
 
@@ -54,16 +63,16 @@ def export(
 
 
 def import_(
-    file: File,
+    file: FileArgument,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where the file doesn't state it.")
     ] = None,
-    ledger: Ledger = None,
-    embedder: Embedder = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    ledger: LedgerOption = None,
+    embedder: EmbedderOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Make an index hold exactly what a file holds.
 
@@ -97,11 +106,11 @@ def import_(
 
 
 def repair(
-    ledger: Ledger = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Rebuild a lost ledger from the index, and remove what no head reaches.
 
@@ -137,11 +146,11 @@ def repair(
 
 
 def unpublish(
-    ledger: Ledger = None,
-    as_json: Json = False,
-    store: Store = None,
-    site: Site = None,
-    docs_version: Version = None,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+    site: SiteOption = None,
+    docs_version: VersionOption = None,
 ) -> None:
     """Remove a site's index, or that of one docs version, from the store.
 

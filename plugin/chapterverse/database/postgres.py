@@ -164,13 +164,13 @@ class _PostgresStatements:
         self._db = db
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        return self._db.execute(_marked(sql), values).fetchall()
+        return self._db.execute(_mark(sql), values).fetchall()
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
-        return self._db.cursor().stream(_marked(sql), values)
+        return self._db.cursor().stream(_mark(sql), values)
 
     def change(self, sql: str, values: Sequence[object] = ()) -> int:
-        return self._db.execute(_marked(sql), values).rowcount
+        return self._db.execute(_mark(sql), values).rowcount
 
     def tables(self, *names: str) -> int:
         # Not by `to_regclass`, which remembers within a transaction what was not there.
@@ -193,7 +193,7 @@ class _PostgresStatements:
             return 0
         return int(self.rows(f"SELECT coalesce(max(version), 0) FROM {name}")[0][0])  # noqa: S608
 
-    def migrated(self, name: str, number: int) -> None:
+    def record_migration(self, name: str, number: int) -> None:
         self.change(
             f"CREATE TABLE IF NOT EXISTS {name}"
             " (version INTEGER PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
@@ -201,7 +201,7 @@ class _PostgresStatements:
         self.change(f"INSERT INTO {name} (version) VALUES (?)", (number,))  # noqa: S608
 
 
-def _marked(sql: str) -> bytes:
+def _mark(sql: str) -> bytes:
     return sql.replace("?", "%s").encode()
 
 

@@ -109,5 +109,5 @@ class _SqliteStatements:
     def version(self, name: str) -> int:  # noqa: ARG002  the file itself has a number
         return int(self.rows("PRAGMA user_version")[0][0])
 
-    def migrated(self, name: str, number: int) -> None:  # noqa: ARG002
+    def record_migration(self, name: str, number: int) -> None:  # noqa: ARG002
         self.change(f"PRAGMA user_version = {number}")

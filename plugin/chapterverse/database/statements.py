@@ -83,7 +83,7 @@ class Statements(Protocol):
         """Return the number of the newest migration, 0 before the first; `name` is the table that tells it."""
         ...
 
-    def migrated(self, name: str, number: int) -> None:
+    def record_migration(self, name: str, number: int) -> None:
         """Note that a migration was applied."""
         ...
 

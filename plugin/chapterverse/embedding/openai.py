@@ -15,17 +15,16 @@ import math
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from chapterverse.embedding.batches import check_vectors, embed_in_batches
 from chapterverse.embedding.models import EmbeddingModel, Spelling
 from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.model import EmbedderCard
-from chapterverse.net import JsonClient, Reply, bearer
-from chapterverse.net.address import unversioned
+from chapterverse.net import JsonClient, Reply
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.errors import TextRejected, provider_error
+from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.openai import OpenAIErrors, access, require_key
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
@@ -54,19 +53,8 @@ _SHORT = 64
 
 _PROVIDER = "The embedding service"
 
-_REASONS = {
-    400: "refused the request as malformed",
-    401: "refused the key: check OPENAI_API_KEY",
-    402: "asks for payment: check the account's billing",
-    403: "refused the key: check OPENAI_API_KEY",
-    404: "does not know this model: check the embedder's name and CHAPTERVERSE_OPENAI_URL",
-    413: "refused the request as too large",
-    422: "refused the request as malformed",
-    429: "has a rate limit that was reached: try again later",
-}
-
 #: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
-_REJECTED = {400, 413, 422}
+_ERRORS = OpenAIErrors(_PROVIDER, "the embedder's name", rejected=frozenset({400, 413, 422}))
 
 
 class OpenAIEmbedder:
@@ -110,15 +98,10 @@ class OpenAIEmbedder:
         entry = MODELS.get(spelling.name)
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
-        url, key = unversioned(settings.openai_url), settings.openai_api_key.strip()
-        headers = bearer(key, "OPENAI_API_KEY") if key else {}
+        url, headers = access(settings)
         asking = JsonClient(url, headers, billed=True)
         building = JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
-        if not key and urlsplit(url).hostname == "api.openai.com":
-            raise ConfigurationError(
-                "The embedder openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
-                "a server that needs none."
-            )
+        require_key(url, headers, "embedder")
         return cls(spelling, asking, building, retry or RetryPolicy(), size)
 
     @property
@@ -205,7 +188,7 @@ def _markers(name: str) -> tuple[str, str]:
 def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     """Return the vectors of a reply, each where its `index` says; without a `size` they have that of the first."""
     if reply.status != 200:
-        raise _failure(reply)
+        raise _ERRORS.error(reply.status, reply.body, reply.pause)
     if reply.body is None:
         raise ProviderError(f"{_PROVIDER} answered with something that is no reply.", retryable=True)
     data = reply.body.get("data") if isinstance(reply.body, dict) else None
@@ -217,16 +200,6 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     if not size and ordered and isinstance(ordered[0], list):
         size = len(ordered[0])
     return check_vectors(ordered, count, size, _PROVIDER)
-
-
-def _failure(reply: Reply) -> ProviderError:
-    # The service's own message is left out: it may quote what was sent, or a part of the key.
-    status = reply.status
-    error = reply.body.get("error") if isinstance(reply.body, dict) else None
-    if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
-        status = 402
-    message = f"{_PROVIDER} {_REASONS.get(status, f'failed with status {status}')}."
-    return provider_error(message, status, reply.pause, _REJECTED)
 
 
 def _cosine(a: Vector, b: Vector) -> float:

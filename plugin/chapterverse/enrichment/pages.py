@@ -48,12 +48,12 @@ class Enrichment:
 def enrich(
     chunks: Mapping[str, list[Chunk]],
     stored: Sequence[Chunk],
+    *,
     others: Iterable[Point],
     setting: EnricherSetting,
     fingerprint: str,
     cap: int,
     progress: Progress,
-    *,
     dry_run: bool = False,
 ) -> Enrichment:
     """Return the chunks of the pages that were read, with expansions.
@@ -70,7 +70,7 @@ def enrich(
         ConfigurationError: the model can't be opened.
     """
     pages = {path: own for path, own in chunks.items() if own and own[0].type == PAGE}
-    widened = {**chunks, **dict(_reused(pages, stored))}
+    widened = {**chunks, **dict(_reuse(pages, stored))}
     requests = [
         request
         for path, own in pages.items()
@@ -81,11 +81,11 @@ def enrich(
     if replies:
         trial = Trial([c for own in chunks.values() for c in own], others, _languages(chunks))
         for path, sections in replies.items():
-            widened[path] = _widened(pages[path], run.useful_lines(sections, trial), fingerprint, cap)
+            widened[path] = _widen(pages[path], run.useful_lines(sections, trial), fingerprint, cap)
     return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
 
 
-def _reused(pages: Mapping[str, list[Chunk]], stored: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
+def _reuse(pages: Mapping[str, list[Chunk]], stored: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
     """Yield the pages that are stored with expansions and did not change since: they cost nothing without a cache."""
     by_page: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
     for chunk in stored:
@@ -104,7 +104,7 @@ def _with(chunk: Chunk, expansion: str, hashed: str) -> Chunk:
     return replace(chunk, expansion=expansion, embed_hash=hashed) if expansion else chunk
 
 
-def _widened(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
+def _widen(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
     """Return chunks with as many lines as fit under the cap."""
     widened = []
     for chunk in own:

@@ -149,12 +149,12 @@ class PageRequest:
         """A JSON Schema without references, closed as the strict modes demand, with our ids as the only ones."""
         texts = {"type": "array", "items": {"type": "string"}}
         ids = {"type": "string", "enum": [section.id for section in self.sections]}
-        section = _closed({"id": ids, "questions": texts, "keywords": texts})
+        section = _closed_object({"id": ids, "questions": texts, "keywords": texts})
         text = {"type": "string"}
-        return _closed({"topic": text, "summary": text, "sections": {"type": "array", "items": section}})
+        return _closed_object({"topic": text, "summary": text, "sections": {"type": "array", "items": section}})
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+def _closed_object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,

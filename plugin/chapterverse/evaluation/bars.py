@@ -29,7 +29,7 @@ class Bar:
         """Whether the figure needs answers and not only a search."""
         return self.name in _OF_ANSWERS
 
-    def met(self, figures: Mapping[str, float | None]) -> bool:
+    def is_met(self, figures: Mapping[str, float | None]) -> bool:
         value = figures.get(self.name)
         return value is not None and value >= self.least - _HAIR
 
@@ -41,7 +41,7 @@ class Bar:
         return f"{self.name} is {value:.4g}, below its bar of {self.least:g}."
 
     def to_json(self, figures: Mapping[str, float | None]) -> dict[str, Any]:
-        return {"name": self.name, "least": self.least, "value": figures.get(self.name), "met": self.met(figures)}
+        return {"name": self.name, "least": self.least, "value": figures.get(self.name), "met": self.is_met(figures)}
 
 
 def read_bar(text: str) -> Bar:
@@ -65,6 +65,6 @@ def read_bar(text: str) -> Bar:
     return Bar(known, least)
 
 
-def missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
+def describe_missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
     """Return a sentence for each missed bar."""
-    return [bar.in_words(figures) for bar in bars if not bar.met(figures)]
+    return [bar.in_words(figures) for bar in bars if not bar.is_met(figures)]

@@ -66,12 +66,12 @@ def ece(outcomes: Sequence[AnswerOutcome]) -> float:
 
 def risks(outcomes: Sequence[AnswerOutcome]) -> list[Risk]:
     """Return the risk at each tenth of the answers. Answers of equal confidence count with their mean."""
-    shares = _smoothed(outcomes)
+    shares = _smooth(outcomes)
     tenths = (max(1, round(len(shares) * tenth / _BINS)) for tenth in range(1, _BINS + 1)) if shares else ()
     return [Risk(count / len(shares), 1 - math.fsum(shares[:count]) / count) for count in dict.fromkeys(tenths)]
 
 
-def _smoothed(outcomes: Sequence[AnswerOutcome]) -> list[float]:
+def _smooth(outcomes: Sequence[AnswerOutcome]) -> list[float]:
     """Return for each answer, most confident first, the share of right answers of its confidence."""
     tied: defaultdict[float, list[bool]] = defaultdict(list)
     for outcome in outcomes:

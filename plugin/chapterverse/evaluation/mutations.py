@@ -41,8 +41,8 @@ def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
     for claim in claims if len(claims) <= _MOST else chance.sample(list(claims), _MOST):
         texts = {
             "foreign": _foreign(claim, claims, chance),
-            "number": _renumbered(claim["text"], chance),
-            "negation": negated(claim["text"]),
+            "number": _renumber(claim["text"], chance),
+            "negation": negate(claim["text"]),
         }
         yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
 
@@ -54,7 +54,7 @@ def _foreign(claim: CitedClaim, claims: Sequence[CitedClaim], chance: random.Ran
     return chance.choice(others) if others else None
 
 
-def _renumbered(text: str, chance: random.Random) -> str | None:
+def _renumber(text: str, chance: random.Random) -> str | None:
     numbers = list(_NUMBER.finditer(text))
     if not numbers:
         return None
@@ -62,7 +62,7 @@ def _renumbered(text: str, chance: random.Random) -> str | None:
     return f"{text[: match.start()]}{int(match.group()) + chance.randrange(1, 90)}{text[match.end() :]}"
 
 
-def negated(text: str) -> str | None:
+def negate(text: str) -> str | None:
     """Return the sentence with the opposite meaning; None for a table row and where a "not" is not enough."""
     negations, verb = list(_NOT.finditer(text)), _AUXILIARY.search(text)
     if _OTHERWISE.search(text) or len(negations) > 1:

@@ -73,7 +73,7 @@ class SitePlaces:
         # A text fragment follows ":~:".
         return ExpectedPlace(page, _plain(fragment.partition(":~:")[0]) or None)
 
-    def indexed(self, place: ExpectedPlace) -> bool:
+    def holds(self, place: ExpectedPlace) -> bool:
         """Whether the index holds the place."""
         return place in self._places or (place.anchor is None and place.page in self._chapters)
 

@@ -38,7 +38,7 @@ def search_questions(questions: Sequence[QuestionRow], session: Session, setting
     head = snapshot.head
     chunks = [point.chunk for point in snapshot.points()]
     site = SitePlaces((head.base_url, settings.base_url), chunks)
-    questions = [_placed(question, chunks) for question in questions]
+    questions = [_place(question, chunks) for question in questions]
     rows, floor = [], 0.0
     for done, question in enumerate(questions):
         report("Asking questions", done, len(questions))
@@ -54,7 +54,7 @@ def search_questions(questions: Sequence[QuestionRow], session: Session, setting
     return Run(_index(head, settings), floor, utc_now(), tuple(rows), tuple(warnings))
 
 
-def _placed(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
+def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
     """Return the question with the addresses of the file that it names; the root of the index may lie deeper."""
     if question.expected or not question.answerable:
         return question
@@ -90,7 +90,7 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row
         question=question.question,
         answerable=question.answerable,
         expected=question.expected,
-        missing=tuple(address for address, place in expected.items() if not site.indexed(place)),
+        missing=tuple(address for address, place in expected.items() if not site.holds(place)),
         chapter=next((title for place in targets if (title := site.chapter(place)) is not None), None),
         anchor_ranks=ranks(targets, places),
         page_ranks=ranks(pages(targets), places),
@@ -108,7 +108,7 @@ def _result(result: dict[str, Any], expected: Sequence[ExpectedPlace], place: Ex
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:
     place = site.place(address)
-    if site.indexed(place.whole_page):
+    if site.holds(place.whole_page):
         return f"{row}: {address} counts as missed, for the index holds its page and no such section."
     return f"{row}: {address} counts as missed, for the index holds no such page."
 

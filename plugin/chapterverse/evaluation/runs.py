@@ -201,9 +201,9 @@ class Run:
             "refused": sum(row.refused for row in self.unanswerable),
             "false_refusals": len(self.false_refusals),
         }
-        rows = [{**asdict(row), "metrics": _rounded(row.figures)} for row in self.rows]
+        rows = [{**asdict(row), "metrics": _round(row.figures)} for row in self.rows]
         seconds = {"p50": self.seconds(0.5), "p95": self.seconds(0.95)}
-        document = {**asdict(self), "counts": counts, "metrics": _rounded(figures), "seconds": seconds, "rows": rows}
+        document = {**asdict(self), "counts": counts, "metrics": _round(figures), "seconds": seconds, "rows": rows}
         return {**document, "answers": self._answers()} if self.generator else document
 
     def _answers(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class Run:
             "statuses": {
                 status: sum(a.status == status for a in answers) for status in get_args(answer_metrics.Status)
             },
-            "metrics": _rounded(self.answer_figures),
+            "metrics": _round(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
             "brier": round(confidence.brier(outcomes), _DIGITS) if outcomes else None,
             "ece": round(confidence.ece(outcomes), _DIGITS) if outcomes else None,
@@ -257,5 +257,5 @@ def _means(names: Sequence[str], figures: Sequence[Mapping[str, float]]) -> dict
     return {name: metrics.mean([f[name] for f in figures if name in f]) for name in names}
 
 
-def _rounded(figures: Mapping[str, float | None]) -> dict[str, float | None]:
+def _round(figures: Mapping[str, float | None]) -> dict[str, float | None]:
     return {name: None if value is None else round(value, _DIGITS) for name, value in figures.items()}

@@ -1,1 +1,1 @@
-"""From sources to a published index: read, chunk, plan, embed, apply."""
+"""From sources to a published index: read, chunk, compare, embed, apply."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.indexing.diff import Diff, FileDiff, compare_files, plan
-from chapterverse.indexing.page_chunker import PageChunker, cut_all
+from chapterverse.indexing.diff import Diff, FileDiff, compare_files, compute_diff
+from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.source_set import SourceSet
 from chapterverse.indexing.target import Target
@@ -68,7 +68,7 @@ class Changes:
         """
         records = _records(target, live)
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
-        chunks, failed = _cut(source_set, files.touched, target, progress)
+        chunks, failed = _chunk_files(source_set, files.touched, target, progress)
         files = files.without(failed)
         if not (chunks.keys() | files.unchanged) - source_set.others:
             raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
@@ -81,7 +81,7 @@ class Changes:
             chunks = dict(enrichment.chunks)
         vectors = Vectors(UnfinishedVectors(target.unfinished))
         changes = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
-        changes.plan()
+        changes.compute_diff()
         return changes
 
     @property
@@ -95,21 +95,21 @@ class Changes:
         untouched = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
         return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
 
-    def plan(self) -> None:
+    def compute_diff(self) -> None:
         """Compute the diff, with as many vectors as possible reused from the store."""
         chunks = [c for cs in self.chunks.values() for c in cs]
         anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
-        diff = plan(chunks, self.stored, (), anew=anew)
-        lacking = self.vectors.lacking(diff.write)
+        diff = compute_diff(chunks, self.stored, (), anew=anew)
+        lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:
             self._reuse(self.live, lacking)
-            lacking = self.vectors.lacking(diff.write)
+            lacking = self.vectors.find_missing(diff.write)
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
-        self.diff = plan(chunks, self.stored, self.vectors.known, anew=anew)
+        self.diff = compute_diff(chunks, self.stored, self.vectors.known, anew=anew)
 
     def embed(self, progress: Progress) -> None:
-        """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and plan again.
+        """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and compare again.
 
         Raises:
             ProviderError: the embedder failed, or rejects even the smallest text as too long.
@@ -128,8 +128,8 @@ class Changes:
                     if smaller == sizes[path] or len(rejection.chunk.text) < _SHORTEST:
                         raise rejection.__cause__ or rejection from None
                     sizes[path] = smaller
-                    self.chunks[path] = _chunker(self.target).cut(self.source_set.sources[path], smaller)
-                self.plan()
+                    self.chunks[path] = _chunker(self.target).chunk(self.source_set.sources[path], smaller)
+                self.compute_diff()
 
     def _drop_expansions(self, path: str) -> None:
         fingerprint = self.target.card.fingerprint
@@ -165,6 +165,7 @@ class Changes:
         return [*new, *(c for c in old if c.source_file_path not in touched)]
 
     def report(self, generation: int, total: int) -> Report:
+        """Return the report of a run after which the index has this generation and number of chunks."""
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
@@ -200,17 +201,17 @@ class Changes:
         return replace(report, embedded=len(unpaid), tokens=count_tokens(unpaid) if report.price else 0)
 
 
-def _cut(
+def _chunk_files(
     source_set: SourceSet, paths: Sequence[str], target: Target, progress: Progress
 ) -> tuple[dict[str, list[Chunk]], dict[str, str]]:
     """Return the chunks of each file, and an error message for each file that can't be read."""
     chunks: dict[str, list[Chunk]] = {}
     failed: dict[str, str] = {}
-    for path, cut in cut_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
-        if isinstance(cut, str):
-            failed[path] = cut
+    for path, outcome in chunk_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
+        if isinstance(outcome, str):
+            failed[path] = outcome
         else:
-            chunks[path] = cut
+            chunks[path] = outcome
     return chunks, failed
 
 
@@ -239,11 +240,11 @@ def _enrichment(
     return enrich(
         chunks,
         stored if is_same else (),
-        others,
-        target.enricher,
-        target.card.fingerprint,
-        target.sizes.cap,
-        progress,
+        others=others,
+        setting=target.enricher,
+        fingerprint=target.card.fingerprint,
+        cap=target.sizes.cap,
+        progress=progress,
         dry_run=dry_run,
     )
 

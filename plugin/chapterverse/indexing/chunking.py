@@ -31,7 +31,7 @@ from chapterverse.model import (
     embed_hash,
     embed_text,
     join_blocks,
-    sound,
+    replace_unstorable,
 )
 from chapterverse.text import tokens
 from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
@@ -95,20 +95,28 @@ def chunk(
         kind: the chunks' type.
     """
     chunks: list[Chunk] = []
-    title, url, domain = sound(page.title), sound(page.url), _host(page.url)
-    tags = tuple(map(sound, page.tags))
+    title, url, domain = replace_unstorable(page.title), replace_unstorable(page.url), _host(page.url)
+    tags = tuple(map(replace_unstorable, page.tags))
     texts = list(_texts(page.sections, sizes))
     images, captions = _placed_images(texts, page.url), _Captions()
     for section, path, text in texts:
-        anchor = sound(section.anchor) if section.anchor else None
+        anchor = replace_unstorable(section.anchor) if section.anchor else None
         cited = anchor if section.anchor_verified else None
         chunks.append(
             Chunk(
-                chunk_id=chunk_id(scope, page.language, page.file_path, anchor, len(chunks), text, path),
+                chunk_id=chunk_id(
+                    scope,
+                    language=page.language,
+                    file_path=page.file_path,
+                    anchor=anchor,
+                    index=len(chunks),
+                    text=text,
+                    path=path,
+                ),
                 embed_hash=embed_hash(fingerprint, embed_text(path, text)),
                 text=text,
                 chapter_title=title,
-                section_heading=sound(section.heading) if section.heading else None,
+                section_heading=replace_unstorable(section.heading) if section.heading else None,
                 heading_path=path,
                 chunk_index=len(chunks),
                 source_file_path=page.file_path,
@@ -153,8 +161,8 @@ def _image(image: Image, url: str) -> dict[str, str]:
     with contextlib.suppress(ValueError):
         address = urljoin(url, image.src)
         if urlsplit(address).scheme.lower() in ("http", "https"):
-            title = {"title": sound(image.title)} if image.title else {}
-            return {"url": sound(address), "alt": sound(image.alt), **title}
+            title = {"title": replace_unstorable(image.title)} if image.title else {}
+            return {"url": replace_unstorable(address), "alt": replace_unstorable(image.alt), **title}
     return {}
 
 
@@ -182,13 +190,13 @@ def _captions(section: Section) -> list[tuple[str, str]]:
         block = rest.pop()
         rest.extend(reversed(block.parts))
         if block.caption:
-            captions[sound(block.head.partition("\n")[0])] = sound(block.caption)
+            captions[replace_unstorable(block.head.partition("\n")[0])] = replace_unstorable(block.caption)
     return sorted(captions.items())
 
 
 def _host(url: str) -> str:
     with contextlib.suppress(ValueError):
-        return sound(urlsplit(url).hostname or "")
+        return replace_unstorable(urlsplit(url).hostname or "")
     return ""
 
 
@@ -198,10 +206,10 @@ def _texts(sections: Sequence[Section], sizes: ChunkSizes) -> Iterator[_Text]:
     If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own
     text.
     """
-    paths = [_short_path(tuple(map(sound, section.path)), sizes.cap // 4) for section in sections]
+    paths = [_short_path(tuple(map(replace_unstorable, section.path)), sizes.cap // 4) for section in sections]
     for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
         room = _room(path, sizes)
-        heading = Block(BlockKind.PARAGRAPH, sound(section.heading or ""))
+        heading = Block(BlockKind.PARAGRAPH, replace_unstorable(section.heading or ""))
         whole = not section.heading or heading.text in path
         texts = list(pack_blocks(section.blocks if whole else (heading, *section.blocks), room))
         if not texts and not (len(following) > len(path) and following[: len(path)] == path):
@@ -237,7 +245,7 @@ def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> It
     Args:
         depth: number of enclosing containers.
     """
-    for group in _groups([sized for block in blocks if (sized := _sized(block))], int(room.target * PROSE_TOKEN_BYTES)):
+    for group in _groups([sized for block in blocks if (sized := _size(block))], int(room.target * PROSE_TOKEN_BYTES)):
         text = join_blocks([sized.block for sized in group])
         if tokens.fits(text, room.cap):
             yield text
@@ -255,20 +263,20 @@ class _Sized:
     size: int
 
 
-def _sized(block: Block) -> _Sized | None:
+def _size(block: Block) -> _Sized | None:
     """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
-    text = _trimmed(_sound(block.text))
+    text = _trim(_replace_unstorable(block.text))
     if text != block.text:
-        block = replace(block, text=text, head=sound(block.head), tail=sound(block.tail))
+        block = replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
     return _Sized(block, len(text.encode()) + 2) if text else None
 
 
-def _sound(text: str) -> str:
-    """Return `sound(text)`, with a fast path for ASCII."""
-    return text if text.isascii() and "\x00" not in text else sound(text)
+def _replace_unstorable(text: str) -> str:
+    """Return `replace_unstorable(text)`, with a fast path for ASCII."""
+    return text if text.isascii() and "\x00" not in text else replace_unstorable(text)
 
 
-def _trimmed(text: str) -> str:
+def _trim(text: str) -> str:
     """Return the text without leading blank lines and trailing white space. The first line stays indented."""
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
@@ -327,11 +335,11 @@ def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
         body = body.removeprefix(f"{head}\n").removesuffix(f"\n{tail}" if tail else "")
     lines = body.split("\n")
     room = cap - tokens.count(f"{head}\n\n{tail}") if head else cap
-    pieces = _framed(head, _group_lines(lines, room), tail)
+    pieces = _frame(head, _group_lines(lines, room), tail)
     # Joining lines may add tokens.
     while not all(tokens.fits(piece, cap) for piece in pieces):
         room -= 1
-        pieces = _framed(head, _group_lines(lines, room), tail)
+        pieces = _frame(head, _group_lines(lines, room), tail)
     yield from pieces
 
 
@@ -340,7 +348,7 @@ def _repeats(head: str, cap: int) -> bool:
     return tokens.fits(head, cap - max(cap // 2, _LEAST_ROOM))
 
 
-def _framed(head: str, pieces: Iterable[str], tail: str) -> list[str]:
+def _frame(head: str, pieces: Iterable[str], tail: str) -> list[str]:
     return ["\n".join(part for part in (head, piece, tail) if part) for piece in pieces]
 
 
@@ -360,7 +368,7 @@ def _group_lines(lines: Iterable[str], room: int) -> Iterator[str]:
 
 
 def _unblank(lines: Sequence[str]) -> Iterator[str]:
-    text = _trimmed("\n".join(lines))
+    text = _trim("\n".join(lines))
     if text:
         yield text
 

@@ -75,7 +75,9 @@ def compare_files(
     )
 
 
-def plan(chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str], *, anew: bool = False) -> Diff:
+def compute_diff(
+    chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str], *, anew: bool = False
+) -> Diff:
     """Compare the chunks of the files just read with those that the index stores for these files. Pure.
 
     Args:

@@ -75,7 +75,7 @@ class Downloads:
             FetchFailed: it may not be fetched, or could not be; `stored` may have the content of the last fetch.
         """
         self._robots.require(url)
-        stored = self.stored(url)
+        stored = self.find(url)
         download = self._fetcher.get(url, _validators(stored), seconds=seconds)
         if download.status == 304 and stored:
             # It is in use, see `prune`.
@@ -88,7 +88,7 @@ class Downloads:
         self._write(stored, download.body)
         return stored
 
-    def stored(self, url: str) -> StoredDownload | None:
+    def find(self, url: str) -> StoredDownload | None:
         """Return the content of an address at its last fetch, None if it is not cached or damaged."""
         return self._load(url)[0]
 

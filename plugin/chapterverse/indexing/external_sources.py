@@ -145,10 +145,10 @@ class _CollectionRun:
         stored = self._get(entry.place, is_listing=named or entry.kind == "sitemap")
         content = self.downloads.read(stored) if stored else b""
         if stored and (entry.kind == "sitemap" or _SITEMAP.search(content[:1000]) or content.startswith(_GZIP)):
-            return [(url, None) for url in self._listed(entry.place, content, entry.depth)]
+            return [(url, None) for url in self._list_links(entry.place, content, entry.depth)]
         return [(entry.place, stored)] if stored else []
 
-    def _listed(self, url: str, content: bytes, depth: int) -> list[str]:
+    def _list_links(self, url: str, content: bytes, depth: int) -> list[str]:
         """Return the pages of a sitemap and of those that it lists, only of its own host."""
         pages: dict[str, None] = {}
         foreign = left_out = 0
@@ -190,7 +190,7 @@ class _CollectionRun:
                 raise FetchFailed(f"the fetches of this build took longer than {_ALL_SECONDS:g} seconds.")
             return self.downloads.get(url, seconds)
         except FetchFailed as error:
-            stored, reason = self.downloads.stored(url), str(error)
+            stored, reason = self.downloads.find(url), str(error)
         sentence = f"{url} was not fetched, so what the index has of it stays: {reason}"
         if stored:
             self.result.warnings.append(sentence)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.indexing import tuning
 from chapterverse.indexing.changes import unread_rows
-from chapterverse.indexing.diff import FileDiff, plan
+from chapterverse.indexing.diff import FileDiff, compute_diff
 from chapterverse.indexing.publish_lease import publishing
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.sync import apply
@@ -54,13 +54,13 @@ def fill(exported: ExportFile, target: Target, progress: Progress = lambda *_: N
         vectors = Vectors(UnfinishedVectors(None))
         vectors.reuse(exported.dense)
         anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
-        diff = plan(exported.chunks, stored, exported.dense.keys(), anew=anew)
+        diff = compute_diff(exported.chunks, stored, exported.dense.keys(), anew=anew)
         # Keep the index's own calibration where the export has no measured one.
         previous_head = tuning.previous_head(publication, target)
         tuned = exported.head if tuning.valid_fields(exported.head, target.card) else previous_head
         head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks), tuned=tuned)
     _rebuild_ledger(target, head)
-    lost = tuning.lost(previous_head, head)
+    lost = tuning.warn_of_lost_calibration(previous_head, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=lost)
 
 

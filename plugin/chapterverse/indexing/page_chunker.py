@@ -18,7 +18,7 @@ from chapterverse.progress import Progress
 _MANY, _BATCH = 1000, 50
 
 #: A page's chunks, or its error message.
-Cut: TypeAlias = "list[Chunk] | str"
+ChunksOrError: TypeAlias = "list[Chunk] | str"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,20 @@ class PageChunker:
     fingerprint: str
     sizes: ChunkSizes
 
-    def cut(self, source: Source, sizes: ChunkSizes | None = None) -> list[Chunk]:
+    def chunk(self, source: Source, sizes: ChunkSizes | None = None) -> list[Chunk]:
         """Read a page and return its chunks. Raises `InputError` if the page can't be read."""
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
             sizes = ChunkSizes(CAP, CAP)
         return chunk(source.read(), self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
-    def cut_each(self, sources: Sequence[Source]) -> list[Cut]:
+    def chunk_each(self, sources: Sequence[Source]) -> list[ChunksOrError]:
         """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""
-        return [self._cut_or_error(source) for source in sources]
+        return [self._chunk_or_error(source) for source in sources]
 
-    def _cut_or_error(self, source: Source) -> Cut:
+    def _chunk_or_error(self, source: Source) -> ChunksOrError:
         try:
-            return self.cut(source)
+            return self.chunk(source)
         except InputError as error:
             # An unreadable page keeps its last good version. An outdated persona would speak for the owner, so the run
             # fails.
@@ -51,32 +51,32 @@ class PageChunker:
             return str(error)
 
 
-def cut_all(
+def chunk_all(
     sources: Sequence[Source], chunker: PageChunker, workers: int, progress: Progress
-) -> Iterator[tuple[str, Cut]]:
+) -> Iterator[tuple[str, ChunksOrError]]:
     """Yield each page's path with its chunks or error message. Raises `InputError` for an unreadable persona."""
-    for done, (source, cut) in enumerate(zip(sources, _cut(sources, chunker, workers), strict=True)):
+    for done, (source, outcome) in enumerate(zip(sources, _chunk_each(sources, chunker, workers), strict=True)):
         progress("Reading pages", done, len(sources))
-        yield source.file_path, cut
+        yield source.file_path, outcome
     progress("Reading pages", len(sources), len(sources))
 
 
-def _cut(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[Cut]:
+def _chunk_each(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[ChunksOrError]:
     done = 0
     if workers > 1 and len(sources) >= _MANY and _is_picklable(sources[0]):
         try:
-            for cut in _cut_by_others(sources, chunker, workers):
-                yield cut
+            for outcome in _chunk_in_processes(sources, chunker, workers):
+                yield outcome
                 done += 1
             return
         except BrokenExecutor:
             # A worker was killed, for example for lack of memory: this process reads the rest.
             pass
     for source in sources[done:]:
-        yield from chunker.cut_each([source])
+        yield from chunker.chunk_each([source])
 
 
-def _cut_by_others(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[Cut]:
+def _chunk_in_processes(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[ChunksOrError]:
     # Imported here, because only very large sites need them.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -85,7 +85,7 @@ def _cut_by_others(sources: Sequence[Source], chunker: PageChunker, workers: int
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, _ignore_interrupts)
     try:
-        for batch in pool.map(chunker.cut_each, [sources[at : at + _BATCH] for at in range(0, len(sources), _BATCH)]):
+        for batch in pool.map(chunker.chunk_each, [sources[at : at + _BATCH] for at in range(0, len(sources), _BATCH)]):
             yield from batch
     finally:
         pool.shutdown(cancel_futures=True)

@@ -41,7 +41,7 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
             time.sleep(pause)
             waited += pause
         if _token(target) != before:
-            # The plan may be based on an older generation than the live one.
+            # The diff may be based on an older generation than the live one.
             raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
         stack.enter_context(_alive(publication))
         yield publication

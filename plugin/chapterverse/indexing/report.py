@@ -13,7 +13,7 @@ from chapterverse.page_kinds import listing_lines
 if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnrichmentReport
 
-#: Most pages of one kind that the plan for people lists.
+#: Most pages of one kind that the diff for people lists.
 _MOST_LINES = 20
 
 
@@ -101,7 +101,7 @@ class Report:
         """Return a line for each page that was left out as a listing, of many only the first."""
         return listing_lines(self.listings)
 
-    def plan_json(self) -> dict[str, Any]:
+    def diff_json(self) -> dict[str, Any]:
         """Return the part that `index --dry-run --json` adds: pages by kind of change, and the estimated cost."""
         files = self.files
         return {
@@ -113,7 +113,7 @@ class Report:
             "cost_usd": round(self.cost, 6),
         }
 
-    def plan_lines(self) -> Iterator[str]:
+    def diff_lines(self) -> Iterator[str]:
         """Yield a line for each of the first 20 pages of each kind, and one for the estimated cost."""
         renamed = [f"{self.renamed[path]} -> {path}" for path in self.files.new if path in self.renamed]
         new = [path for path in self.files.new if path not in self.renamed]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from chapterverse.errors import InputError
-from chapterverse.model import PAGE, Source, sound
+from chapterverse.model import PAGE, Source, replace_unstorable
 
 _LONGEST_PATH = 512
 
@@ -40,7 +40,7 @@ class SourceSet:
         warnings: list[str] = []
         for source in sources:
             path = source.file_path
-            if not path or len(path) > _LONGEST_PATH or sound(path) != path:
+            if not path or len(path) > _LONGEST_PATH or replace_unstorable(path) != path:
                 warnings.append(
                     f"{path[:60]!a} is skipped: a path needs 1 to {_LONGEST_PATH} characters of plain text."
                 )

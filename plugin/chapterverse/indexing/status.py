@@ -89,8 +89,8 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     Raises:
         IndexMissing: nothing was published for the scope, and there are no `sources` either.
     """
-    busy = store.publishing(scope)
-    head, records = _described(store, ledger, scope)
+    busy = store.is_publishing(scope)
+    head, records = _describe(store, ledger, scope)
     enrichment = _enrichment(store, head) if head else None
     if sources is None:
         if head is None:
@@ -100,7 +100,7 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     elsewhere = _beyond_the_site(store, scope, records, records.keys() - by_path.keys())
     pipeline = head.pipeline if head else ""
     paths = sorted(by_path.keys() | records.keys())
-    files = (_compared(p, by_path.get(p), records.get(p), pipeline, busy, p in elsewhere) for p in paths)
+    files = (_compare(p, by_path.get(p), records.get(p), pipeline, busy=busy, elsewhere=p in elsewhere) for p in paths)
     return States(scope, head, tuple(files), enrichment)
 
 
@@ -131,7 +131,7 @@ def _enrichment(store: Store, head: Head) -> EnrichmentState | None:
     return EnrichmentState(len({chunk.source_file_path for chunk in chunks}), len(chunks), lines)
 
 
-def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, Mapping[str, LedgerRow]]:
+def _describe(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, Mapping[str, LedgerRow]]:
     """Return the head and its ledger rows; no rows if the ledger describes another index, or there is no head."""
     head = store.head(scope)
     for _ in range(_TRIES):
@@ -149,8 +149,8 @@ def _described(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None,
     return head, {}
 
 
-def _compared(
-    path: str, source: Source | None, record: LedgerRow | None, pipeline: str, busy: bool, elsewhere: bool
+def _compare(
+    path: str, source: Source | None, record: LedgerRow | None, pipeline: str, *, busy: bool, elsewhere: bool
 ) -> FileState:
     if record is None:
         content_hash = source.content_hash if source else ""

@@ -1,6 +1,6 @@
 """Updates an index from its sources. `Changes` computes the changes; `apply` is the only writer.
 
-    sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ plan ─> Diff ─ embed, apply ─> store, head ─> ledger
+    sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ compare ─> Diff ─ embed, apply ─> store, head ─> ledger
 
 The head in the store is the only truth. The ledger lists the files that a run may skip. A run ignores a ledger written
 for another generation and reads every file again. It still embeds nothing twice, because chunk ids and embed hashes are
@@ -76,7 +76,7 @@ def index(
             head = apply(changes.diff, changes.vectors, target, publication, progress, expected=total, tuned=before)
             _remember(changes, target, head)
         report = changes.report(head.generation, head.chunks)
-        report = replace(report, warnings=(*tuning.lost(before, head), *report.warnings))
+        report = replace(report, warnings=(*tuning.warn_of_lost_calibration(before, head), *report.warnings))
         if damaged:
             warning = f"The index of {target.scope} was damaged, so all of it was built again."
             report = replace(report, warnings=(warning, *report.warnings))
@@ -101,7 +101,7 @@ def preview(
 def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     """Return the report if no file changed, else None. Takes no lock and opens no shard."""
     head = target.head()
-    records = target.records(head) if head and target.described_by(head) else None
+    records = target.records(head) if head and target.matches(head) else None
     if head is None or records is None:
         return None
     files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
@@ -136,12 +136,12 @@ def apply(
     """
     live = publication.previous
     measured = tuning.valid_fields(tuned, target.card)
-    if live is not None and diff.empty and target.described_by(live.head) and tuning.has_values(live.head, measured):
+    if live is not None and diff.empty and target.matches(live.head) and tuning.has_values(live.head, measured):
         return live.head
     now = utc_now()
     for at in range(0, len(diff.write), _WRITE_BATCH):
         progress("Writing chunks", at, len(diff.write))
-        batch = [c.stamped(now) for c in diff.write[at : at + _WRITE_BATCH]]
+        batch = [c.stamp(now) for c in diff.write[at : at + _WRITE_BATCH]]
         publication.write([_point(c, vectors) for c in batch])
     progress("Writing chunks", len(diff.write), len(diff.write))
     publication.delete(diff.delete)

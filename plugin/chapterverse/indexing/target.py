@@ -13,7 +13,7 @@ from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.model import EmbedderCard, Head, Scope, Source, sound
+from chapterverse.model import EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import DEFAULT_STORE, Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
@@ -60,11 +60,11 @@ class Target:
         """
         if not 32 <= chunk_tokens <= CAP:
             raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
-        if sound(str(scope)) != str(scope):
+        if replace_unstorable(str(scope)) != str(scope):
             raise ConfigurationError("The names of a site and of its version must be text without control characters.")
         store = open_store(settings)
         ledger = open_ledger(settings)
-        embedder = open_embedder(settings, _indexed_by(store, scope))
+        embedder = open_embedder(settings, _card_of_index(store, scope))
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
@@ -88,7 +88,7 @@ class Target:
         """Return the live head, None before the first publication."""
         return self.store.head(self.scope)
 
-    def described_by(self, head: Head) -> bool:
+    def matches(self, head: Head) -> bool:
         """Whether a head has the address and pipeline that a publication would write now."""
         return head.base_url == self.base_url and head.pipeline == self.pipeline
 
@@ -104,7 +104,7 @@ def row_pipeline(pipeline: str, source: Source) -> str:
     return hashlib.sha256(f"{pipeline}\n{source.context}".encode(errors="surrogatepass")).hexdigest()
 
 
-def _indexed_by(store: Store, scope: Scope) -> EmbedderCard | None:
+def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
     # The caller that reads the index reports its faults.
     with contextlib.suppress(IndexFault):
         head = store.head(scope)

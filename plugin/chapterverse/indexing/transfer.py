@@ -55,12 +55,12 @@ def _canonical(point: Point) -> dict[str, Any]:
     if payload["created_at"] == indexed_at:
         # Without a stated date `created_at` is the time of indexing.
         del payload["created_at"]
-    lexical_vector = {"indices": point.lexical.indices, "values": _rounded(point.lexical.values)}
-    dense = None if point.dense is None else _rounded(point.dense)
+    lexical_vector = {"indices": point.lexical.indices, "values": _round(point.lexical.values)}
+    dense = None if point.dense is None else _round(point.dense)
     return {**payload, "vectors": {"lexical": lexical_vector, "dense": dense}}
 
 
-def _rounded(values: Sequence[float]) -> list[float]:
+def _round(values: Sequence[float]) -> list[float]:
     # Stores return the same 32-bit float with more or fewer digits. Adding zero turns -0.0 into 0.0.
     return [round(value, _DIGITS) + 0.0 for value in array("f", values)]
 
@@ -113,7 +113,13 @@ def _belongs(chunk: Chunk, scope: Scope) -> bool:
         return True
     anchor = chunk.url.partition("#")[2] or None
     expected_id = chunk_id(
-        scope, chunk.language, chunk.source_file_path, anchor, chunk.chunk_index, chunk.text, chunk.heading_path
+        scope,
+        language=chunk.language,
+        file_path=chunk.source_file_path,
+        anchor=anchor,
+        index=chunk.chunk_index,
+        text=chunk.text,
+        path=chunk.heading_path,
     )
     return chunk.chunk_id == expected_id
 
@@ -132,7 +138,7 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
     chunks: dict[str, Chunk] = {}
     dense: dict[str, array[float] | None] = {}
     for number, line in enumerate(lines, 1):
-        row = _parsed(line, f"{name}, line {number}")
+        row = _parse(line, f"{name}, line {number}")
         if "head" in row and number == 1:
             head = decode_head(line.encode(), name)[0]
             continue
@@ -144,7 +150,7 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
     return ExportFile(head, tuple(chunks.values()), dense)
 
 
-def _parsed(line: str, place: str) -> dict[str, Any]:
+def _parse(line: str, place: str) -> dict[str, Any]:
     try:
         row = parse_json(line)
     except ValueError:

@@ -44,7 +44,7 @@ def has_values(head: Head, measured: Mapping[str, Any]) -> bool:
     return all(getattr(head, name) == value for name, value in measured.items())
 
 
-def lost(before: Head | None, after: Head) -> tuple[str, ...]:
+def warn_of_lost_calibration(before: Head | None, after: Head) -> tuple[str, ...]:
     """Return a warning if a calibration by questions was replaced by one fitted to the index itself."""
     by_questions = [h is not None and Calibration.from_json(h.calibration).questions > 0 for h in (before, after)]
     if by_questions != [True, False]:

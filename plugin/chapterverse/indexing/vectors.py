@@ -54,7 +54,7 @@ class Vectors:
         vector = self._by_hash[embed_hash]
         return None if vector is None else tuple(vector)
 
-    def lacking(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+    def find_missing(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
         """Return the chunks without a vector, one for each hash."""
         return {c.embed_hash: c for c in chunks if c.embed_hash not in self._by_hash}
 
@@ -74,7 +74,7 @@ class Vectors:
             EmbeddingRejected: a text is too long; the vectors made before it are kept.
             ProviderError: the model failed; the vectors made before are kept for the next run.
         """
-        missing = self.lacking(chunks)
+        missing = self.find_missing(chunks)
         self.made |= missing.keys()
         self._by_hash.update(dict.fromkeys(h for h, c in missing.items() if c.type == PERSONA))
         if embedder is None:
@@ -82,7 +82,7 @@ class Vectors:
             self.embedded += len(missing)
             return
         self._by_hash.update(self._unfinished.read(missing))
-        unpaid = list(self.lacking(list(missing.values())).values())
+        unpaid = list(self.find_missing(list(missing.values())).values())
         for at in range(0, len(unpaid), _BATCH):
             progress("Embedding chunks", at, len(unpaid))
             self._embed(unpaid[at : at + _BATCH], embedder)

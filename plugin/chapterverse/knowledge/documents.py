@@ -39,7 +39,9 @@ class DocumentEntry:
     text: str
 
 
-def read_knowledge(folder: Path, name: str, kind: str, content_hash: str, path: str, url: str, language: str) -> Page:
+def read_knowledge(
+    folder: Path, name: str, *, kind: str, content_hash: str, path: str, url: str = "", language: str
+) -> Page:
     """Return a file as a page for the index; each of its entries becomes a chunk.
 
     Args:

@@ -64,9 +64,9 @@ class Documents:
     @property
     def no_pages(self) -> frozenset[str]:
         """The paths below `docs` that are not pages: all of these files, and `persona.md` in any case."""
-        return self.hidden(None)
+        return self.hidden_paths(None)
 
-    def hidden(self, nav: object) -> frozenset[str]:
+    def hidden_paths(self, nav: object) -> frozenset[str]:
         """Return the paths of `no_pages` that are not published either.
 
         Args:
@@ -107,7 +107,16 @@ class Documents:
                         f"{path} names the page {reference[:100]!a}, which the site does not have: it is shown without "
                         "a link."
                     )
-                read = functools.partial(_read, self.folder / kind, name, kind, content_hash, path, url, language)
+                read = functools.partial(
+                    _read,
+                    self.folder / kind,
+                    name,
+                    kind=kind,
+                    content_hash=content_hash,
+                    path=path,
+                    url=url,
+                    language=language,
+                )
                 sources.append(Source(path, content_hash, json.dumps([kind, url, language]), read, kind))
         return sources, warnings
 
@@ -178,8 +187,8 @@ def _address(reference: str, addresses: Mapping[str, str], base_url: str) -> str
     return f"{found}{sharp}{anchor}" if found else ""
 
 
-def _read(folder: Path, name: str, kind: str, content_hash: str, path: str, url: str, language: str) -> Page:
+def _read(folder: Path, name: str, **place: str) -> Page:
     # Imported here: a build without changes needs no models.
     from chapterverse.knowledge.documents import read_knowledge
 
-    return read_knowledge(folder, name, kind, content_hash, path, url, language)
+    return read_knowledge(folder, name, **place)

@@ -74,4 +74,7 @@ def _check(name: str, content: bytes) -> None:
     """Raise `InputError` if an index could not read a file of this content."""
     with tempfile.TemporaryDirectory() as scratch_dir:
         (Path(scratch_dir) / name).write_bytes(content)
-        read_knowledge(Path(scratch_dir), name, MEMORY, hashlib.sha256(content).hexdigest(), "The memory", "", "en")
+        content_hash = hashlib.sha256(content).hexdigest()
+        read_knowledge(
+            Path(scratch_dir), name, kind=MEMORY, content_hash=content_hash, path="The memory", language="en"
+        )

@@ -198,7 +198,7 @@ def validate_metadata(kind: str, mapping: Mapping[Any, Any], place: str = "") ->
     if field not in known:
         raise InputError(f"{where}{field[:40]!a} is no field of a {kind}: there are {', '.join(known)}.", field=None)
     verb = "is missing: it must be" if problem["type"] == "missing" else "must be"
-    raise InputError(f"{where}{field} {verb} {_explained(known[field])}.", field=field)
+    raise InputError(f"{where}{field} {verb} {_explain(known[field])}.", field=field)
 
 
 def validate_chunk(chunk: Chunk, place: str) -> None:
@@ -236,7 +236,7 @@ def _properties(kind: str) -> Mapping[str, Any]:
     return properties
 
 
-def _explained(field: Mapping[str, Any]) -> str:
+def _explain(field: Mapping[str, Any]) -> str:
     # The description of an optional field belongs to its value.
     alternatives = [field, *field.get("anyOf", ())]
     return str(next(one["description"] for one in alternatives if "description" in one))

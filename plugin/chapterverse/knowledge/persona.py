@@ -31,7 +31,7 @@ class Persona:
     language: str = ""
     text: str = ""
 
-    def written(self) -> str:
+    def to_text(self) -> str:
         """Return the text of the persona's chunk; `from_text` is the inverse."""
         return f"{_RULE}\nname: {self.name}\nlanguage: {self.language}\n{_RULE}\n\n{self.text}".rstrip()
 

@@ -40,8 +40,8 @@ def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
     """
     content = read_page(file.parent, file.name)
     require_unchanged(file.name, content_hash, hashlib.sha256(content).hexdigest())
-    persona, about = _parse(file.name, content)
-    text = persona.written()
+    persona, about = read_persona(file.name, content)
+    text = persona.to_text()
     section = Section(None, 0, None, (_TITLE,), (Block(BlockKind.PARAGRAPH, text),), anchor_verified=False)
     facts = {
         "scope": about.scope,
@@ -52,8 +52,8 @@ def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
     return Page(path, url, _TITLE, NO_LANGUAGE, (section,), content_type="other", facts=facts)
 
 
-def read_persona(name: str, content: bytes) -> Persona:
-    """Parse a persona file, without comments and hidden characters.
+def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
+    """Return the persona of a file, without comments and hidden characters, and what the file states beside it.
 
     Args:
         name: of the file, for error messages.
@@ -62,10 +62,6 @@ def read_persona(name: str, content: bytes) -> Persona:
         UnreadablePage: it is binary, in a wrong encoding, empty, too long, or its front matter is invalid.
         InputError: a field of its front matter is unknown or invalid.
     """
-    return _parse(name, content)[0]
-
-
-def _parse(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     if len(content) > _MOST_BYTES:
         raise _too_long(name)
     values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, mistakes=list)
@@ -76,7 +72,7 @@ def _parse(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     about: PersonaMetadata = validate_metadata(PERSONA, others, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
-    if not tokens.fits(persona.written(), MOST_TOKENS):
+    if not tokens.fits(persona.to_text(), MOST_TOKENS):
         raise _too_long(name)
     return persona, about
 

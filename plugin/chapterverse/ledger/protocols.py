@@ -32,6 +32,8 @@ class LedgerRow:
 
 
 class Ledger(Protocol):
+    """A database of the files of each scope, and of the generation that their rows describe."""
+
     def records(self, scope: Scope) -> dict[str, LedgerRow]:
         """Return the rows of a scope by file path."""
         ...

@@ -14,7 +14,7 @@ from typing import Any, Self
 from chapterverse.database import Database, Faults, Statements
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.ledger.protocols import LedgerRow
-from chapterverse.model import Scope, sound
+from chapterverse.model import Scope, replace_unstorable
 
 #: Each entry brings the schema from its own position to the next.
 _MIGRATIONS = (
@@ -67,10 +67,10 @@ _HASH = re.compile("[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 #: The columns' widths. The databases' own constraints repeat them for others who write to them.
 _RULES: Mapping[str, Callable[[Any], bool]] = {
-    "file_path": lambda v: isinstance(v, str) and 1 <= len(v) <= 512 and sound(v) == v,
+    "file_path": lambda v: isinstance(v, str) and 1 <= len(v) <= 512 and replace_unstorable(v) == v,
     "content_hash": lambda v: isinstance(v, str) and _HASH.fullmatch(v) is not None,
     "chunk_count": lambda v: isinstance(v, int) and 0 <= v < 2**31,
-    "pipeline": lambda v: isinstance(v, str) and len(v) <= 64 and sound(v) == v,
+    "pipeline": lambda v: isinstance(v, str) and len(v) <= 64 and replace_unstorable(v) == v,
     "generation": lambda v: isinstance(v, int) and 0 <= v < 2**63,
     "last_indexed_at": lambda v: isinstance(v, str) and _TIME.fullmatch(v) is not None,
 }
@@ -219,7 +219,7 @@ def _prepare(place: str, db: Statements, make: bool) -> bool:
     for number, statements in enumerate(_MIGRATIONS[db.version(_VERSIONS) :], db.version(_VERSIONS) + 1):
         for statement in statements:
             db.change(statement.format(identity=db.identity, code_points=db.code_points, time=db.time))
-        db.migrated(_VERSIONS, number)
+        db.record_migration(_VERSIONS, number)
     return True
 
 

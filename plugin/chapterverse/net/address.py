@@ -52,7 +52,7 @@ class Address:
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
 
 
-def unversioned(url: str) -> str:
+def strip_version(url: str) -> str:
     """Return an address without a version at its end, which other programs ask for and each request would repeat."""
     return _VERSION.sub("", url.strip())
 

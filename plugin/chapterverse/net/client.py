@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.messages import asked_pause, encode_body, is_header_safe, lowered, parse_reply, read_body
+from chapterverse.net.messages import asked_pause, encode_body, is_header_safe, lower_headers, parse_reply, read_body
 from chapterverse.net.retry import RetryPolicy, note_retry
 from chapterverse.net.stream import Closing, Stream
 
@@ -55,7 +55,7 @@ class Reply:
     def read(cls, exchange: Exchange, connections: Connections, request: Request) -> Reply:
         """Read a response to its end, and give its connection back."""
         raw = read_body(exchange.response, connections.host)
-        reply = cls(exchange.response.status, lowered(exchange.response), raw, parse_reply(raw))
+        reply = cls(exchange.response.status, lower_headers(exchange.response), raw, parse_reply(raw))
         connections.give_back(exchange, request)
         return reply
 
@@ -123,7 +123,7 @@ class JsonClient:
                 request was ended.
         """
         request = self._request("POST", path, body, self._total_seconds if seconds is None else seconds)
-        with closing(request.abort.cut):
+        with closing(request.abort.trigger):
             return self._reply(request)
 
     @contextmanager
@@ -140,7 +140,7 @@ class JsonClient:
             ProviderError: no reply came within the time, or it was ended; `Stream.events` raises the same.
         """
         request = self._request("POST", path, body, seconds, accept="text/event-stream")
-        with closing(request.abort.cut):
+        with closing(request.abort.trigger):
             stream = self._send(request, lambda exchange: Stream(exchange, self._connections, request))
             try:
                 yield stream

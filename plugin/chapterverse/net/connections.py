@@ -47,22 +47,22 @@ class RequestAborted(OSError):
 
 
 class Abort:
-    """The end of one request from outside. `cut` may be called from any thread, and at any time, even afterwards."""
+    """The end of one request from outside. `trigger` may be called from any thread, at any time, even afterwards."""
 
     def __init__(self) -> None:
         #: Whether the whole request may have reached the server.
         self.is_sent = False
-        self._cut = Event()
+        self._aborted = Event()
         self._lock = Lock()
         self._socket: socket.socket | None = None
 
     @property
-    def is_cut(self) -> bool:
-        return self._cut.is_set()
+    def is_aborted(self) -> bool:
+        return self._aborted.is_set()
 
-    def cut(self) -> None:
+    def trigger(self) -> None:
         """End the wait for the watched socket, and each later one."""
-        self._cut.set()
+        self._aborted.set()
         with self._lock:
             if self._socket is not None:
                 _shut(self._socket)
@@ -71,7 +71,7 @@ class Abort:
         """Take the socket that is waited for from now on.
 
         Raises:
-            RequestAborted: `cut` was called before.
+            RequestAborted: `trigger` was called before.
         """
         with self._lock:
             self._socket = sock
@@ -83,13 +83,13 @@ class Abort:
             self._socket = None
 
     def wait(self, seconds: float) -> None:
-        """Sleep; raise `RequestAborted` as soon as `cut` is called."""
-        self._cut.wait(seconds)
+        """Sleep; raise `RequestAborted` as soon as `trigger` is called."""
+        self._aborted.wait(seconds)
         self.check()
 
     def check(self) -> None:
-        """Raise `RequestAborted` if `cut` was called."""
-        if self.is_cut:
+        """Raise `RequestAborted` if `trigger` was called."""
+        if self.is_aborted:
             raise RequestAborted
 
 
@@ -187,7 +187,7 @@ class Connections:
         """Keep a connection for the next request, if its response was read to the end."""
         # First of all: an abort that comes later must not end the connection's next request.
         request.abort.release()
-        if request.abort.is_cut or exchange.response.will_close or not exchange.response.isclosed():
+        if request.abort.is_aborted or exchange.response.will_close or not exchange.response.isclosed():
             exchange.connection.close()
         else:
             self._idle.append((exchange.connection, time.time()))
@@ -199,7 +199,7 @@ class Connections:
             yield
         except (OSError, http.client.HTTPException) as error:
             meaning = f"{self.host} could not be reached or broke off."
-            if request.abort.is_cut:
+            if request.abort.is_aborted:
                 meaning = f"Nobody waits for {self.host} any more: ask again."
             elif isinstance(error, TimeoutError):
                 meaning = f"{self.host} did not answer in time."

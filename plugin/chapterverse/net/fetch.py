@@ -22,7 +22,7 @@ from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.messages import is_header_safe, lowered
+from chapterverse.net.messages import is_header_safe, lower_headers
 from chapterverse.net.stream import Closing
 
 #: Bytes of a body, as sent and as unpacked.
@@ -129,7 +129,7 @@ class Fetcher:
                 raise FetchFailed(f"The header {name[:60]!a} holds characters that no header has.")
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         abort = Abort()
-        with closing(abort.cut):
+        with closing(abort.trigger):
             for _ in range(_REDIRECTS + 1):
                 result = self._hop(url, headers or {}, deadline, abort)
                 if isinstance(result, Download):
@@ -151,7 +151,7 @@ class Fetcher:
         except ProviderError as error:
             raise FetchFailed(str(error)) from error
         if isinstance(result, Download):
-            return replace(result, body=self._unpacked(result.body, result.headers, address.host))
+            return replace(result, body=self._unpack(result.body, result.headers, address.host))
         return result
 
     def _open(self, address: Address) -> Connections:
@@ -184,10 +184,10 @@ class Fetcher:
     def _read(self, exchange: Exchange, connections: Connections, request: Request, url: str) -> Download | _Redirect:
         """Return a response with its body as it was sent."""
         response = exchange.response
-        headers = lowered(response)
+        headers = lower_headers(response)
         result: Download | _Redirect
         if response.status in _REDIRECT and (target := headers.get("location")):
-            result = _Redirect(_joined(url, target))
+            result = _Redirect(_join(url, target))
         else:
             result = Download(url.partition("#")[0], response.status, headers, self._body(exchange))
         connections.give_back(exchange, request)
@@ -205,7 +205,7 @@ class Fetcher:
             raise FetchFailed(f"{host} sent less than it announced.")
         return body
 
-    def _unpacked(self, body: bytes, headers: Mapping[str, str], host: str) -> bytes:
+    def _unpack(self, body: bytes, headers: Mapping[str, str], host: str) -> bytes:
         coding = headers.get("content-encoding", "").strip().lower()
         if not body or coding in {"", "identity"}:
             return body
@@ -281,7 +281,7 @@ def _no_address(url: str) -> FetchFailed:
     return FetchFailed(f"{url.rpartition('@')[2].partition('?')[0][:200]!a} is no address to fetch.")
 
 
-def _joined(url: str, target: str) -> str:
+def _join(url: str, target: str) -> str:
     # A header is Latin-1 by the book, and UTF-8 in practice.
     with_bytes = target.encode("latin-1", "replace").decode("utf-8", "replace")
     try:

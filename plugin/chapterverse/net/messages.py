@@ -68,7 +68,7 @@ def is_header_safe(value: str) -> bool:
     return value.isascii() and value.isprintable()
 
 
-def lowered(response: http.client.HTTPResponse) -> dict[str, str]:
+def lower_headers(response: http.client.HTTPResponse) -> dict[str, str]:
     """Return a response's headers by their names in lower case."""
     return {name.lower(): value for name, value in response.headers.items()}
 

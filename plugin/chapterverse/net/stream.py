@@ -9,7 +9,7 @@ from typing import Any
 
 from chapterverse.net.connections import Connections, Exchange, Request, Response
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.messages import MOST_BYTES, lowered, parse_reply, read_body, too_large
+from chapterverse.net.messages import MOST_BYTES, lower_headers, parse_reply, read_body, too_large
 
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
@@ -33,15 +33,13 @@ class Stream:
         headers: by their names in lower case.
         raw: the body of a reply that is no stream.
         body: the same, parsed as JSON; None where it was none.
-        at_hand: how many events came together with the last one, and follow it at once.
     """
 
     def __init__(self, exchange: Exchange, connections: Connections, request: Request) -> None:
         self.status = exchange.response.status
-        self.headers: Mapping[str, str] = lowered(exchange.response)
+        self.headers: Mapping[str, str] = lower_headers(exchange.response)
         self.raw = b""
         self.body: Any = None
-        self.at_hand = 0
         self._exchange = exchange
         self._connections = connections
         self._request = request
@@ -60,10 +58,7 @@ class Stream:
         parser, total = Parser(), 0
         for piece in self.pieces():
             total += len(piece)
-            events = list(parser.feed(piece))
-            for count, event in enumerate(events, 1):
-                self.at_hand = len(events) - count
-                yield event
+            yield from parser.feed(piece)
             if total > MOST_BYTES or parser.pending > _MOST_PENDING:
                 raise too_large(self._connections.host)
 

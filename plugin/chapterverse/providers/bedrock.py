@@ -177,7 +177,7 @@ class Runtime:
         """
 
         def ask(wait: _Wait) -> Iterator[Any]:
-            stream = QUESTION.ask(lambda: self._called(client, "converse_stream", request))["stream"]
+            stream = QUESTION.ask(lambda: self._call(client, "converse_stream", request))["stream"]
             # Closing it from here would wait for the read that is to be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
             try:
@@ -212,11 +212,11 @@ class Runtime:
         reasons: Mapping[str, str] = _CONVERSE_REASONS,
     ) -> Any:
         def ask(_: _Wait) -> Iterator[Any]:
-            yield QUESTION.ask(lambda: self._called(client, operation, request, reasons))
+            yield QUESTION.ask(lambda: self._call(client, operation, request, reasons))
 
         return next(_Wait(seconds).results(ask, closing))
 
-    def _called(
+    def _call(
         self,
         client: Any,
         operation: str,

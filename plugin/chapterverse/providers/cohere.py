@@ -9,7 +9,7 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import asked_pause, is_unbilled
-from chapterverse.net.address import unversioned
+from chapterverse.net.address import strip_version
 from chapterverse.net.retry import BusyError
 from chapterverse.providers.errors import provider_error
 from chapterverse.settings import Settings
@@ -39,7 +39,7 @@ def access(settings: Settings, part: str) -> tuple[str, str]:
     key = settings.cohere_api_key.strip()
     if not key:
         raise ConfigurationError(f"The {part} cohere needs a key: set COHERE_API_KEY in the environment.")
-    return unversioned(settings.cohere_url), key
+    return strip_version(settings.cohere_url), key
 
 
 @dataclass(frozen=True, slots=True)

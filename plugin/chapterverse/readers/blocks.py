@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers import callouts, code, tables
-from chapterverse.readers.containers import definition, footnote, list_item, quote, titled
+from chapterverse.readers.containers import definition, footnote, list_item, quote, titled_block
 from chapterverse.readers.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.footnotes import is_pile
 from chapterverse.readers.inline import Inline, footnote_label, is_edit_link, is_permalink, target
@@ -211,12 +211,12 @@ class BlockReader:
             return
         children = [c for c in node.children if not text or c is not title]
         head = callouts.headline(callouts.kind_of(node), text)
-        self._contain(children, out, partial(titled, BlockKind.ADMONITION, head))
+        self._contain(children, out, partial(titled_block, BlockKind.ADMONITION, head))
 
     def _tabs(self, node: Node, out: list[Item]) -> None:
         panels, rest = tabs(node)
         for label, panel in panels:
-            self._contain(panel, out, partial(titled, BlockKind.TAB, f"**{label}**" if label else ""))
+            self._contain(panel, out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
         self._flow(rest, out)
 
     def _code(self, node: Node, out: list[Item], lang: str) -> None:

@@ -65,17 +65,17 @@ def is_link_list(box: Node) -> bool:
     if kind_of(box) != _LABELS["seealso"] or not any(inner.name == "a" for inner in box.walk()):
         return False
     title = title_of(box)
-    words = [word for child in box.children if child is not title for word in _unlinked(child)]
+    words = [word for child in box.children if child is not title for word in _unlink(child)]
     return sum(word.strip(".,;:") != "" for word in words) < _ABOUT_LINKS
 
 
-def _unlinked(child: Child) -> Iterator[str]:
+def _unlink(child: Child) -> Iterator[str]:
     """Yield the words that stand outside of links."""
     if isinstance(child, str):
         yield from child.split()
     elif child.name != "a":
         for inner in child.children:
-            yield from _unlinked(inner)
+            yield from _unlink(inner)
 
 
 def _is_own_kind(name: str) -> bool:

@@ -15,10 +15,10 @@ def list_item(marker: str, parts: Blocks) -> Block | None:
     if not parts:
         return None
     first, rest = parts[0], parts[1:]
-    opening = marker + indented(first.text, len(marker))
+    opening = marker + indent(first.text, len(marker))
     if not rest and first.kind is BlockKind.PARAGRAPH:
         return Block(BlockKind.LIST_ITEM, opening)
-    text = marker + indented(_join_tight(parts), len(marker))
+    text = marker + indent(_join_tight(parts), len(marker))
     # Where the item is cut, its first piece still says which item it is.
     if first.kind is BlockKind.PARAGRAPH:
         parts = (replace(first, text=opening), *rest)
@@ -33,7 +33,7 @@ def quote(parts: Blocks) -> Block | None:
     return Block(BlockKind.QUOTE, "\n".join(f"> {line}" if line else ">" for line in lines), parts=parts)
 
 
-def titled(kind: BlockKind, head: str, parts: Blocks) -> Block | None:
+def titled_block(kind: BlockKind, head: str, parts: Blocks) -> Block | None:
     """Return an admonition or a tab: its title line, then its content. None if it has neither."""
     if not parts:
         return Block(kind, head, head=head) if head else None
@@ -44,7 +44,7 @@ def titled(kind: BlockKind, head: str, parts: Blocks) -> Block | None:
 def definition(terms: list[str], meanings: list[Blocks]) -> Block | None:
     """Return terms, a line each, and each of their meanings behind a colon."""
     head = "\n".join(f"**{term}**" for term in terms if term)
-    lines = [f": {indented(_join_tight(parts), 2)}" for parts in meanings if parts]
+    lines = [f": {indent(_join_tight(parts), 2)}" for parts in meanings if parts]
     if not head and not lines:
         return None
     parts = tuple(block for meaning in meanings for block in meaning)
@@ -54,10 +54,10 @@ def definition(terms: list[str], meanings: list[Blocks]) -> Block | None:
 def footnote(label: str, parts: Blocks) -> Block:
     """Return a footnote behind the marker that refers to it."""
     head = f"[^{label}]:"
-    return Block(BlockKind.FOOTNOTE, f"{head} {indented(join_blocks(parts), 4)}".rstrip(), head=head, parts=parts)
+    return Block(BlockKind.FOOTNOTE, f"{head} {indent(join_blocks(parts), 4)}".rstrip(), head=head, parts=parts)
 
 
-def indented(text: str, width: int) -> str:
+def indent(text: str, width: int) -> str:
     """Return `text` with every line but the first indented; empty lines stay empty."""
     pad = " " * width
     return "\n".join(pad + line if line and i else line for i, line in enumerate(text.split("\n")))

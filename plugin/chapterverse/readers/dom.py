@@ -182,7 +182,7 @@ class _Builder:
                 if name in RAW:
                     return self.skip(name, token.start(5))
                 if name == "pre":
-                    return self.preformatted(raw, token.start(5))
+                    return self.take_preformatted(raw, token.start(5))
                 self.start(name, raw)
             elif end:
                 self.end(end.lower())
@@ -226,7 +226,7 @@ class _Builder:
         self.endless.add(name)
         return start if name == "svg" else len(self.html)
 
-    def preformatted(self, raw: str, start: int) -> int:
+    def take_preformatted(self, raw: str, start: int) -> int:
         """Open a `pre`; where it holds only text and spans, as most code does, take it whole and return its end."""
         self.start("pre", raw)
         stop = _NOT_PLAIN.search(self.html, start)

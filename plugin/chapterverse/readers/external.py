@@ -92,7 +92,7 @@ def _parameters(text: str) -> list[tuple[str, str, str]]:
 
 def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
     """Return whether a page of HTML asks search engines to leave it out."""
-    return media.format is Format.HTML and asks_for_no_index(_decoded(content, media))
+    return media.format is Format.HTML and asks_for_no_index(_decode(content, media))
 
 
 def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:
@@ -114,7 +114,7 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     if media.format is Format.PDF:
         pdf_title, text = read_pdf(content, path)
         return Page(path, url, pdf_title or title, language, read_fragment(text, pdf_title or title), facts=facts)
-    text = _decoded(content, media).replace("\0", "\ufffd")
+    text = _decode(content, media).replace("\0", "\ufffd")
     if media.format is Format.TEXT:
         return Page(path, url, title, language, read_fragment(paragraphs(text), title), facts=facts)
     if media.format is Format.MARKDOWN:
@@ -129,7 +129,7 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     return Page(path, url, document.title or title, document.language, *about, facts=facts)
 
 
-def _decoded(content: bytes, media: Media) -> str:
+def _decode(content: bytes, media: Media) -> str:
     charset = media.charset or (declared_charset(content) if media.format is Format.HTML else "")
     with contextlib.suppress(UnicodeDecodeError):
         return content.decode(charset or "utf-8-sig")

@@ -138,7 +138,7 @@ def decode_page(path: str, content: bytes) -> str:
     """
     if is_binary(content):
         raise UnreadablePage(f"{path} is not a text file.")
-    return _decoded(path, content).replace("\0", "\ufffd")
+    return _decode(path, content).replace("\0", "\ufffd")
 
 
 def is_binary(content: bytes) -> bool:
@@ -152,7 +152,7 @@ def nul_warning(path: str, content: bytes) -> str:
     return f"{path} holds {count:,} NUL bytes, which are read as U+FFFD: remove them." if count else ""
 
 
-def _decoded(path: str, content: bytes) -> str:
+def _decode(path: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -30,7 +30,7 @@ _SCRIPTS = ("ts", "mts", "js", "mjs", "cjs")
 
 def hugo_config(folder: Path) -> Mapping[str, Any]:
     """Return the configuration of Hugo, its keys in lower case; empty where there is none."""
-    for text, name in _found(folder, _HUGO_NAMES):
+    for text, name in _find(folder, _HUGO_NAMES):
         try:
             parse = tomllib.loads if name.endswith("toml") else parse_json if name.endswith("json") else yaml.safe_load
             values = parse(text)
@@ -57,7 +57,7 @@ def mkdocs_switch(folder: Path, name: str) -> bool | None:
 
 
 def _switch(folder: Path, names: list[str], name: str) -> bool | None:
-    for text, _ in _found(folder, names):
+    for text, _ in _find(folder, names):
         if match := re.search(
             rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b", text, re.MULTILINE
         ):
@@ -66,7 +66,7 @@ def _switch(folder: Path, names: list[str], name: str) -> bool | None:
     return None
 
 
-def _found(folder: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+def _find(folder: Path, names: list[str]) -> Iterator[tuple[str, str]]:
     """Yield text and name of each such file beside the sources or above them, the nearest first."""
     here = folder.resolve()
     for above in (here, *here.parents)[:_LEVELS]:

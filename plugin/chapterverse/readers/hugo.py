@@ -44,7 +44,7 @@ class HugoPlaces:
     @classmethod
     def of(cls, files: Iterable[str], config: Mapping[str, Any]) -> HugoPlaces:
         """Return the rules for the files of a folder."""
-        languages = _lowered(config.get("languages"))
+        languages = _lower_keys(config.get("languages"))
         places = cls({**config, "languages": languages}, frozenset())
         parts = map(places._parts, files)
         places.bundles = frozenset(folder for folder, name, _ in parts if name.lower() == "index")
@@ -55,10 +55,10 @@ class HugoPlaces:
         folder, name, _ = self._parts(file_path)
         if name.lower() != "_index":
             return
-        values = _lowered(values)
+        values = _lower_keys(values)
         stated = values.get("cascade")
         own = stated if isinstance(stated, list) else [stated]
-        self._cascades[folder.lower()] = [_lowered(each) for each in own[:_MAX_CASCADES] if isinstance(each, dict)]
+        self._cascades[folder.lower()] = [_lower_keys(each) for each in own[:_MAX_CASCADES] if isinstance(each, dict)]
         if slug := str(values.get("slug") or ""):
             self._slugs[folder.lower()] = slug
 
@@ -70,13 +70,13 @@ class HugoPlaces:
         if bundle is not None and (bundle != folder or name.lower() != "index"):
             return None
         logical = folder if name.lower() in ("index", "_index") else f"{folder}/{name}".strip("/")
-        values = self._merged(folder, f"/{self._sanitized(logical)}".lower(), kind, language, _lowered(values))
+        values = self._merged(folder, f"/{self._sanitize(logical)}".lower(), kind, language, _lower_keys(values))
         if not self._is_published(values):
             return None
         prefix = f"{language}/" if language and self._is_in_subfolder(language) else ""
         url = str(values.get("url") or "")
         if pattern := url or self._permalink(folder, kind):
-            path = self._expanded(pattern, folder, logical, values)
+            path = self._expand(pattern, folder, logical, values)
             if path is None:
                 self.unknown += 1
                 return None
@@ -86,7 +86,7 @@ class HugoPlaces:
             return self._ended(path.strip("/"), prefix, kind)
         parent, _, last = logical.rpartition("/")
         slug = str(values.get("slug") or "")
-        path = "/".join(filter(None, (self._moved(parent), self._sanitized(slug or last))))
+        path = "/".join(filter(None, (self._move(parent), self._sanitize(slug or last))))
         return self._ended(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
 
     def _parts(self, file_path: str) -> tuple[str, str, str]:
@@ -102,15 +102,15 @@ class HugoPlaces:
         merged: dict[str, Any] = {}
         for section in _ancestors(folder.lower()):
             for cascade in self._cascades.get(section, ()):
-                target = _lowered(cascade.get("target") or cascade.get("_target"))
+                target = _lower_keys(cascade.get("target") or cascade.get("_target"))
                 if _is_target(target, logical, kind, language):
-                    _merge(merged, _lowered(cascade["params"]) if "params" in cascade else {})
+                    _merge(merged, _lower_keys(cascade["params"]) if "params" in cascade else {})
                     _merge(merged, {key: value for key, value in cascade.items() if "target" not in key})
         _merge(merged, own)
         return merged
 
     def _is_published(self, values: Mapping[str, Any]) -> bool:
-        build = _lowered(values.get("build") or values.get("_build"))
+        build = _lower_keys(values.get("build") or values.get("_build"))
         outputs = values.get("outputs")
         if values.get("draft") is True or values.get("headless") is True:
             return False
@@ -128,14 +128,14 @@ class HugoPlaces:
 
     def _permalink(self, folder: str, kind: str) -> str | None:
         """Return the pattern of a page's section, None without one."""
-        patterns = _lowered(self.config.get("permalinks"))
+        patterns = _lower_keys(self.config.get("permalinks"))
         of_kind = patterns.get(kind)
-        patterns = _lowered(of_kind) if isinstance(of_kind, dict) else patterns
+        patterns = _lower_keys(of_kind) if isinstance(of_kind, dict) else patterns
         section = folder.partition("/")[0].lower()
         pattern = patterns.get(section) if kind == "page" or isinstance(of_kind, dict) else None
         return pattern if isinstance(pattern, str) else None
 
-    def _expanded(self, pattern: str, folder: str, logical: str, values: Mapping[str, Any]) -> str | None:
+    def _expand(self, pattern: str, folder: str, logical: str, values: Mapping[str, Any]) -> str | None:
         """Return a pattern with its tokens filled in; None if the files don't tell the value of one."""
         name = logical.rpartition("/")[2]
         slug, title = str(values.get("slug") or ""), str(values.get("title") or "")
@@ -151,7 +151,7 @@ class HugoPlaces:
 
         def fill(token: re.Match[str]) -> str:
             value = "" if "[" in token[0] else known.get(token[1].lower(), "")
-            return self._sanitized(value).lower() or "\0"
+            return self._sanitize(value).lower() or "\0"
 
         path = _TOKEN.sub(fill, pattern)
         return None if "\0" in path else path
@@ -159,15 +159,15 @@ class HugoPlaces:
     def _is_section(self, folder: str) -> bool:
         return bool(folder) and ("/" not in folder or folder.lower() in self._cascades)
 
-    def _moved(self, folder: str) -> str:
+    def _move(self, folder: str) -> str:
         """Return the path of a folder, in which sections may have a slug."""
         return "/".join(
-            self._sanitized(self._slugs.get(above.lower()) or above.rpartition("/")[2])
+            self._sanitize(self._slugs.get(above.lower()) or above.rpartition("/")[2])
             for above in _ancestors(folder)
             if above
         )
 
-    def _sanitized(self, path: str) -> str:
+    def _sanitize(self, path: str) -> str:
         return "".join(c for c in path.replace(" ", "-") if c in _ALLOWED or unicodedata.category(c)[0] in "LMN")
 
     def _ended(self, path: str, prefix: str, kind: str) -> str:
@@ -181,7 +181,7 @@ class HugoPlaces:
         return f"{path}.html" if kind == "page" and self.config.get("uglyurls") is True else f"{path}/"
 
 
-def _lowered(values: object) -> dict[str, Any]:
+def _lower_keys(values: object) -> dict[str, Any]:
     """Return a mapping with keys in lower case, as Hugo compares them; empty for anything else."""
     return {str(key).lower(): value for key, value in values.items()} if isinstance(values, dict) else {}
 

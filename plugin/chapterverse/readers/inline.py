@@ -133,7 +133,7 @@ class Inline:
     def _element(self, node: Node, out: list[str]) -> None:
         name = node.name
         if name in _MARKS:
-            out.append(self._marked(node, _MARKS[name]))
+            out.append(self._mark(node, _MARKS[name]))
         elif name in _CODE:
             out.append(code_span(node.text()))
         elif name == "a":
@@ -149,7 +149,7 @@ class Inline:
         else:
             out.append(self._raw(node.children))
 
-    def _marked(self, node: Node, mark: str) -> str:
+    def _mark(self, node: Node, mark: str) -> str:
         if mark in self._open:
             return self._raw(node.children)
         self._open.add(mark)

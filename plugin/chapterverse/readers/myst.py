@@ -195,7 +195,7 @@ def _admonition(state: StateBlock, directive: _Directive) -> None:
     _box(state, directive.name, "", directive, directive.argument)
 
 
-def _titled(state: StateBlock, directive: _Directive) -> None:
+def _add_titled(state: StateBlock, directive: _Directive) -> None:
     _box(state, "", directive.argument, directive)
 
 
@@ -209,7 +209,7 @@ def _change(state: StateBlock, directive: _Directive) -> None:
     _box(state, "", f"{_CHANGES[directive.name]} {version}".rstrip(), directive, text.strip())
 
 
-def _captioned(state: StateBlock, directive: _Directive) -> None:
+def _add_captioned(state: StateBlock, directive: _Directive) -> None:
     if directive.argument:
         _paragraph(state, directive.argument)
     _body(state, directive)
@@ -317,9 +317,9 @@ _LANGUAGES = {
 
 _WAYS: dict[str, _Show] = {
     **dict.fromkeys("attention caution danger error hint important note seealso tip todo warning".split(), _admonition),
-    **dict.fromkeys("admonition card dropdown grid-item-card margin sidebar topic".split(), _titled),
+    **dict.fromkeys("admonition card dropdown grid-item-card margin sidebar topic".split(), _add_titled),
     **dict.fromkeys(_CHANGES, _change),
-    **dict.fromkeys("centered list-table rubric table".split(), _captioned),
+    **dict.fromkeys("centered list-table rubric table".split(), _add_captioned),
     **dict.fromkeys(
         "attribute class classmethod cmdoption confval data decorator decoratormethod describe directive enum"
         " enumerator envvar exception function macro member method object option property role setting staticmethod"

@@ -85,7 +85,7 @@ class _Hugo:
     def path(self, file_path: str, matter: FrontMatter) -> str | None:
         self.places.note_section(file_path, matter.values)
         path = self.places.path(file_path, matter.values)
-        return None if path is None else _quoted(path)
+        return None if path is None else _quote(path)
 
     def warnings(self) -> list[str]:
         if not (count := self.places.unknown):
@@ -127,16 +127,16 @@ def source_path(
     is_index = _is_index(folder, name, rule)
     if rule.is_docusaurus:
         if numbered:
-            folder, name = "/".join(_unnumbered(part) for part in folder.split("/")), _unnumbered(name)
+            folder, name = "/".join(_strip_number(part) for part in folder.split("/")), _strip_number(name)
         if slug:
             placed = posixpath.normpath(posixpath.join("/", folder, slug)).strip("/")
-            return _quoted(f"{placed}{ending}") if placed else ""
+            return _quote(f"{placed}{ending}") if placed else ""
         name = page_id.rpartition("/")[2] or name
     if is_index:
         # Without slashes at the end, Docusaurus writes "guide.html" for the index of a folder, too.
-        return _quoted(f"{folder}{ending if rule.is_docusaurus else '/'}") if folder else ""
+        return _quote(f"{folder}{ending if rule.is_docusaurus else '/'}") if folder else ""
     path = f"{folder}/{name}" if folder else name
-    return _quoted(f"{path}{ending}")
+    return _quote(f"{path}{ending}")
 
 
 def _is_index(folder: str, name: str, rule: SlugRule) -> bool:
@@ -170,9 +170,9 @@ def needs_build(body: str) -> bool:
     return _FROM_ELSEWHERE.search(body) is not None
 
 
-def _unnumbered(part: str) -> str:
+def _strip_number(part: str) -> str:
     return part if _NO_NUMBER.match(part) else _NUMBER.sub("", part, count=1) if _NUMBER.match(part) else part
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return quote(path, safe=SAFE.replace("%", ""))

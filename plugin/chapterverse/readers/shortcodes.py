@@ -14,6 +14,8 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
+from chapterverse.readers.directives import line_text
+
 #: Characters and lines that one shortcode may have; a longer one is text, so that the search stays linear.
 _MAX_LENGTH = 1000
 _MAX_LINES = 30
@@ -47,7 +49,7 @@ def shortcodes_plugin(md: MarkdownIt) -> None:
 
 def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Read a line that holds a placeholder or one shortcode: drop it, or make a fence of it and the code behind it."""
-    line = _text(state, start)
+    line = line_text(state, start)
     if line.startswith(("[", "-", "{")) and _PLACEHOLDER.match(line) and not state.is_code_block(start):
         if not silent:
             state.line = start + 1
@@ -76,7 +78,7 @@ def _last_line(state: StateBlock, line: str, start: int, end: int) -> int | None
     if not opening:
         return start
     for at in range(start, min(end, start + _MAX_LINES)):
-        _, closing, behind = _text(state, at).partition(_CLOSING[opening.group()])
+        _, closing, behind = line_text(state, at).partition(_CLOSING[opening.group()])
         if closing:
             return None if behind.strip() else at
     return None
@@ -89,14 +91,10 @@ def _end_of_code(state: StateBlock, name: str, start: int, end: int) -> int | No
         return None
     closing = re.compile(r"(?:\{\{[<%]\s*/|\{%-?\s*end)" + re.escape(name) + r"\b")
     for line in range(start + 1, end):
-        if closing.match(_text(state, line)):
+        if closing.match(line_text(state, line)):
             return line
     unclosed.add((name, end))
     return None
-
-
-def _text(state: StateBlock, line: int) -> str:
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
 def _drop_addresses(state: StateCore) -> None:

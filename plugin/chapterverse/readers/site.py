@@ -80,7 +80,7 @@ def read_site(
 def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
     """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _Built] = {}
-    for file in pages.open(pages.chosen(paths)):
+    for file in pages.open(pages.choose(paths)):
         envelope = open_envelope(file.text)
         content = file.text[envelope.start : envelope.end]
         if envelope.noindex:

@@ -75,7 +75,7 @@ class SitePagesDraft:
             self.warnings.append(f"{page.path}: {unknown_content_type(stated)}")
         return content_type(page, stated, kind)
 
-    def chosen(self, paths: Iterable[str]) -> Iterator[str]:
+    def choose(self, paths: Iterable[str]) -> Iterator[str]:
         """Yield the paths that the globs don't exclude, and note the others as left out."""
         for path in paths:
             if self.globs.excludes(path):

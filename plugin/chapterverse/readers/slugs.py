@@ -50,7 +50,7 @@ class Slugger:
         self._used.add(slug)
         return slug
 
-    def _underscored(self, base: str) -> str:
+    def _underscore(self, base: str) -> str:
         """`setup`, `setup_1`; a number that the heading itself ends with is counted up."""
         # Going on from the last one given out finds the same id as counting from the start, in linear time.
         slug = self._last.get(base, base)
@@ -72,7 +72,7 @@ class Slugger:
         """`setup`, `setup-1`; a heading without a usable text is called "heading"."""
         return self._counted(base or "heading")
 
-    def _numbered(self, base: str) -> str:
+    def _number(self, base: str) -> str:
         """`setup`, `id1`; one counter for the page, which headings without a usable text share."""
         slug = base
         while not slug or slug in self._used:
@@ -82,10 +82,10 @@ class Slugger:
 
 
 _UNIQUE = {
-    SlugRule.MKDOCS: Slugger._underscored,
+    SlugRule.MKDOCS: Slugger._underscore,
     SlugRule.GITHUB: Slugger._counted,
     SlugRule.VITEPRESS: Slugger._counted,
-    SlugRule.SPHINX: Slugger._numbered,
+    SlugRule.SPHINX: Slugger._number,
     SlugRule.HUGO: Slugger._named,
     SlugRule.DOCUSAURUS: Slugger._counted,
 }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from chapterverse.model import sound
+from chapterverse.model import replace_unstorable
 from chapterverse.readers.markup import ATTRIBUTES, parse_attributes
 from chapterverse.readers.visible import collapse, strip_invisible
 from chapterverse.text.json_text import parse_json
@@ -61,8 +61,8 @@ def read_structured_data(html: str) -> tuple[dict[str, Any], ...]:
     objects: list[dict[str, Any]] = []
     room = _LONGEST
     for script in json_ld_scripts(html):
-        for found in _objects(_parsed(script)):
-            pruned = _pruned(found, _DEEPEST)
+        for found in _objects(_parse(script)):
+            pruned = _prune(found, _DEEPEST)
             size = len(json.dumps(pruned, ensure_ascii=False))
             if size <= room and len(objects) < _MOST_OBJECTS and pruned not in objects:
                 objects.append(pruned)
@@ -70,7 +70,7 @@ def read_structured_data(html: str) -> tuple[dict[str, Any], ...]:
     return tuple(objects)
 
 
-def _parsed(script: str) -> Any:
+def _parse(script: str) -> Any:
     if len(script) > _LONGEST_SCRIPT:
         return None
     try:
@@ -102,14 +102,14 @@ def _type_names(value: dict[str, Any]) -> set[str]:
     return {re.split(r"[/#:]", name)[-1] for name in names[:_MOST_MEMBERS] if isinstance(name, str)}
 
 
-def _pruned(value: Any, depth: int) -> Any:
+def _prune(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list):
-        return [_pruned(item, depth - 1) for item in value[:_MOST_MEMBERS]] if depth else []
+        return [_prune(item, depth - 1) for item in value[:_MOST_MEMBERS]] if depth else []
     if isinstance(value, dict):
         members = list(value.items())[:_MOST_MEMBERS] if depth else []
-        return {_text(name): _pruned(member, depth - 1) for name, member in members}
+        return {_text(name): _prune(member, depth - 1) for name, member in members}
     if isinstance(value, float) and value not in (float("inf"), float("-inf")):
         return value
     return value if isinstance(value, bool) or (isinstance(value, int) and value in _INTEGER) else None
@@ -118,4 +118,4 @@ def _pruned(value: Any, depth: int) -> Any:
 def _text(value: str) -> str:
     """Return a text without markup, in one line, cut to size: answers of an FAQPage may be HTML."""
     value = value[: 4 * _LONGEST_TEXT]
-    return sound(collapse(strip_invisible(_TAG.sub(" ", value))))[:_LONGEST_TEXT]
+    return replace_unstorable(collapse(strip_invisible(_TAG.sub(" ", value))))[:_LONGEST_TEXT]

@@ -40,12 +40,12 @@ def wording_plugin(md: MarkdownIt, mdx: bool = False) -> None:
         mdx: expressions were taken out of the text, so that two spaces may stand where one was on either side.
     """
     for name, rule in (("escape", escape), ("entity", entity)):
-        md.inline.ruler.at(name, _located(rule))
+        md.inline.ruler.at(name, _locate(rule))
     # Behind it resolved signs are part of the text around them.
     md.core.ruler.before("text_join", "wording", partial(_keep, single_spaces=mdx))
 
 
-def _located(rule: _Rule) -> _Rule:
+def _locate(rule: _Rule) -> _Rule:
     """Return an inline rule whose tokens hold their span in the source."""
 
     def located(state: StateInline, silent: bool) -> bool:

@@ -150,7 +150,7 @@ class AgentFiles:
             self._warnings.append(f"{page.path} got no Markdown: {path} is the name of another page's.")
             return ""
         markdown = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
-        if self._scanner.scrubbed(markdown.text) != markdown.text:
+        if self._scanner.scrub(markdown.text) != markdown.text:
             self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
             return ""
         self._kept += len(markdown.body)

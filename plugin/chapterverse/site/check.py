@@ -87,7 +87,7 @@ def check(
     scanner = secret_scan.Scanner(environ, settings.secrets)
     _note_files(site, findings, scanner, progress)
     # Findings quote addresses and file names, which may contain a secret.
-    findings.scrub(scanner.scrubbed)
+    findings.scrub(scanner.scrub)
     return findings
 
 
@@ -268,7 +268,7 @@ class _Check:
         """Check the pages, files and ids that other pages link to or show."""
         links_by_file = self.links.by_file()
         redirects = read_redirects(_text(self.site, "_redirects"))
-        for url, fragment, link in self.links.lost(lambda url: bool(self._built_file(url))):
+        for url, fragment, link in self.links.find_broken(lambda url: bool(self._built_file(url))):
             if redirects.fullmatch(urlsplit(url).path):
                 continue
             # Some folders hold pages that are not indexed, such as the source code that Sphinx shows.

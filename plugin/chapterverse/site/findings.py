@@ -18,10 +18,10 @@ _SHOWN = 10
 Way = Literal["plugin", "html", "source"]
 """How a site's index is made: by the plugin during the build, from built HTML, or from Markdown with --source."""
 
-Rank = Literal["error", "warning", "note"]
+Severity = Literal["error", "warning", "note"]
 """Readers notice an error; a warning costs them answers or links; a note is for the owner alone."""
 
-RANKS: tuple[Rank, ...] = ("error", "warning", "note")
+RANKS: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Kind:
         advice: what to do, by way where the ways differ.
     """
 
-    rank: Rank
+    rank: Severity
     title: str
     advice: str | Mapping[Way, str]
 
@@ -175,9 +175,9 @@ class Findings:
         self.examples = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.examples]
         self.listings = {scrubbed(path): kind for path, kind in self.listings.items()}
 
-    def ranks(self) -> Counter[Rank]:
+    def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""
-        ranks: Counter[Rank] = Counter()
+        ranks: Counter[Severity] = Counter()
         for kind, count in self.counts.items():
             ranks[KINDS[kind].rank] += count
         return ranks

@@ -112,7 +112,7 @@ class InternalLinks:
                 links.setdefault(file, {})[fragment] = link
         return links
 
-    def lost(self, is_file: Callable[[str], bool]) -> Iterator[tuple[str, str | None, InternalLink]]:
+    def find_broken(self, is_file: Callable[[str], bool]) -> Iterator[tuple[str, str | None, InternalLink]]:
         """Yield address, fragment and link where no page of the site is known at the address.
 
         Args:

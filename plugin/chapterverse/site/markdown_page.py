@@ -94,7 +94,7 @@ def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") ->
     source = hashlib.sha256(json.dumps([_FORMAT, __version__, version, *astuple(page)]).encode()).hexdigest()
     stated = _DIGEST.search(before)
     if stated and stated[1] == _digest(source, before.replace(stated[0], "", 1)):
-        return _parsed(page, path, before)
+        return _parse(page, path, before)
     title, body = _read(page)
     description = collapse(strip_invisible(page.description)) or _lead(body)
     facts = {
@@ -133,7 +133,7 @@ def _digest(source: str, text: str) -> str:
     return hashlib.sha256(f"{source}\n{text}".encode()).hexdigest()[:32]
 
 
-def _parsed(page: BuiltPage, path: str, text: str) -> PageFile:
+def _parse(page: BuiltPage, path: str, text: str) -> PageFile:
     facts = front_matter(text)
     body = text.partition("\n---\n\n")[2]
     return PageFile(path, page.url, facts["title"], page.language, facts.get("description", ""), body, text)

@@ -95,7 +95,7 @@ class Scanner:
         if not whole:
             raise TooMuch(path)
 
-    def scrubbed(self, text: str) -> str:
+    def scrub(self, text: str) -> str:
         """Return a text with its secrets replaced by "…"."""
         content = text.encode(errors="surrogateescape")
         leaks = [*(form for _, forms in self._values for form in forms), *(key for _, key, _ in find_keys(content))]

@@ -36,7 +36,7 @@ def skill_files(
     path = f"{FOLDER}/{name}/SKILL.md"
     about = f"Look things up in the documentation of {site.title}, and cite its pages."
     description = " ".join(f"{about} {site.description}".split())[:_MAX_DESCRIPTION]
-    steps = [*_steps(site, groups, markdown, llms_txt, llms_full_txt)]
+    steps = [*_steps(site, groups, markdown=markdown, llms_txt=llms_txt, llms_full_txt=llms_full_txt)]
     body = "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
     text = (
         f"---\nname: {name}\nmetadata:\n  {MARK}\ndescription: {json.dumps(description, ensure_ascii=False)}\n---\n\n"
@@ -54,7 +54,7 @@ def skill_files(
 
 
 def _steps(
-    site: SiteFacts, groups: Sequence[PageGroup], markdown: bool, llms_txt: bool, llms_full_txt: bool
+    site: SiteFacts, groups: Sequence[PageGroup], *, markdown: bool, llms_txt: bool, llms_full_txt: bool
 ) -> list[str]:
     steps = []
     if site.endpoint:

@@ -36,7 +36,7 @@ from chapterverse.store.heads import (
 from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, writing
 
 _LOCK = "publish.lock"
-#: How long a lock may be held by somebody who only looks (`publishing`).
+#: How long a lock may be held by somebody who only looks (`is_publishing`).
 _LOCK_TRIES, _LOCK_PAUSE = 10, 0.02
 
 
@@ -84,7 +84,7 @@ class EdgeStore:
             raise IndexFault(f"The index in {self.root} can't be read ({reason}): nothing was changed.") from error
         return True
 
-    def publishing(self, scope: Scope) -> bool:
+    def is_publishing(self, scope: Scope) -> bool:
         try:
             with (self._folder(scope) / _LOCK).open() as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

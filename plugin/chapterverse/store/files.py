@@ -60,7 +60,7 @@ class Manifest:
         if sizes(folder) != self.files:
             raise IndexCorrupt(f"Files in {folder} are missing or cut short: build it again.")
 
-    def worn(self, chunks: int) -> bool:
+    def is_worn(self, chunks: int) -> bool:
         """Return whether most of a shard with so many chunks is places of points that are gone."""
         return self.slots > 2 * chunks + _SPARE
 
@@ -75,7 +75,7 @@ def copy(source: Path, target: Path) -> None:
             (target / folder / child).mkdir()
 
 
-def allocated(root: Path) -> int:
+def allocated_bytes(root: Path) -> int:
     """Return how many bytes the files below `root` take on the disk, without their holes."""
     return sum((root / folder / name).stat().st_blocks * 512 for folder, names in folders(root) for name in names)
 

@@ -41,14 +41,14 @@ _DEEPEST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedSize:
     """What is known of a packed folder: its size in bytes, and their SHA-256 in hex."""
 
     size: int
     sha256: str
 
 
-def pack_folder(folder: Path, target: BinaryIO) -> Packed:
+def pack_folder(folder: Path, target: BinaryIO) -> PackedSize:
     """Write a sealed folder to an open file; return what was written."""
     sink = _Sink(target)
     sink.write(_MAGIC)
@@ -59,10 +59,10 @@ def pack_folder(folder: Path, target: BinaryIO) -> Packed:
             with (folder / below / name).open("rb", buffering=0) as file:
                 _pack_file(file, below / name, sink)
     sink.write(b"E")
-    return Packed(sink.size, sink.digest.hexdigest())
+    return PackedSize(sink.size, sink.digest.hexdigest())
 
 
-def unpack(chunks: Iterable[bytes], folder: Path, packed: Packed) -> None:
+def unpack(chunks: Iterable[bytes], folder: Path, packed: PackedSize) -> None:
     """Make `folder` of a pack that comes in chunks of any size.
 
     Raises:
@@ -125,7 +125,7 @@ def _pack_file(file: BinaryIO, path: Path, sink: _Sink) -> None:
 class _Source:
     """The bytes of a pack in order, hashed as they come."""
 
-    def __init__(self, chunks: Iterable[bytes], packed: Packed) -> None:
+    def __init__(self, chunks: Iterable[bytes], packed: PackedSize) -> None:
         self._chunks = iter(chunks)
         self._packed = packed
         self._digest = hashlib.sha256()
@@ -141,7 +141,7 @@ class _Source:
         return taken
 
     def check_end(self) -> None:
-        if self._buffer or self._more() or Packed(self._size, self._digest.hexdigest()) != self._packed:
+        if self._buffer or self._more() or PackedSize(self._size, self._digest.hexdigest()) != self._packed:
             _damaged()
 
     def _more(self) -> bool:

@@ -70,7 +70,7 @@ def _release(path: Path) -> None:
     if allocated <= 2 * _PAGE:
         return
     flags = _number(path.with_name("status.dat"), 8)
-    used = _rounded((flags + 7) // 8)
+    used = _round((flags + 7) // 8)
     if allocated <= used or not hasattr(mmap, "MADV_REMOVE"):
         return
     with path.open("r+b", buffering=0) as file, mmap.mmap(file.fileno(), 0) as mapped:
@@ -83,21 +83,21 @@ def _trim_values(folder: Path, page_size: int, block_size: int) -> None:
     of_page = page_size // block_size // 8
     for number, start in enumerate(range(0, len(bits), of_page)):
         used = int.from_bytes(bits[start : start + of_page], "little").bit_length()
-        _cut(folder / f"page_{number}.dat", used * block_size)
+        _truncate(folder / f"page_{number}.dat", used * block_size)
     places = _number(folder / _TRACKER, 4)
-    _cut(folder / _TRACKER, 4 + places * _PLACE)
+    _truncate(folder / _TRACKER, 4 + places * _PLACE)
 
 
 def _trim_vectors(folder: Path, of_file: int, size: int) -> None:
     remaining = _number(folder / "status.dat", 8)
     for number in range(len(list(folder.glob("chunk_*.mmap")))):
-        _cut(folder / f"chunk_{number}.mmap", max(0, min(of_file, remaining)) * size)
+        _truncate(folder / f"chunk_{number}.mmap", max(0, min(of_file, remaining)) * size)
         remaining -= of_file
 
 
-def _cut(path: Path, used: int) -> None:
+def _truncate(path: Path, used: int) -> None:
     # Never longer than it is: what the engine would read there is not ours to make up.
-    os.truncate(path, min(path.stat().st_size, max(_PAGE, _rounded(used))))
+    os.truncate(path, min(path.stat().st_size, max(_PAGE, _round(used))))
 
 
 def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -114,5 +114,5 @@ def _number(path: Path, size: int) -> int:
         return int.from_bytes(file.read(size), "little")
 
 
-def _rounded(size: int) -> int:
+def _round(size: int) -> int:
     return -(-size // _PAGE) * _PAGE

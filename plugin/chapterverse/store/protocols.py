@@ -139,7 +139,7 @@ class Store(Protocol):
         """Return whether what is live is whole, by a look that opens nothing; also when nothing was published."""
         ...
 
-    def publishing(self, scope: Scope) -> bool:
+    def is_publishing(self, scope: Scope) -> bool:
         """Return whether somebody is publishing to the scope right now."""
         ...
 
@@ -180,7 +180,7 @@ class Store(Protocol):
 class CachingStore(Protocol):
     """A store that leaves what it opened on this machine, for processes that come later."""
 
-    def kept(self) -> list[Snapshot]:
+    def open_cached(self) -> list[Snapshot]:
         """Open the whole generations that are there, one of a scope at most, without a request to the store."""
         ...
 

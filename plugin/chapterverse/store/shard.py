@@ -116,7 +116,7 @@ class Terms:
     def save(self, path: Path) -> None:
         path.write_bytes(self._terms.tobytes() + self._counts.tobytes())
 
-    def changed(self, added: Counter[int]) -> Terms:
+    def add(self, added: Counter[int]) -> Terms:
         """Return them with these numbers of chunks added, which may be negative."""
         counts = Counter(dict(zip(self._terms, self._counts, strict=True)))
         counts.update(added)

@@ -61,7 +61,7 @@ class ShardDraft(Shard):
     @classmethod
     def copy(cls, source: Path, folder: Path, dense_size: int) -> ShardDraft:
         """Make one of a sealed folder."""
-        files.need(folder.parent, files.allocated(source))
+        files.need(folder.parent, files.allocated_bytes(source))
         files.copy(source, folder)
         with engine_at(folder):
             preallocation.restore(folder / SHARD)
@@ -95,7 +95,7 @@ class ShardDraft(Shard):
         """
         if self._settled:
             return
-        self._terms = self._terms.changed(self._added)
+        self._terms = self._terms.add(self._added)
         self._added = Counter()
         self._drop_indexes()
         self._engine.flush()

@@ -93,7 +93,7 @@ class ShardPublication:
         size = self._embedder.size
         if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
             return ShardDraft.create(self._place, size)
-        if not Manifest.load(self._live).worn(self.previous.head.chunks):
+        if not Manifest.load(self._live).is_worn(self.previous.head.chunks):
             return ShardDraft.copy(self._live, self._place, size)
         draft = ShardDraft.create(self._place, size)
         points = self.previous.points()

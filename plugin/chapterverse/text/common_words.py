@@ -8,41 +8,25 @@ are frequent on the web, mostly in English. The filter takes one other word in a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
 #: Bits of the filter and bits set by each word.
-_BITS, _HASHES = 114_688, 7
+FILTER_BITS, _HASHES = 114_688, 7
 
 
 def is_common(word: str) -> bool:
     """Return whether a lower-case word is common."""
     bits = _filter()
-    return all(bits[at >> 3] & 1 << (at & 7) for at in _places(word))
+    return all(bits[at >> 3] & 1 << (at & 7) for at in bits_of(word))
 
 
-def made_of(words: Iterable[str]) -> bytes:
-    """Return the filter of some words."""
-    bits = bytearray(_BITS // 8)
-    for word in words:
-        for at in _places(word):
-            bits[at >> 3] |= 1 << (at & 7)
-    return bytes(bits)
-
-
-def frequent_words(ranks: Iterable[bytes], first: int = 50_000) -> Iterator[str]:
-    """Yield the words among the first byte strings of a tokenizer that merges the most frequent ones first."""
-    for _, token in zip(range(first), ranks, strict=False):
-        word = token[1:].decode(errors="replace")
-        if token[:1] == b" " and len(word) >= 4 and word.isalpha() and word.islower():
-            yield word
-
-
-def _places(word: str) -> Iterator[int]:
+def bits_of(word: str) -> Iterator[int]:
+    """Yield the numbers of the bits that a word sets."""
     digest = hashlib.sha256(word.encode()).digest()
     for at in range(0, 4 * _HASHES, 4):
-        yield int.from_bytes(digest[at : at + 4]) % _BITS
+        yield int.from_bytes(digest[at : at + 4]) % FILTER_BITS
 
 
 @cache

@@ -131,7 +131,7 @@ def stemmed_tokens(text: str, language: str) -> Iterator[tuple[str, str]]:
         yield surface, stem(surface, language) if plain else surface
 
 
-def hashed(term: str) -> int:
+def hash_term(term: str) -> int:
     """Return the index of a term in a sparse vector: its CRC-32."""
     return zlib.crc32(term.encode())
 
@@ -183,7 +183,7 @@ def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
             if word := _plain(token, stemming, own):
                 yield word
         else:
-            yield from _mixed(token, stemming, own)
+            yield from _split_mixed(token, stemming, own)
 
 
 def _normal(text: str) -> str:
@@ -199,7 +199,7 @@ def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
     return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
 
 
-def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
+def _split_mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
     """Yield the words of a token in scripts with spaces, without, or both."""
     for run, has_spaces in _runs(token):
         if has_spaces:
@@ -207,7 +207,7 @@ def _mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
                 yield plain
         else:
             for word in character_bigrams.bigram_words(run, own):
-                yield Word(word[0], tuple(map(hashed, word)))
+                yield Word(word[0], tuple(map(hash_term, word)))
 
 
 def _runs(token: str) -> Iterator[tuple[str, bool]]:
@@ -246,12 +246,12 @@ def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
         return ()
     # "C++" and "F#" are names, not a "c" or an "f" with a sign.
     if len(parts) == 1 and (parts[0] == token or len(parts[0]) == 1):
-        return tuple(map(hashed, _forms(lower, stemming)))
+        return tuple(map(hash_term, _forms(lower, stemming)))
     words = [p.lower() for p in parts if p.lower() not in stop_words]
     # "don't" is not an identifier: only its meaningful part counts.
     if "'" in lower and not any(c in lower for c in "._:/@-"):
-        return tuple(map(hashed, next((_forms(p, stemming) for p in words if len(p) > 1), ())))
-    return tuple(map(hashed, dict.fromkeys((lower, *(form for p in words for form in _forms(p, stemming))))))
+        return tuple(map(hash_term, next((_forms(p, stemming) for p in words if len(p) > 1), ())))
+    return tuple(map(hash_term, dict.fromkeys((lower, *(form for p in words for form in _forms(p, stemming))))))
 
 
 def _forms(word: str, language: str) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def find_synonyms(text: str) -> Iterator[SynonymEntry]:
                     break
 
 
-def compiled(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+def compile_rows(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Return rows of an expression and its synonyms in compiled form, a line for each expression.
 
     A synonym of several words is left out: its words say less one by one. The synonyms that most rows name come first.

@@ -53,7 +53,7 @@ def files() -> Mapping[str, bytes]:
 
     Minifying removes comments and white space, a sixth of the download. No name changes.
     """
-    modules = {name: _minified(name) for name in names()}
+    modules = {name: _minify(name) for name in names()}
     modules[CONFIG] = _TITLES.sub(lambda _: f"titles:{_json(titles())}", modules[CONFIG])
     return {name: text.encode() for name, text in modules.items()}
 
@@ -98,7 +98,7 @@ def _modules(folder: Traversable, path: str = "") -> Iterator[str]:
 
 
 @functools.cache
-def _minified(name: str) -> str:
+def _minify(name: str) -> str:
     import rjsmin
 
     text: str = rjsmin.jsmin("".join(_source(part, name) for part in _PARTS.get(name, (name,))))
@@ -119,7 +119,7 @@ def _source(part: str, file: str) -> str:
 
 
 def _strings(name: str) -> dict[str, str]:
-    return {key: _ESCAPED.sub(r"\1", text) for key, _, text in _ENTRY.findall(_minified(name))}
+    return {key: _ESCAPED.sub(r"\1", text) for key, _, text in _ENTRY.findall(_minify(name))}
 
 
 def _json(value: object) -> str:

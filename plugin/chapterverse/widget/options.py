@@ -20,7 +20,7 @@ from chapterverse.text.json_text import parse_json
 from chapterverse.widget.bundle import strings
 
 
-def _known(key: str) -> str:
+def _check_key(key: str) -> str:
     if key not in strings():
         raise ValueError(key)
     return key
@@ -42,7 +42,7 @@ _Contact = Annotated[
 _MENU = "must be true, false, or switches by the names copy, chatgpt, claude and mcp."
 _Starter = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 # YAML reads 403 as a number, but it is a string's key.
-_Key = Annotated[str, BeforeValidator(lambda key: str(key) if type(key) is int else key), AfterValidator(_known)]
+_Key = Annotated[str, BeforeValidator(lambda key: str(key) if type(key) is int else key), AfterValidator(_check_key)]
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 

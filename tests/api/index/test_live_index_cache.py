@@ -123,7 +123,7 @@ def test_a_version_that_was_taken_away_does_not_come_back_with_a_new_process(
     assert (names(asked(index)), names(asked(index, "1.0"))) == (["a"], ["old"])
     bucket.remove("docs/1%2E0/head.json")
     next_process = live(S3Store(bucket, Cache(tmp_path / "reader")), clock, site="docs")
-    assert len(reader.kept()) == 2
+    assert len(reader.open_cached()) == 2
     assert [h.version for h in next_process.heads()] == [""]
     assert next_process.trouble is None
     # Whoever has it open can't know why it is gone.
@@ -213,7 +213,7 @@ def test_a_kill_in_the_middle_of_a_download_leaves_nothing_that_serves(
     (root,) = (tmp_path / "other").glob("chapterverse-*")
     assert [path.suffix for path in root.iterdir()] == [".new"]
     store = S3Store(bucket, Cache(root))
-    assert store.kept() == []
+    assert store.open_cached() == []
     os.utime(next(root.iterdir()), (0, 0))
     assert names(store.snapshot(SCOPE)) == ["a"]
     assert not list(root.glob("*.new"))

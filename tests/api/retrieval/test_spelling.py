@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse.text import common_words
-from chapterverse.text.tokens import load_ranks
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 from chapterverse_api.retrieval.spelling import correct
 
@@ -60,12 +57,3 @@ def test_nonsense_of_any_length_takes_a_bounded_time(question: str, snapshot: Sn
     started = time.process_time()
     correct(question[:4000], snapshot)
     assert time.process_time() - started < 5
-
-
-def test_the_filter_of_common_words_is_made_of_the_tokenizers() -> None:
-    words = list(common_words.frequent_words(load_ranks()))
-    made = Path(common_words.__file__).with_name("common_words.bin").read_bytes()
-    assert made == common_words.made_of(words)
-    assert all(map(common_words.is_common, words))
-    strangers = [f"{word}{word[::-1]}" for word in words]
-    assert sum(map(common_words.is_common, strangers)) < len(strangers) * 0.015

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.aws.secrets import fetch, resolved
+from chapterverse.net.aws.secrets import fetch, resolve_secrets
 from chapterverse.settings import Settings
 from fakes.s3_server import S3Server, shared
 from fakes.secrets import client, parameter, refusing, secret
@@ -79,7 +79,7 @@ def test_of_several_the_first_goes_before_and_the_environment_before_all(aws: S3
     one = secret(aws, {"COHERE_API_KEY": "one", "QDRANT_API_KEY": "one"})
     other = parameter(aws, {"QDRANT_API_KEY": "other", "OPENAI_API_KEY": "other", "CHAPTERVERSE_SIGNING_KEY": ""})
     settings = Settings(secrets_arn=f" {one} ,{other},", openai_api_key="own")
-    found = resolved(settings, pytest.fail)
+    found = resolve_secrets(settings, pytest.fail)
     assert (found.cohere_api_key, found.qdrant_api_key, found.openai_api_key) == ("one", "one", "own")
     assert found.signing_key == ""
     assert found.override(cohere_api_key="", qdrant_api_key="") == settings
@@ -88,7 +88,7 @@ def test_of_several_the_first_goes_before_and_the_environment_before_all(aws: S3
 def test_only_secrets_are_taken_and_what_else_there_is_is_told_without_its_name(aws: S3Server) -> None:
     arn = secret(aws, {"CHAPTERVERSE_STORE": "s3://x/y", CANARY: "COHERE_API_KEY", "QDRANT_API_KEY": "q"})
     said: list[str] = []
-    found = resolved(Settings(secrets_arn=arn), said.append)
+    found = resolve_secrets(Settings(secrets_arn=arn), said.append)
     assert found == Settings(secrets_arn=arn, qdrant_api_key="q")
     name = arn.rpartition(":secret:")[2]
     (sentence,) = said

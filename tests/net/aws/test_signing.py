@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.net.aws.signing import AccessKeys, CredentialScope, Unsigned, percent_encode, query_string, signed
+from chapterverse.net.aws.signing import AccessKeys, CredentialScope, Unsigned, percent_encode, query_string, sign
 
 KEYS = AccessKeys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 AT = datetime(2026, 11, 21, 16, 5, 9, tzinfo=UTC)
@@ -28,7 +28,7 @@ def ours(
 ) -> str:  # fmt: skip
     digest = hashlib.sha256(body).hexdigest()
     request = Unsigned(method, host, path, query or {}, headers or {}, digest)
-    return signed(request, keys, scope, AT)["Authorization"]
+    return sign(request, keys, scope, AT)["Authorization"]
 
 
 def theirs(
@@ -113,9 +113,7 @@ def test_a_port_belongs_to_the_host() -> None:
 def test_the_time_is_that_of_greenwich() -> None:
     request = Unsigned("GET", "host", "/", {}, {}, EMPTY)
     there = AT.astimezone(timezone(timedelta(hours=-7)))
-    assert signed(request, KEYS, CredentialScope("r", "s3"), there) == signed(
-        request, KEYS, CredentialScope("r", "s3"), AT
-    )
+    assert sign(request, KEYS, CredentialScope("r", "s3"), there) == sign(request, KEYS, CredentialScope("r", "s3"), AT)
 
 
 def test_nothing_that_is_printed_holds_a_secret() -> None:

@@ -109,9 +109,9 @@ def index_sources(
     scope = Scope(settings.site, settings.docs_version or "")
     warnings: list[str] = []
     if settings.secrets_arn:
-        from chapterverse.net.aws.secrets import resolved
+        from chapterverse.net.aws.secrets import resolve_secrets
 
-        settings = resolved(settings, warnings.append)
+        settings = resolve_secrets(settings, warnings.append)
     target = Target.open(settings, scope, base_url, chunk_tokens)
     with contextlib.ExitStack() as stack:
         bars: list[progress.Progress] = []

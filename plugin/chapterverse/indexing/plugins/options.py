@@ -79,7 +79,7 @@ class Options:
             # A preview contains drafts and local addresses, so it writes its own index and cites itself.
             version = settings.docs_version or ""
             settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
-        return settings.resolved(root)
+        return settings.resolve_paths(root)
 
     def widget_options(self) -> dict[str, Any]:
         """Return the options of the chat, as `widget.bundle.assets` takes them.

@@ -15,13 +15,12 @@ from chapterverse.errors import ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
-from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, signed
-from chapterverse.net.client import Received, Reply
+from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, sign
+from chapterverse.net.client import CONNECT_SECONDS, Received, Reply
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 
-_CONNECT_SECONDS = 3.0
 #: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 _RETRY = RetryPolicy(tries=4, first=0.1, spread=(0.0, 1.0))
 
@@ -88,7 +87,7 @@ class Client:
         self._stall = stall
         self._clock = clock
         self._credentials = Credentials(title(service))
-        self._connections = Connections(address, _CONNECT_SECONDS)
+        self._connections = Connections(address, CONNECT_SECONDS)
         self._skew = timedelta()
 
     def ask(self, call: ApiCall, seconds: float) -> Reply:
@@ -154,7 +153,7 @@ class Client:
         unsigned = Unsigned(
             call.method, address.authority, f"{address.prefix}{call.path}", call.query, call.headers, digest
         )
-        headers = signed(unsigned, self._credentials.keys(), self._scope, self._now())
+        headers = sign(unsigned, self._credentials.keys(), self._scope, self._now())
         path = f"{call.path}?{query}" if query else call.path
         body = call.body if call.body or call.method in ("PUT", "POST") else None
         request = Request(call.method, path, deadline, Abort(), body, headers, self._stall)

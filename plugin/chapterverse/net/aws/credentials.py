@@ -53,12 +53,12 @@ class Credentials:
         """
         access, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
         if access and secret:
-            return self._sound(AccessKeys(access, secret, os.environ.get("AWS_SESSION_TOKEN", "")))
+            return self._require_sendable(AccessKeys(access, secret, os.environ.get("AWS_SESSION_TOKEN", "")))
         if access or secret:
             self._raise_missing()
         with self._lock:
             url = _container()
-            return self._sound(self._of_container(url) if url else self._of_botocore())
+            return self._require_sendable(self._of_container(url) if url else self._of_botocore())
 
     def _of_container(self, url: str) -> AccessKeys:
         if self._container_keys and self._clock() < self._ends - _EARLY:
@@ -79,7 +79,7 @@ class Credentials:
         # botocore renews its credentials itself.
         return (self._source and botocore_resolver.keys(self._source)) or self._raise_missing()
 
-    def _sound(self, keys: AccessKeys) -> AccessKeys:
+    def _require_sendable(self, keys: AccessKeys) -> AccessKeys:
         # Checked here, because the error of the HTTP layer would quote the value.
         if not all(map(is_header_safe, (keys.access, keys.secret, keys.token))):
             raise ConfigurationError(

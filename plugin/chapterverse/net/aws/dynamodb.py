@@ -97,7 +97,7 @@ class DynamoTable:
         try:
             return self._service.call(f"{_VERSION}.{operation}", request)
         except AwsFault as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
     def ask(self, operation: str, **request: Any) -> dict[str, Any]:
         """Send an operation on this table, and return its reply."""
@@ -110,7 +110,7 @@ class DynamoTable:
         except AwsFault as error:
             if error.code == f"{FAILED}Exception":
                 return False, error.body
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
     def transact(self, actions: Sequence[Mapping[str, Any]]) -> list[str]:
         """Carry out all of the actions, or none.
@@ -124,7 +124,7 @@ class DynamoTable:
         except AwsFault as error:
             reasons = error.body.get("CancellationReasons")
             if error.code != "TransactionCanceledException":
-                raise self._explained(error) from error
+                raise self._explain(error) from error
             if not isinstance(reasons, list) or len(reasons) != len(actions):
                 raise self.errors.malformed from error
             return [str(reason.get("Code")) if isinstance(reason, dict) else "" for reason in reasons]
@@ -134,7 +134,7 @@ class DynamoTable:
         """Return an item of a reply."""
         return Item(found, self.errors)
 
-    def _explained(self, error: AwsFault) -> ChapterVerseError:
+    def _explain(self, error: AwsFault) -> ChapterVerseError:
         sentence = {
             "ResourceNotFoundException": self.errors.missing,
             "AccessDeniedException": self.errors.denied,

@@ -79,7 +79,7 @@ class _SecretLocation:
         return text if isinstance(text, str) else ""
 
 
-def resolved(settings: Settings, warn: Callable[[str], object]) -> Settings:
+def resolve_secrets(settings: Settings, warn: Callable[[str], object]) -> Settings:
     """Return settings with the secrets that they name.
 
     Args:

@@ -63,7 +63,7 @@ def percent_encode(text: str, safe: str = "") -> str:
     return quote(text, safe=f"{safe}-._~")
 
 
-def signed(request: Unsigned, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
+def sign(request: Unsigned, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
     """Return all headers of a request, the signature among them.
 
     Args:

@@ -39,7 +39,7 @@ def both(where: Where, *conditions: Mapping[str, Any]) -> Where:
     return {**where, "must": [*where["must"], *conditions]}
 
 
-def narrowed(where: Where, filters: Filter | None) -> Where:
+def narrow(where: Where, filters: Filter | None) -> Where:
     """Return a filter with a reader's own."""
     return where if filters is None else both(where, _condition(filters))
 

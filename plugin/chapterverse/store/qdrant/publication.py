@@ -62,7 +62,7 @@ class QdrantPublication:
             check_point(point, self._embedder.size)
         for ids in slices(list(batch), _BATCH):
             self._bury(ids)
-            stored_points = [_stored(batch[i], self._key, self._epoch) for i in ids]
+            stored_points = [_to_stored(batch[i], self._key, self._epoch) for i in ids]
             self._writer.upsert(self._collection(), stored_points)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
@@ -108,10 +108,10 @@ class QdrantPublication:
         """Return where points go; prepared at the first write, for a publication that writes nothing needs nothing."""
         self._lease.keep()
         if self._layout is None:
-            self._layout = self._prepared()
+            self._layout = self._prepare()
         return self._layout
 
-    def _prepared(self) -> Layout:
+    def _prepare(self) -> Layout:
         record = self._lease.record
         name = collection_name(self._server.place, record.scope.site, self._embedder)
         if self._continues():
@@ -157,7 +157,7 @@ def _point_id(chunk_id: str, key: str, born: int) -> str:
     return str(uuid.uuid5(uuid.UUID(chunk_id), f"{key} {born}"))
 
 
-def _stored(point: Point, key: str, born: int) -> dict[str, Any]:
+def _to_stored(point: Point, key: str, born: int) -> dict[str, Any]:
     """Return a point with the scope that it belongs to (`head`) and the generation that brings it (`born`)."""
     lexical = {"indices": list(point.lexical.indices), "values": list(point.lexical.values)}
     vectors: dict[str, Any] = {"lexical": lexical}

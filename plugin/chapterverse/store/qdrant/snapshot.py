@@ -12,7 +12,7 @@ from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
 from chapterverse.store.points import best, slices
 from chapterverse.store.protocols import Hit
-from chapterverse.store.qdrant.filters import Where, among, both, narrowed, view
+from chapterverse.store.qdrant.filters import Where, among, both, narrow, view
 from chapterverse.store.qdrant.record import Layout, key_of
 from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer
 
@@ -162,7 +162,7 @@ def lexical(where: Where, vector: SparseVector, filters: Filter | None) -> dict[
     return {
         "query": {"nearest": {"indices": list(vector.indices), "values": list(vector.values)}},
         "using": "lexical",
-        "filter": narrowed(where, filters),
+        "filter": narrow(where, filters),
         "params": {"idf": {"corpus": where}},
         "with_payload": ["chunk_id"],
         "with_vector": False,
@@ -175,7 +175,7 @@ def dense(where: Where, vector: Sequence[float], filters: Filter | None, layout:
     return {
         "query": {"nearest": list(vector)},
         "using": "dense",
-        "filter": narrowed(where, filters),
+        "filter": narrow(where, filters),
         "params": approximate if layout.quantization else {"exact": True},
         "with_payload": ["chunk_id"],
         "with_vector": False,

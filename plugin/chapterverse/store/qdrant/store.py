@@ -74,7 +74,7 @@ class QdrantStore:
         except IndexCorrupt:
             return False
 
-    def publishing(self, scope: Scope) -> bool:
+    def is_publishing(self, scope: Scope) -> bool:
         record = self._record(scope)
         return bool(record and record.lease and record.lease_until > self._times.clock() and gone(record.lease) is None)
 

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
+from chapterverse.net.client import CONNECT_SECONDS
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
 from chapterverse.store.qdrant.server import RETRIED, QdrantRetry, qdrant_error
@@ -23,7 +24,6 @@ _T = TypeVar("_T")
 
 #: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).
 LEAST_VERSION, LEAST_NAME = (1, 19), "1.19"
-CONNECT_SECONDS = 3.0
 
 
 class QdrantWriter:

@@ -19,15 +19,15 @@ from chapterverse.net.aws.client import ApiCall, Client
 from chapterverse.net.aws.endpoints import custom_endpoint, region_for, suffix
 from chapterverse.net.aws.signing import percent_encode
 from chapterverse.net.client import Reply
-from chapterverse.store.pack import Packed
+from chapterverse.store.pack import PackedSize
 from chapterverse.store.protocols import Asking
 from chapterverse.store.s3.responses import (
     Conflict,
     Missing,
     S3Rejection,
     error_code,
-    listed,
     odd,
+    parse_listing,
     s3_error,
     unconditional,
     unreachable,
@@ -61,7 +61,7 @@ class S3Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ObjectInfo:
     key: str
     etag: str
     age: float
@@ -129,7 +129,7 @@ class Bucket:
                 self._put(key, b"{}", condition)
                 raise unconditional(self.name)
 
-    def upload(self, key: str, path: Path, packed: Packed) -> datetime:
+    def upload(self, key: str, path: Path, packed: PackedSize) -> datetime:
         """Write a file under a name that nothing has yet; return the server's time.
 
         In one request, so that a killed upload leaves nothing: the parts of a multipart one would stay, unseen.
@@ -148,12 +148,12 @@ class Bucket:
             return datetime.now(UTC)
         return _date(answer.headers)
 
-    def stat(self, key: str) -> Packed | None:
+    def stat(self, key: str) -> PackedSize | None:
         """Return the metadata of an uploaded file, None if it is missing."""
         with contextlib.suppress(Missing):
             answer = self._ask("HEAD", key)
             with self._translating_errors():
-                return Packed(int(answer.headers["content-length"]), answer.headers.get("x-amz-meta-sha256", ""))
+                return PackedSize(int(answer.headers["content-length"]), answer.headers.get("x-amz-meta-sha256", ""))
         return None
 
     def stream(self, key: str, size: int) -> Iterator[bytes]:
@@ -177,14 +177,14 @@ class Bucket:
                 if resumed > _RESUMED:
                     raise unreachable(self.name) from None
 
-    def list(self, below: str = "") -> Iterator[Listed]:
+    def list(self, below: str = "") -> Iterator[ObjectInfo]:
         """Yield every object whose key begins with `below`."""
         query = {"list-type": "2", "encoding-type": "url", "prefix": self.prefix + below}
         more = ""
         while True:
             answer = self._ask("GET", None, query={**query, "continuation-token": more} if more else query)
             with self._translating_errors():
-                entries, after = listed(answer.raw)
+                entries, after = parse_listing(answer.raw)
                 objects = [self._entry(entry, answer.headers) for entry in entries]
             yield from objects
             # A service that never comes to an end is not followed.
@@ -233,9 +233,9 @@ class Bucket:
     def _path(self, key: str | None) -> str:
         return "/" if key is None else f"/{percent_encode(self.prefix + key, safe='/')}"
 
-    def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> Listed:
+    def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> ObjectInfo:
         written = datetime.fromisoformat(entry["LastModified"])
-        return Listed(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(written, _date(headers)))
+        return ObjectInfo(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(written, _date(headers)))
 
     @cached_property
     def _client(self) -> Client:

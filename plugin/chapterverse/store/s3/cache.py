@@ -56,7 +56,7 @@ class Cache:
             file.write(store.encode() + b"\n" + head)
         Path(file.name).replace(self.root / f"{scope}.head")
 
-    def recalled(self, store: str) -> Iterator[bytes]:
+    def recall(self, store: str) -> Iterator[bytes]:
         """Yield the heads that were written down of a store."""
         with contextlib.suppress(OSError):
             self.place("", "")

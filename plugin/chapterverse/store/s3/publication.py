@@ -106,13 +106,13 @@ class S3Publication(ShardPublication):
         with writing(self._scratch_dir):
             self._seal()
             packed_as = self._scratch_dir / "pack"
-            files.need(self._scratch_dir, files.allocated(self._place))
+            files.need(self._scratch_dir, files.allocated_bytes(self._place))
             with packed_as.open("wb") as file:
                 packed = pack_folder(self._place, file)
         artefact = Artefact(Artefact.new_name(head.generation), packed)
         now = self._prefix.bucket.upload(self._prefix.key(artefact.name), packed_as, packed)
         old = self._current.record
-        record = S3Head(head, artefact, old.succeeded(now, self._prefix.grace) if old else {})
+        record = S3Head(head, artefact, old.retire(now, self._prefix.grace) if old else {})
         self._move(record)
         self.committed = record
         # The generation is published; the next publication removes the rest.
@@ -125,7 +125,7 @@ class S3Publication(ShardPublication):
     def _move(self, record: S3Head) -> None:
         prefix, name = self._prefix, record.artefact.name
         try:
-            prefix.bucket.write(prefix.head, record.encoded(), self._current.etag)
+            prefix.bucket.write(prefix.head, record.encode(), self._current.etag)
         except S3Rejection as refusal:
             document = prefix.bucket.read(prefix.head)
             # A request whose answer was lost is repeated, and then refused because of itself.

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
 from chapterverse.store.heads import decode_head, encode
-from chapterverse.store.pack import Packed
+from chapterverse.store.pack import PackedSize
 
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
 #: Takes the place of a head that never existed, so that a publisher that saw no head is refused.
@@ -24,7 +24,7 @@ class Artefact:
     """One generation as an object that is never written again."""
 
     name: str
-    packed: Packed
+    packed: PackedSize
 
     @staticmethod
     def new_name(generation: int) -> str:
@@ -47,7 +47,7 @@ class S3Head:
     artefact: Artefact
     retired: Mapping[str, datetime] = field(default_factory=dict)
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the document. No two are equal, so that a rewritten head rejects publishers that have read the old."""
         return encode(
             self.head,
@@ -57,7 +57,7 @@ class S3Head:
         )
 
     @classmethod
-    def decoded(cls, raw: bytes, place: str) -> S3Head:
+    def decode(cls, raw: bytes, place: str) -> S3Head:
         """Read a document.
 
         Raises:
@@ -70,16 +70,16 @@ class S3Head:
         head, document = decode_head(raw, place)
         try:
             fields = document["artefact"]
-            artefact = Artefact(fields["name"], Packed(fields["size"], fields["sha256"]))
+            artefact = Artefact(fields["name"], PackedSize(fields["size"], fields["sha256"]))
             retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
             aware = all(since.tzinfo for since in retired.values())
         except (KeyError, TypeError, ValueError, AttributeError):
             raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
-        if not (aware and _sound(artefact)):
+        if not (aware and _is_valid(artefact)):
             raise IndexCorrupt(f"{place} names no artefact: build it again.")
         return cls(head, artefact, retired)
 
-    def succeeded(self, now: datetime, grace: float) -> dict[str, datetime]:
+    def retire(self, now: datetime, grace: float) -> dict[str, datetime]:
         """Return what readers may still fetch after a next record was written: this one's artefact for one.
 
         Args:
@@ -94,7 +94,7 @@ def void() -> bytes:
     return _VOID + secrets.token_hex(8).encode() + b'"}'
 
 
-def _sound(artefact: Artefact) -> bool:
+def _is_valid(artefact: Artefact) -> bool:
     name, size, sha256 = artefact.name, artefact.packed.size, artefact.packed.sha256
     return (
         isinstance(name, str)

@@ -50,7 +50,7 @@ def error_code(raw: bytes) -> str:
     return (root.findtext("Code") or "") if root.tag == "Error" else ""
 
 
-def listed(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
+def parse_listing(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
     """Return the objects of a page by the names of their fields, and what asks for the next page, "" at the end.
 
     Raises:

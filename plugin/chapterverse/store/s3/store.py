@@ -84,14 +84,14 @@ class S3Store:
     def snapshot(self, scope: Scope) -> ShardSnapshot:
         return open_live(scope, lambda: self._live(scope), lambda record: self._open(scope, record))
 
-    def kept(self) -> list[ShardSnapshot]:
+    def open_cached(self) -> list[ShardSnapshot]:
         from chapterverse.store.shard import Shard
 
         snapshots = []
-        for document in self._cache.recalled(str(self._bucket)):
+        for document in self._cache.recall(str(self._bucket)):
             with contextlib.suppress(ChapterVerseError):
-                record = S3Head.decoded(document, "The cache")
-                place = self._cached(record.head.scope, record)
+                record = S3Head.decode(document, "The cache")
+                place = self._fetch_cached(record.head.scope, record)
                 snapshots.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
         return snapshots
 
@@ -104,7 +104,7 @@ class S3Store:
             return False
         return self._bucket.stat(self._prefix(scope).key(artefact.name)) == artefact.packed
 
-    def publishing(self, scope: Scope) -> bool:
+    def is_publishing(self, scope: Scope) -> bool:
         return lease.is_held(self._bucket, self._prefix(scope).key(_LEASE))
 
     @contextlib.contextmanager
@@ -144,7 +144,7 @@ class S3Store:
             if not garbage:
                 return 0
             # A publisher that has read this head, and uploaded one of these to move it there, is refused from now on.
-            body = replace(record, retired={}).encoded() if record else void()
+            body = replace(record, retired={}).encode() if record else void()
             try:
                 self._bucket.write(prefix.head, body, current.etag)
             except S3Rejection:
@@ -171,7 +171,7 @@ class S3Store:
             return record_before
         if document is None:
             raise IndexMissing("Nothing was published there yet.")
-        record = S3Head.decoded(document.body, f"{self._bucket}/{key}")
+        record = S3Head.decode(document.body, f"{self._bucket}/{key}")
         self._records[key] = document.etag, record
         return record
 
@@ -182,13 +182,13 @@ class S3Store:
         if document is None:
             return CurrentHead(None, None)
         with contextlib.suppress(IndexMissing, IndexCorrupt):
-            return CurrentHead(document.etag, S3Head.decoded(document.body, f"{self._bucket}/{key}"))
+            return CurrentHead(document.etag, S3Head.decode(document.body, f"{self._bucket}/{key}"))
         return CurrentHead(document.etag, None)
 
     def _open(self, scope: Scope, record: S3Head) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
-        place = self._cached(scope, record)
+        place = self._fetch_cached(scope, record)
         if place.is_dir():
             try:
                 return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
@@ -234,10 +234,10 @@ class S3Store:
     def _keep(self, scope: Scope, record: S3Head, folder: Path) -> None:
         """Put an unpacked artefact into the cache for later readers, if that is possible."""
         with contextlib.suppress(OSError):
-            self._cache.put(folder, self._cached(scope, record))
-            self._cache.remember(self._name(scope), str(self._bucket), record.encoded())
+            self._cache.put(folder, self._fetch_cached(scope, record))
+            self._cache.remember(self._name(scope), str(self._bucket), record.encode())
 
-    def _cached(self, scope: Scope, record: S3Head) -> Path:
+    def _fetch_cached(self, scope: Scope, record: S3Head) -> Path:
         return self._cache.place(self._name(scope), record.artefact.packed.sha256)
 
     def _name(self, scope: Scope) -> str:

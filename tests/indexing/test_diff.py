@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.indexing.diff import FileDiff, compare_files, plan
+from chapterverse.indexing.diff import FileDiff, compare_files, compute_diff
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import LedgerRow
 from chapterverse.model import Chunk, Source
@@ -34,7 +34,7 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(
     wanted: list[Chunk], stored: list[Chunk], elsewhere: set[str], anew: bool
 ) -> None:
     seen = elsewhere | {c.embed_hash for c in stored}
-    diff = plan(wanted, stored, seen, anew=anew)
+    diff = compute_diff(wanted, stored, seen, anew=anew)
 
     after = {c.chunk_id: c for c in stored}
     for gone in diff.delete:
@@ -53,7 +53,7 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(
 @settings(deadline=None)
 @given(SOME, SOME)
 def test_the_numbers_of_a_plan_add_up(wanted: list[Chunk], stored: list[Chunk]) -> None:
-    diff = plan(wanted, stored, {c.embed_hash for c in stored})
+    diff = compute_diff(wanted, stored, {c.embed_hash for c in stored})
     ids = {c.chunk_id for c in stored}
     fresh = [c for c in wanted if c.chunk_id not in ids]
     assert len(diff.embed) + diff.moved == max(len(fresh), len(diff.embed))
@@ -66,14 +66,14 @@ def test_the_numbers_of_a_plan_add_up(wanted: list[Chunk], stored: list[Chunk]) 
 
 def test_a_plan_of_the_same_is_empty() -> None:
     chunks = list(CHUNKS.values())[::4]
-    assert plan(chunks, [c.stamped("2026-01-01T00:00:00Z") for c in chunks], ()).empty
+    assert compute_diff(chunks, [c.stamp("2026-01-01T00:00:00Z") for c in chunks], ()).empty
 
 
 def test_the_time_of_indexing_is_no_difference_but_a_stated_date_is() -> None:
     chunk_ = point("a", "text").chunk
-    stored = chunk_.stamped("2026-01-01T00:00:00Z")
-    assert plan([chunk_], [stored], ()).empty
-    assert not plan([replace(chunk_, created_at="2020-01-01T00:00:00Z")], [stored], ()).empty
+    stored = chunk_.stamp("2026-01-01T00:00:00Z")
+    assert compute_diff([chunk_], [stored], ()).empty
+    assert not compute_diff([replace(chunk_, created_at="2020-01-01T00:00:00Z")], [stored], ()).empty
 
 
 def record(path: str, **fields: object) -> LedgerRow:
