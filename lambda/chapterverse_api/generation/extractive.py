@@ -33,11 +33,12 @@ CODE_LINES, CODE_SHOWN = 25, 16
 LONGEST_PART = 900
 #: Sections that are quoted.
 SECTIONS = 2
-#: How much weaker than the part that answers another block may speak, in units of the score. For that a block beside
-#: what is quoted gains the second, one of another section loses the third, and every ten words lose the fourth.
-WEAKEST, NEIGHBOR, OTHER_SECTION, TEN_WORDS = 2.5, 1.0, 1.0, 0.22
-#: The third where a comparison is asked for: the other side is another section more often than not.
-COMPARED = -0.5
+#: How much weaker than the part that answers another block may speak, in units of the score.
+WEAKEST = 2.5
+#: What a block beside a quoted one gains, and what every ten words of a block lose.
+NEIGHBOR, TEN_WORDS = 1.0, 0.22
+#: What a block of another section loses; where a comparison is asked for, the other side often is another section.
+OTHER_SECTION, COMPARED = 1.0, -0.5
 #: A longer item is marked by its best sentence, in words.
 _LONGEST_MARK = 45
 #: Blocks that may be quoted beside the one that answers, and how far what introduces it and what it introduces reach.

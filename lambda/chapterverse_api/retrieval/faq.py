@@ -1,4 +1,4 @@
-"""Finds the FAQ entry that means the same as a question: the best one is not enough, as there always is one.
+"""Finds the FAQ entry that means the same as a question: the nearest entry may still mean something else.
 
 A logistic function of six features says how likely an entry answers. `benchmarks/faq.py` fits the weights to
 questions that were made for the FAQs of eight sites, and measures each site with weights of the others. `faq.json`

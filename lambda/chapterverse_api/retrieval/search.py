@@ -1,7 +1,7 @@
 """Searches one generation: both sides, fusion, ranking, evidence. The order is the same on every store.
 
-A score only orders: there is always a first one. The evidence of a chunk, calibrated for the index, is the probability
-that it is about the question's subject.
+A score only orders: the first result may still be irrelevant. The evidence of a chunk, calibrated for the index, is the
+probability that it is about the question's subject.
 """
 
 from __future__ import annotations
