@@ -178,7 +178,7 @@ def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
 def test_terms_are_counted_up_and_down(tmp_path: Path) -> None:
     from collections import Counter
 
-    terms = Terms.empty().changed(Counter({7: 2, 2**32 - 1: 1, 3: 1})).changed(Counter({7: -1, 3: -1, 9: 4}))
+    terms = Terms.empty().add(Counter({7: 2, 2**32 - 1: 1, 3: 1})).add(Counter({7: -1, 3: -1, 9: 4}))
     terms.save(tmp_path / "terms.bin")
     assert Terms.load(tmp_path / "terms.bin").counts([3, 7, 9, 2**32 - 1, 8, -1]) == [0, 1, 4, 1, 0, 0]
 
