@@ -17,7 +17,6 @@ from chapterverse.embedding import fastembed
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.service import Service
 from retrievers import DEPTH, on_disk
 from retrievers.model import Memory, remembering
 
@@ -65,7 +64,7 @@ def our_chunks(pages: Path) -> list[Result]:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    service: Service
+    service: ServiceSession
     folder: Path
 
     def search(self, question: str) -> list[Result]:
