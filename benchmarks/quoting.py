@@ -1,7 +1,7 @@
 """What answers without a model quote, of questions that nobody of this project wrote:
 
     python benchmarks/quoting.py DATA --indexes FOLDER [--sites httpx,hugo] [--only readers,references] [--show]
-    python benchmarks/quoting.py DATA --indexes FOLDER --train   # and write generation/answer_scores.json
+    python benchmarks/quoting.py DATA --indexes FOLDER --train   # and write generation/quoting/answer_scores.json
 
 DATA and FOLDER as for `understanding.py`.
 
@@ -10,7 +10,7 @@ DATA and FOLDER as for `understanding.py`.
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
 lines that stand twice; both must be 0. The limits were chosen on the sites that the weights were fitted to (httpx,
-hugo, vitepress and nine of `questions/`) and on pytest, click and aiohttp, `COMPARED` with all sites in view. A
+hugo, vitepress and nine of `questions/`) and on pytest, click and aiohttp, `COMPARISON_PENALTY` with all sites in view. A
 language model wrote those questions; it read their docs alone and knew nothing of this project. `--sources` prints
 where these docs are, to be indexed under the same names.
 """
@@ -43,7 +43,7 @@ from chapterverse.evaluation.quoting import (
 from chapterverse.text.plain import plain
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.generation import answer_scores
+from chapterverse_api.generation.quoting import answer_scores
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import valid_query
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from chapterverse_api.generation.tabs import LABEL, TabNames
+from chapterverse_api.generation.quoting.tabs import LABEL, TabNames
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 

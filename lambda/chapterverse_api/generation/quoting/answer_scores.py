@@ -44,8 +44,8 @@ from typing import NamedTuple
 
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
-from chapterverse_api.generation.blocks import QuotableBlock, read_blocks
 from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.quoting.blocks import QuotableBlock, read_blocks
 from chapterverse_api.generation.requests import GenerationRequest
 
 #: Passages that are read; those further down hardly ever answer.
@@ -115,10 +115,10 @@ class ScoredPart:
         return self.section.text[slice(*self.span)]
 
 
-def score(task: GenerationRequest) -> list[ScoredPart]:
+def score(request: GenerationRequest) -> list[ScoredPart]:
     """Return the parts of the passages in order, with their scores."""
     scored = []
-    for part, features in _features(task):
+    for part, features in _features(request):
         value = sum(w * x for w, x in zip(weights(), features, strict=True))
         scored.append(ScoredPart(part.section, part.block, part.part, features, value))
     return scored
@@ -127,12 +127,12 @@ def score(task: GenerationRequest) -> list[ScoredPart]:
 class QuestionWords:
     """The words of a question, to look up in texts."""
 
-    def __init__(self, task: GenerationRequest) -> None:
-        self._language = task.language
+    def __init__(self, request: GenerationRequest) -> None:
+        self._language = request.language
         self._weights: list[float] = []
         self._places: dict[int, list[int]] = {}
         wholes: list[int] = []
-        for word, weight in zip(task.words.words, task.words.weights, strict=True):
+        for word, weight in zip(request.words.words, request.words.weights, strict=True):
             wholes.append(len(self._weights))
             # The whole of an identifier counts as much as all of its parts: `option_7` is not `option_8`.
             parts = max(len(alternative) for alternative in word) - 1
@@ -142,7 +142,7 @@ class QuestionWords:
                     self._places.setdefault(term, []).append(len(self._weights))
                 self._weights.append(weight * share)
         self._total = sum(self._weights) or 1.0
-        for synonym in task.words.synonyms:
+        for synonym in request.words.synonyms:
             self._places.setdefault(synonym.term, []).extend(wholes[place] for place in synonym.places)
 
     def read(self, text: str) -> tuple[frozenset[int], int]:
@@ -200,10 +200,10 @@ def _parts(section: ReadSection, passage: int, asked: QuestionWords, selection: 
                 left -= 1
 
 
-def _features(task: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartFeatures]]:
+def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartFeatures]]:
     """Yield the parts of the passages with their features, in the order of the passages."""
-    asked, selection = QuestionWords(task), " ".join(task.selection.split())
-    sections = [ReadSection(p, p.section, read_blocks(p.section)) for p in task.passages[:PASSAGES]]
+    asked, selection = QuestionWords(request), " ".join(request.selection.split())
+    sections = [ReadSection(p, p.section, read_blocks(p.section)) for p in request.passages[:PASSAGES]]
     by_section = [list(_parts(section, n, asked, selection)) for n, section in enumerate(sections)]
     paths = [asked.read(" ".join(section.passage.path))[0] for section in sections]
     rare = [_rare(asked, parts) for parts in by_section]
@@ -240,5 +240,5 @@ def _rare(asked: QuestionWords, parts: Sequence[_UnscoredPart]) -> list[float]:
 
 @cache
 def weights() -> tuple[float, ...]:
-    values: Mapping[str, float] = load_json("chapterverse_api.generation", "answer_scores.json")
+    values: Mapping[str, float] = load_json("chapterverse_api.generation.quoting", "answer_scores.json")
     return tuple(values.get(name, 0.0) for name in PartFeatures._fields)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse_api.generation.blocks import QuotableBlock, closed, read_blocks, sentences
+from chapterverse_api.generation.quoting.blocks import QuotableBlock, closed, read_blocks, sentences
 from growth import assert_linear
 
 PIECES = """A word. |and e.g. this|- item|1. step|  - nested|\n|\n\n|```|````sh|~~~|**Label**|**Note**\n\n|Text:|  |\t|\

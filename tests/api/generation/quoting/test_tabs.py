@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.generation.blocks import read_blocks
-from chapterverse_api.generation.tabs import TabNames, tabs_of
+from chapterverse_api.generation.quoting.blocks import read_blocks
+from chapterverse_api.generation.quoting.tabs import TabNames, tabs_of
 
 SYSTEMS = ["Linux", "macOS", "Windows 11"]
 

@@ -14,20 +14,19 @@ from chapterverse.evaluation.quoting import cut_in_silence
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api import phrases
-from chapterverse_api.generation.answer_scores import PASSAGES, PartFeatures, score, weights
 from chapterverse_api.generation.draft import Draft
-from chapterverse_api.generation.extractive import (
-    CODE_LINES,
-    CODE_SHOWN,
-    LONGEST_PART,
-    ROOM,
-    SECTIONS,
-    WHOLE,
-    Extractive,
-)
+from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
+from chapterverse_api.generation.quoting.answer import MAX_ANSWER_WORDS, MAX_SECTIONS
+from chapterverse_api.generation.quoting.answer_scores import PASSAGES, PartFeatures, score, weights
+from chapterverse_api.generation.quoting.quote import (
+    CUT_CODE_LINES,
+    MAX_PART_CHARACTERS,
+    MAX_WHOLE_CODE_LINES,
+    MAX_WHOLE_WORDS,
+)
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.quotation import verbatim
 
@@ -190,9 +189,9 @@ def test_a_listing_is_shown_in_part_around_the_line_that_answers() -> None:
     # Both ends say that more is there.
     assert code.startswith("```py\n…\nkettle_32")
     assert code.endswith("\n```")
-    assert code.count("\n") == CODE_SHOWN + 2
-    assert cut == f"… {60 - CODE_SHOWN} more in [Part]({URL})"
-    whole = "```py\n" + "teapot\n" * CODE_LINES + "```"
+    assert code.count("\n") == CUT_CODE_LINES + 2
+    assert cut == f"… {60 - CUT_CODE_LINES} more in [Part]({URL})"
+    whole = "```py\n" + "teapot\n" * MAX_WHOLE_CODE_LINES + "```"
     assert quoted("teapot", passage(whole)) == [whole]
 
 
@@ -291,7 +290,7 @@ DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=8).map("\n\n".join)
 def test_no_quote_cuts_a_list_a_table_or_code_in_silence(documents: list[str], question: str) -> None:
     passages = [passage(text, str(i), ("Guide", f"Part {i}")) for i, text in enumerate(documents)]
     spans = [s for s in draft(task(question, *passages)) if s.kind == "quote"]
-    assert len(spans) <= SECTIONS
+    assert len(spans) <= MAX_SECTIONS
     for span in spans:
         assert not cut_in_silence(span.text, documents[int(span.citations[0])])
         assert span.text != "**Note**"
@@ -317,8 +316,8 @@ def test_bad_input_is_quoted_in_bounds_and_in_time(name: str) -> None:
     started = time.process_time()
     (found,) = quoted("teapot 7", passage(BAD[name]))
     assert time.process_time() - started < 2
-    assert len(found) < LONGEST_PART + 400
-    assert len(found.split()) <= max(ROOM, WHOLE) + 40
+    assert len(found) < MAX_PART_CHARACTERS + 400
+    assert len(found.split()) <= max(MAX_ANSWER_WORDS, MAX_WHOLE_WORDS) + 40
     assert found.count("```") % 2 == 0
     if len(found) + 50 < len(BAD[name]):
         assert f"[Part]({URL})" in found

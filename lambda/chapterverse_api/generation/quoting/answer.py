@@ -1,0 +1,162 @@
+"""Answers without a model: chooses what of the documentation is quoted.
+
+`answer_scores` says which part of the passages answers. Its block is quoted first, then what speaks nearly as clearly,
+while there is room. A second section is quoted where it speaks nearly as clearly and of words that the first does not
+hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from heapq import nlargest
+
+from chapterverse.text.plain import escape_markdown
+from chapterverse_api import phrases
+from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.prompts import REFUSAL
+from chapterverse_api.generation.quoting.answer_scores import PASSAGES, ReadSection, ScoredPart, score
+from chapterverse_api.generation.quoting.blocks import read_blocks
+from chapterverse_api.generation.quoting.quote import Quote, count_words
+from chapterverse_api.generation.requests import GenerationRequest
+
+#: The limits below were chosen by `benchmarks/quoting.py`, which says on which sites.
+#: Words of all quotes together; the block that answers is quoted even if it is longer.
+MAX_ANSWER_WORDS = 220
+#: Sections that are quoted.
+MAX_SECTIONS = 2
+#: How much weaker than the part that answers another block may speak, in units of the score.
+MAX_SCORE_GAP = 2.5
+#: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
+NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.22
+#: What a block of another section loses; where a comparison is asked for, the other side often is another section.
+OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
+#: Blocks that may be quoted beside the one that answers.
+_MAX_CANDIDATES = 60
+#: Words of a label that says something: "Deprecated since 2.0", and not "Note".
+_MIN_LABEL_WORDS = 3
+
+
+def quoted_answer(request: GenerationRequest) -> Draft:
+    """Return the answer: framing and quotes in turn, or the word for a refusal. A quote cites its source, and all of it
+    but its cut lines stands verbatim in that source's section.
+    """
+    order = [p.id for p in request.passages]
+    chosen = sorted(_choose(request), key=lambda quote: order.index(quote.section.passage.id))
+    if not chosen:
+        # An empty section, or nothing but headings.
+        return (Span(REFUSAL),)
+    spans: list[Span] = [Span(f"{phrases.of(request.language).unsure}\n\n", kind="framing")] if request.unsure else []
+    for i, quote in enumerate(chosen):
+        passage = quote.section.passage
+        path = " › ".join(map(escape_markdown, passage.path))
+        spans.append(Span(f"{'' if i == 0 else chr(10) * 2}**{path}**\n\n", kind="framing"))
+        spans.append(Span(quote.text(request), (passage.id,), kind="quote", mark=quote.mark))
+    return tuple(spans)
+
+
+def _choose(request: GenerationRequest) -> list[Quote]:
+    """Return the quotes: first the block that answers, then what speaks nearly as clearly, while there is room."""
+    scored = score(request)
+    blocks = _best_parts(scored)
+    if not blocks:
+        return _quote_beginning(request)
+    best = max(blocks.values(), key=lambda part: part.score)
+    weakest = best.score - MAX_SCORE_GAP
+    if request.context:
+        best, blocks = _of_named_tab(best, blocks, request.context)
+    chosen = [Quote.around(part, request) for part in _sides(scored, request) or [best]]
+    _fill(chosen, nlargest(_MAX_CANDIDATES, blocks.values(), key=lambda part: part.score), weakest, request)
+    return chosen
+
+
+def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPart]:
+    """Return the best part of each block, by the place of the block."""
+    best: dict[tuple[str, int], ScoredPart] = {}
+    for part in scored:
+        if part.score > best.setdefault(part.place, part).score:
+            best[part.place] = part
+    return best
+
+
+def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[ScoredPart]:
+    """Return the best part of the opening of each side's section, which answers a comparison; none where unsure."""
+    openings = [part for part in scored if part.features.opening and not request.unsure]
+    sides = [[part for part in openings if part.section.passage.id == side] for side in request.sides]
+    return [max(parts, key=lambda part: part.score) for parts in sides if parts]
+
+
+def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, request: GenerationRequest) -> None:
+    """Add the blocks of these parts to the quotes, the most valuable first, while one is worth it and there is room."""
+    waiting = {part.place: part for part in parts}
+    room, sections = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen), 1 if request.unsure else MAX_SECTIONS
+    elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
+    while waiting and room > 0:
+        values = {place: _value(part, chosen, elsewhere) for place, part in waiting.items()}
+        place = max(values, key=values.__getitem__)
+        part = waiting.pop(place)
+        if values[place] < weakest:
+            break
+        quote = next((quote for quote in chosen if quote.section is part.section), None)
+        if quote is None and len(chosen) >= sections:
+            continue
+        added = Quote.around(part, request)
+        if quote:
+            added.shown = {at: parts for at, parts in added.shown.items() if at not in quote.shown}
+        if not added.lines.isdisjoint(line for other in chosen if other is not quote for line in other.lines):
+            continue
+        if added.words <= room:
+            room -= added.words
+            if quote:
+                quote.shown |= added.shown
+            else:
+                chosen.append(added)
+
+
+def _quote_beginning(request: GenerationRequest) -> list[Quote]:
+    """Return the beginning of the first section that says something; no part of it can be an answer by itself.
+
+    It is only a label, "Deprecated since 2.0", or the reader has selected all of it.
+    """
+    quotes = (
+        Quote.beginning(ReadSection(p, p.section, read_blocks(p.section)), MAX_ANSWER_WORDS)
+        for p in request.passages[:PASSAGES]
+    )
+    return [quote for quote in quotes if quote.words >= _MIN_LABEL_WORDS][:1]
+
+
+def _of_named_tab(
+    best: ScoredPart, waiting: dict[tuple[str, int], ScoredPart], context: str
+) -> tuple[ScoredPart, dict[tuple[str, int], ScoredPart]]:
+    """Return the best part, and the blocks, without those of other tabs where a reader's context names one of them."""
+    # Most readers say nothing of themselves.
+    from chapterverse_api.generation.quoting.tabs import TabNames, tabs_of
+
+    names = TabNames(context)
+    left = dict(waiting)
+    for section in {part.section: None for part in waiting.values()}:
+        tabs = tabs_of(section.text, section.blocks)
+        chosen = names.chosen(tab for tab in tabs if tab is not None)
+        parts = [part for part in waiting.values() if part.section is section and tabs[part.block] is not None]
+        named = [part for part in parts if tabs[part.block] == chosen]
+        if named:
+            # What tabs say differs in their names: the named one speaks as clearly as the best of them.
+            highest = max(part.score for part in parts)
+            first = replace(max(named, key=lambda part: part.score), score=highest)
+            left = {place: part for place, part in left.items() if part in named or part not in parts}
+            left[first.place] = first
+            best = first if best in parts else best
+    return best, left
+
+
+def _value(part: ScoredPart, chosen: Sequence[Quote], elsewhere: float) -> float:
+    """Return the score of a part with what speaks for and against quoting its block too.
+
+    Args:
+        elsewhere: what a block of another section loses.
+    """
+    quote = next((quote for quote in chosen if quote.section is part.section), None)
+    beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.shown)
+    block = part.section.blocks[part.block]
+    words = count_words(part.section.text[block.start : block.end])
+    return part.score + NEIGHBOR_BONUS * beside - elsewhere * (quote is None) - TEN_WORDS_PENALTY * words / 10
