@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
+from math import exp
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
@@ -28,7 +29,7 @@ MAX_SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score.
 MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
-NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.22
+NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.24
 #: What a block of another section loses; where a comparison is asked for, the other side often is another section.
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Blocks that may be quoted beside the one that answers.
@@ -61,13 +62,24 @@ def _choose(request: GenerationRequest) -> list[Quote]:
     blocks = _best_parts(scored)
     if not blocks:
         return _quote_beginning(request)
-    best = max(blocks.values(), key=lambda part: part.score)
+    best = max(_likeliest_section(scored), key=lambda part: part.score)
     weakest = best.score - MAX_SCORE_GAP
     if request.context:
         best, blocks = _of_named_tab(best, blocks, request.context)
     chosen = [Quote.around(part, request) for part in _sides(scored, request) or [best]]
     _fill(chosen, nlargest(_MAX_CANDIDATES, blocks.values(), key=lambda part: part.score), weakest, request)
     return chosen
+
+
+def _likeliest_section(scored: Iterable[ScoredPart]) -> list[ScoredPart]:
+    """Return the parts of the section that most likely answers.
+
+    Scores are log-odds, so the odds of a section are the sum of its parts' odds.
+    """
+    sections: dict[str, list[ScoredPart]] = {}
+    for part in scored:
+        sections.setdefault(part.section.passage.id, []).append(part)
+    return max(sections.values(), key=lambda parts: sum(exp(part.score) for part in parts))
 
 
 def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPart]:
