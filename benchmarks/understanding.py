@@ -42,14 +42,16 @@ REPORTED = ("flask", "pydantic", "starlight")
 #: of the docs.
 LATER = ("scrapy", "structlog", "cibuildwheel")
 LATEST = ("celery", "huey", "django")
+NEWEST = ("trio", "coverage", "marshmallow")
 OTHER_WORDS = ("pytest", "click", "aiohttp")
-HELD = (*LATER, *LATEST, *OTHER_WORDS)
+HELD = (*LATER, *LATEST, *NEWEST, *OTHER_WORDS)
 #: The sites of which figures are printed.
 HALVES = (
     ("chosen on", TUNED),
     ("not chosen on", REPORTED),
     ("not chosen on, later", LATER),
     ("not chosen on, the last", LATEST),
+    ("not chosen on, the newest", NEWEST),
     ("in other words than the docs", OTHER_WORDS),
 )
 #: Questions of sites that DATA has none of.

@@ -120,8 +120,8 @@ def test_a_comparison_quotes_the_opening_of_each_side() -> None:
 
 def test_a_comparison_quotes_another_section_sooner_than_other_questions_do() -> None:
     teapot = passage("A teapot brews tea.", "1", ("Guide", "Teapot"))
-    # A paragraph of a hundred words, of which one is the other side.
-    kettle = passage(f"{prose('lid', 8)} The kettle boils water.", "2", ("Guide", "Cords"))
+    # A paragraph of thirty words, of which one is the other side.
+    kettle = passage(f"{prose('lid', 3)} The kettle boils water.", "2", ("Guide", "Cords"), 0.7)
     asked = task("teapot vs kettle", teapot, kettle)
     found = [
         [span.citations for span in draft(t) if span.kind == "quote"] for t in (asked, replace(asked, compares=True))
@@ -205,6 +205,21 @@ def test_a_second_section_is_quoted_that_speaks_as_clearly() -> None:
     two = passage("A kettle boils water and whistles.", "2", ("Kettles",), 0.8)
     spans = draft(task("teapot kettle", one, two))
     assert sorted(s.citations for s in spans if s.kind == "quote") == [("1",), ("2",)]
+
+
+def test_the_section_is_quoted_first_whose_parts_together_answer_more_likely() -> None:
+    one = passage("A teapot sings and boils.\n\nCups break.", "1", ("Guide", "One"))
+    three = passage(
+        "A teapot sings and boils water.\n\nThen the teapot boils and sings.\n\nThe teapot sings.",
+        "2",
+        ("Guide", "Three"),
+        0.73,
+    )
+    request = task("teapot sings boils", one, three)
+    best = max(score(request), key=lambda part: part.score)
+    spans = draft(replace(request, unsure=True))
+    assert best.section.passage.id == "1"
+    assert [span.citations for span in spans if span.kind == "quote"] == [("2",)]
 
 
 def test_the_same_words_are_not_quoted_twice() -> None:
