@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chapterverse.text.plain import escape_markdown
 from chapterverse.text.sentences import split
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -211,3 +212,13 @@ def test_what_a_quote_says_of_subsections_stays() -> None:
     text = "… [evil.example](https://docs.example/#evil)"
     assert AddressFilter([replace(PASSAGES[0], subsections=below)]).without_foreign(text) == text
     assert "evil.example" not in AddressFilter(PASSAGES).without_foreign(text)
+
+
+def test_a_heading_that_looks_like_a_host_without_its_signs_stays() -> None:
+    heading = "class marshmallow.Schema(*, only=None)"
+    shown = f"**Guide › {escape_markdown(heading)}**\n\n"
+    assert AddressFilter([replace(PASSAGES[0], path=("Guide", heading))]).without_foreign(shown) == shown
+    below = replace(PASSAGES[0], subsections=(Subsection(heading, URL),))
+    link = f"… [{escape_markdown(heading, in_link=True)}]({URL})"
+    assert AddressFilter([below]).without_foreign(link) == link
+    assert "Schema" not in AddressFilter(PASSAGES).without_foreign(shown)

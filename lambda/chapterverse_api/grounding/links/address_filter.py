@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
+from chapterverse.text.plain import escape_markdown
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import strip_controls
 from chapterverse_api.grounding.links.hosts import Hosts, KnownAddresses
@@ -15,12 +15,12 @@ class AddressFilter:
     """Removes the addresses from one answer that are not in these passages and texts."""
 
     def __init__(self, passages: Sequence[Passage], texts: Iterable[str] = ()) -> None:
-        passed = (
-            text
-            for p in passages
-            for text in (*p.path, p.text, p.section, p.url or "", *chain.from_iterable(p.subsections))
-        )
-        known = KnownAddresses(dict.fromkeys((*passed, *texts)))
+        headings = [heading for p in passages for heading in (*p.path, *(below.heading for below in p.subsections))]
+        # A quote shows them escaped: `Schema(\*, only)` would be a disguised host.
+        escaped = (escape_markdown(heading, in_link=in_link) for heading in headings for in_link in (False, True))
+        urls = (url or "" for p in passages for url in (p.url, *(below.url for below in p.subsections)))
+        passed = (text for p in passages for text in (p.text, p.section))
+        known = KnownAddresses(dict.fromkeys((*headings, *escaped, *urls, *passed, *texts)))
         self._markup, self._hosts = Markup(known), Hosts(known)
 
     def without_foreign(self, sentence: str) -> str:
