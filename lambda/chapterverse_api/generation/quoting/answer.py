@@ -7,6 +7,7 @@ hold.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
@@ -32,6 +33,10 @@ MAX_SCORE_GAP = 2.5
 NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.24
 #: What a block of another section loses; where a comparison is asked for, the other side often is another section.
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
+#: Characters of a heading that is shown whole.
+MAX_HEADING_CHARS = 80
+#: The parameters of a signature, and what it returns.
+_PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)
 #: Blocks that may be quoted beside the one that answers.
 _MAX_CANDIDATES = 60
 #: Words of a label that says something: "Deprecated since 2.0", and not "Note".
@@ -50,10 +55,15 @@ def quoted_answer(request: GenerationRequest) -> Draft:
     spans: list[Span] = [Span(f"{phrases.of(request.language).unsure}\n\n", kind="framing")] if request.unsure else []
     for i, quote in enumerate(chosen):
         passage = quote.section.passage
-        path = " › ".join(map(escape_markdown, passage.path))
+        path = " › ".join(escape_markdown(_short_heading(heading)) for heading in passage.path)
         spans.append(Span(f"{'' if i == 0 else chr(10) * 2}**{path}**\n\n", kind="framing"))
         spans.append(Span(quote.text(request), (passage.id,), kind="quote", mark=quote.mark))
     return tuple(spans)
+
+
+def _short_heading(heading: str) -> str:
+    """Return a heading, a long signature without its parameters."""
+    return heading if len(heading) <= MAX_HEADING_CHARS else _PARAMETERS.sub("(…)", heading)
 
 
 def _choose(request: GenerationRequest) -> list[Quote]:

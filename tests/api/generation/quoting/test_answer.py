@@ -247,6 +247,17 @@ def test_a_heading_cannot_break_out_of_its_line() -> None:
     assert found.endswith(rf" more in [A \[b\] (c) d]({URL})")
 
 
+def test_a_long_signature_is_a_heading_without_its_parameters() -> None:
+    signature = f"class pots.Teapot({', '.join(f'lid_{i}=None' for i in range(9))}) → Tea"
+    paths = [("Guide", name) for name in (signature, "pots.pour(*cups)", f"Why {'so ' * 30}long (really)")]
+    shown = [draft(task("teapot", passage("Teapots sing.", path=path)))[0].text for path in paths]
+    assert shown == [
+        "**Guide › class pots.Teapot(…)**\n\n",
+        r"**Guide › pots.pour(\*cups)**" + "\n\n",
+        f"**Guide › Why {'so ' * 30}long (really)**\n\n",
+    ]
+
+
 @pytest.mark.parametrize("url", ["https://docs.example/#a)[b](https://evil.example", "https://docs.example/#a b", None])
 def test_an_address_that_would_end_a_link_is_left_out(url: str | None) -> None:
     items = "\n".join(f"- Item {i} is a teapot of its own in many words." for i in range(30))
