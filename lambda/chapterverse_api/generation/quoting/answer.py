@@ -30,7 +30,7 @@ MAX_SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score.
 MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
-NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.24
+NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.28
 #: What a block of another section loses; where a comparison is asked for, the other side often is another section.
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
