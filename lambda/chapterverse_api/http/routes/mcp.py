@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from chapterverse_api.http.disconnect import cancel_on_disconnect
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.http.sse import cancel_on_disconnect
 from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, id_of, read_call
 from chapterverse_api.rejections import Rejection
 
