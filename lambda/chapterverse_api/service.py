@@ -120,7 +120,7 @@ class Service:
         with resources.budget.setting_aside(max_search_cost(question or "", resources.models.prices)) as budget:
             models = TurnModels.of(resources.models, budget)
             retrieval = retrieve(snapshot, models.embedder, search, progress)
-            return rerank(retrieval, question, models.reranker) if models.reranker and question else retrieval
+            return rerank(retrieval, question, models.reranker)
 
     def rate(self, rating: Feedback) -> None:
         """Log a reader's rating, and store it if turns are stored; see `feedback.take`."""

@@ -111,12 +111,11 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
 def _search(resources: Resources, query: ChatQuery, uncited: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
     snapshot = resources.index.snapshot(query.docs_version)
     where = _filter(query, snapshot, resources, uncited)
-    embedder, reranker = resources.models.embedder, resources.models.reranker
+    models = resources.models
     retrieval = _follow_up(
-        resources, query, snapshot, lambda text: retrieve(snapshot, embedder, SearchRequest(text, filters=where))
+        resources, query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=where))
     )
-    searched = retrieval.searched
-    return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
+    return rerank(retrieval, retrieval.searched, models.reranker), snapshot.head
 
 
 def _filter(query: ChatQuery, snapshot: Snapshot, resources: Resources, uncited: AbstractSet[str]) -> FilterTree | None:

@@ -97,7 +97,7 @@ def search_in_scope(
     found, earlier = search_follow_up(question, follow_up, search)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()
-    if resources.reranker and question and found.verdict != "no":
+    if question and found.verdict != "no":
         found = rerank(found, earlier.before(question) if earlier else found.searched, resources.reranker)
     if query.user_context:
         found = _in_context(found, query.user_context, snapshot)
