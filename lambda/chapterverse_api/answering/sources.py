@@ -18,7 +18,7 @@ from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
-from chapterverse_api.retrieval.follow_up import FollowUp
+from chapterverse_api.retrieval.follow_up_search import FollowUp
 from chapterverse_api.retrieval.passages import Omission, choose, drop_irrelevant, explain_omissions, make_passages
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.scope import (
@@ -55,7 +55,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     models, languages = turn.models, snapshot.head.languages
     follow_up = FollowUp.of(question, turn.conversation, models.writer, turn.deadline, languages)
     # A question that refers back may mean anything; and an entry has no data that fit a schema.
-    alone = follow_up.back_reference == "no" and not selection and not query.output
+    alone = follow_up.verdict == "no" and not selection and not query.output
     if alone and (match := faq_in_scope(query, snapshot, turn.resources.index)):
         return _from_entry(turn, match, snapshot)
     search = SearchResources(models.embedder, models.reranker, turn.deadline, turn.progress)
@@ -211,10 +211,9 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
 
 def _describe_search(question: str, results: ScopedResults) -> SearchedAs | None:
     """Return a change to the query that a reader may want to undo: a correction, or the subject of a follow-up."""
-    subject, searched = results.subject, results.found.searched
-    if subject:
-        query = subject.text if subject.whole else subject.question
-        return SearchedAs(query=query, reason="follow_up", original=question)
+    searched = results.found.searched
+    if results.contextual_query:
+        return SearchedAs(query=results.contextual_query.title, reason="follow_up", original=question)
     return SearchedAs(query=searched, reason="corrected", original=question) if searched != question else None
 
 

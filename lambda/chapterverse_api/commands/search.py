@@ -17,7 +17,7 @@ from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
+from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve

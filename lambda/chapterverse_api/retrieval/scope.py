@@ -18,14 +18,14 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.utf8 import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import Subject
+from chapterverse_api.conversation.query_rewriting import ContextualQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
-from chapterverse_api.retrieval.follow_up import NO_FOLLOW_UP, FollowUp, search_follow_up
+from chapterverse_api.retrieval.follow_up_search import NO_FOLLOW_UP, FollowUp, search_follow_up
 from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from chapterverse_api.retrieval.results import Retrieval
@@ -39,14 +39,14 @@ class ScopedResults:
     Attributes:
         language: BCP 47 tag of the answer, if it is known.
         other_language: whether the results are in other languages than the reader's, which has none.
-        subject: the subject that the question follows up on; None if it stands alone.
+        contextual_query: what a follow-up was also searched for as; None if the question stands alone.
     """
 
     snapshot: Snapshot
     found: Retrieval
     language: str | None
     other_language: bool = False
-    subject: Subject | None = None
+    contextual_query: ContextualQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,14 @@ def search_in_scope(
                 return anywhere
         return found
 
-    found, earlier = search_follow_up(question, follow_up, search)
+    found, contextual_query = search_follow_up(question, follow_up, search)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()
     if question and found.verdict != "no":
-        found = rerank(found, earlier.before(question) if earlier else found.searched, resources.reranker)
+        found = rerank(found, contextual_query.text if contextual_query else found.searched, resources.reranker)
     if query.user_context:
         found = _in_context(found, query.user_context, snapshot)
-    return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
+    return ScopedResults(snapshot, found, language, bool(elsewhere), contextual_query)
 
 
 def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
