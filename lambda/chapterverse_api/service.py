@@ -30,8 +30,8 @@ from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress, search_progress
 from chapterverse_api.retrieval.response import respond_with_chunks
 from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
+from chapterverse_api.retrieval.site_search import site_filter
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.plan_requests import PlanRequest, PlanResponse

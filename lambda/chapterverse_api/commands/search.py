@@ -19,8 +19,8 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
+from chapterverse_api.retrieval.site_search import site_filter
 from chapterverse_api.validation import valid_query
 
 History = list[dict[str, str]] | None

@@ -36,6 +36,7 @@ class Retrieval:
         answerability: how likely there is an answer (see `answerability`).
         compares: whether the question asks for a comparison.
         sides: ids of the chunks that say what the sides of it are.
+        other_language: whether the candidates are in other languages than the reader's, which has no answer.
     """
 
     candidates: tuple[Candidate, ...]
@@ -51,6 +52,7 @@ class Retrieval:
     answerability: Answerability = NONE
     compares: bool = False
     sides: frozenset[str] = frozenset()
+    other_language: bool = False
 
     @property
     def degraded(self) -> str | None:
@@ -109,4 +111,5 @@ def merge_retrievals(alone: Retrieval, in_context: Retrieval) -> Retrieval:
         failures={**alone.failures, **in_context.failures},
         timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in in_context.timings.items()},
         answerability=alone.answerability.or_better(in_context.answerability),
+        other_language=alone.other_language or in_context.other_language,
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from api import quill
@@ -60,3 +62,18 @@ def test_a_foreign_question_does_not_become_an_answer_by_what_was_asked_before(
     found, leant = searched(question, snapshot, verdict="perhaps")
     assert leant is None
     assert found.verdict == "no"
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "elsewhere"), [("and how is it done?", "yes", True), ("a joke", "perhaps", False)]
+)
+def test_only_a_rewriting_that_is_used_may_be_answered_in_another_language(
+    question: str, verdict: FollowUpVerdict, elsewhere: bool, snapshot: Snapshot
+) -> None:
+    query = ContextualQuery(f"{CACHE}\n{question}", CACHE)
+
+    def search(text: str) -> Retrieval:
+        return replace(retrieve(snapshot, None, SearchRequest(text)), other_language=text == query.text)
+
+    found, _ = search_follow_up(question, FollowUp(verdict, lambda: query), search)
+    assert found.other_language == elsewhere
