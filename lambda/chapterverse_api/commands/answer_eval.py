@@ -37,7 +37,7 @@ SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
 AnswerFunction: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
 #: Shorter sentences, in words, have nothing to check; the verifier skips them too.
-_LEAST_WORDS = 3
+_MIN_WORDS = 3
 
 
 def judge_answer(
@@ -192,5 +192,5 @@ def _sentences(segment: Segment) -> Iterator[str]:
         words = list(lexical.words(sentence.said))
         if sentence.said.startswith(OMISSION):
             continue
-        if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):
+        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.said.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
-from chapterverse_api.conversation.recall import RECALLED, relevant
+from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
 from chapterverse_api.conversation.transcript import Signer, truncate
 from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate_tokens, recent_messages
 from chapterverse_api.generation.requests import ChatMessage
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REPORTED = "(What the reader says was answered:)\n"
 
 #: Characters of each question and answer that is recalled.
-_RECALLED_CHARS = 400
+_MAX_TEXT_CHARS = 400
 
 _REFUSED_ANSWERS = frozenset(phrases.of(tag).refused for tag in phrases.LANGUAGES)
 
@@ -47,7 +47,7 @@ class Conversation:
 
     @classmethod
     def of(
-        cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None, turn_top_k: int = RECALLED
+        cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None, turn_top_k: int = MAX_RECALLED_TURNS
     ) -> Self:
         """Return the conversation before a question.
 
@@ -81,8 +81,8 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
     present = {message.content for message in messages}
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
     recalled, left = dict[int, str](), float(RECALLED_TOKENS)
-    for turn in relevant(turns, query.query, most):
-        text = f"Reader: {shorten(turn.question, _RECALLED_CHARS)}\nAnswer: {shorten(turn.answer, _RECALLED_CHARS)}"
+    for turn in find_relevant_turns(turns, query.query, most):
+        text = f"Reader: {shorten(turn.question, _MAX_TEXT_CHARS)}\nAnswer: {shorten(turn.answer, _MAX_TEXT_CHARS)}"
         left -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
         if recalled and left < 0:

@@ -13,7 +13,7 @@ from chapterverse_api.grounding.support_model import SupportModel
 from chapterverse_api.grounding.verdict import Outcome, Verdict, judge
 
 #: Least share of a sentence's words, by idf, that a passage must contain to be checked without being cited.
-_LEAST_SHARE = 0.45
+_MIN_SHARE = 0.45
 
 
 class CheckedSentence:
@@ -124,5 +124,5 @@ class CheckedSentence:
 
     def _candidates(self, sent: Sequence[AnalyzedPassage]) -> Iterable[AnalyzedPassage]:
         shares = [(self.claim.share(s.terms), -n, s) for n, s in enumerate(self._sources) if s not in sent]
-        found = [(share, n, s) for share, n, s in shares if share >= _LEAST_SHARE or self.claim.kind == "code"]
+        found = [(share, n, s) for share, n, s in shares if share >= _MIN_SHARE or self.claim.kind == "code"]
         return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]

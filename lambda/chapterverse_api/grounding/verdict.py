@@ -15,7 +15,7 @@ from chapterverse_api.grounding.support_model import CLASH, SupportModel
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 
 #: A sentence of fewer words of meaning can't be measured; one clause must hold them all.
-LEAST_WORDS = 3
+MIN_WORDS = 3
 #: The score of a quote to the letter.
 QUOTED = 30.0
 #: Scores of a sentence that is too short to be measured, set by hand: whether a clause holds it all.
@@ -71,7 +71,7 @@ def judge(
         return _code(claim, cited)
     if any(is_verbatim_in(source, claim.flat) for source in cited):
         return Verdict("supports", QUOTED)
-    if len(claim.content) < LEAST_WORDS and not claim.literals:
+    if len(claim.content) < MIN_WORDS and not claim.literals:
         # Nearly any passage holds a single word somewhere.
         return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", _BRIEF_SILENT)
     values = measure_support(claim, cited, others, model.rarity)

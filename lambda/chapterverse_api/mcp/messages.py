@@ -45,7 +45,7 @@ HEADERS = (_VERSION, _METHOD, _NAME)
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _BASE64 = ("=?base64?", "?=")
 #: Characters of a request's id; it is sent back.
-_LONGEST_ID = 256
+_MAX_ID_CHARS = 256
 
 #: The headers of a request, lower-case names first, each as often as it was sent.
 Headers: TypeAlias = Sequence[tuple[str, str]]
@@ -114,7 +114,7 @@ class McpCall:
 def id_of(message: object) -> Id:
     """Return the id for an error's reply, None where the message holds no valid one."""
     given = message.get("id") if isinstance(message, Mapping) else None
-    if isinstance(given, str) and len(given) <= _LONGEST_ID:
+    if isinstance(given, str) and len(given) <= _MAX_ID_CHARS:
         return given
     return given if type(given) is int else None
 
@@ -203,6 +203,6 @@ def _mismatch(header: str) -> McpError:
 
 def _unsupported_error(requested: object) -> McpError:
     # The client's own value returns to that client only, as data, because the protocol requires it.
-    asked = requested[:_LONGEST_ID] if isinstance(requested, str) else ""
+    asked = requested[:_MAX_ID_CHARS] if isinstance(requested, str) else ""
     data = {"supported": [*MODERN, *LEGACY], "requested": asked}
     return McpError(UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

@@ -12,7 +12,7 @@ from chapterverse_api.tools.sections import find_page, markdown
 
 _MARKDOWN = "text/markdown"
 #: Pages of one list: on a remote store each is a request.
-_PAGES = 50
+_MAX_LIST_PAGES = 50
 
 
 def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
@@ -28,8 +28,8 @@ def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
     snapshot = index.snapshot()
     places = [str(place) for place in snapshot.values("source_file_path")]
     start = _start(cursor, len(places))
-    first = (_first_chunk(place, snapshot) for place in places[start : start + _PAGES])
-    more = {"nextCursor": str(start + _PAGES)} if start + _PAGES < len(places) else {}
+    first = (_first_chunk(place, snapshot) for place in places[start : start + _MAX_LIST_PAGES])
+    more = {"nextCursor": str(start + _MAX_LIST_PAGES)} if start + _MAX_LIST_PAGES < len(places) else {}
     return {"resources": [_resource(chunk, snapshot, index) for chunk in first if chunk], **more}
 
 

@@ -38,7 +38,7 @@ _NEAR = 10
 #: The scripts of East Asia begin here in Unicode.
 _UNSPACED = "\u2e80"
 #: Too many words share a shorter beginning.
-_SHORTEST_STEM = 3
+_MIN_STEM_CHARS = 3
 #: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
 #: again for every chunk.
 _PAIRS = 64
@@ -179,7 +179,7 @@ def _common_prefix(surface: str, language: str) -> str:
     """Return what all forms of a word begin with."""
     stem = lexical.stem(surface, language)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(surface, stem, strict=False)))
-    return surface[:same] if same >= _SHORTEST_STEM else surface
+    return surface[:same] if same >= _MIN_STEM_CHARS else surface
 
 
 @functools.lru_cache(maxsize=16_384)

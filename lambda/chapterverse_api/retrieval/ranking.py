@@ -38,7 +38,7 @@ WEIGHTS = {
     "kind": -0.15,
 }
 #: The most that a value can reach, by which scores are brought to 0..1.
-_MOST = 1 + sum(w for w in WEIGHTS.values() if w > 0)
+_MAX_SUM = 1 + sum(w for w in WEIGHTS.values() if w > 0)
 #: What a chunk loses for each one like it before it: maximal marginal relevance (Carbonell & Goldstein, 1998),
 #: where those of one section are alike. Five results then show more than one section's neighbors.
 AGAIN = 0.33
@@ -51,7 +51,7 @@ _SKETCH = 4
 #: Of a sample, what texts that are alike share nearly always; fewer are not compared.
 _SHARED = 3
 #: So many alike bring any value to zero.
-_ENOUGH = math.ceil(_MOST / AGAIN)
+_ENOUGH = math.ceil(_MAX_SUM / AGAIN)
 #: Texts of fewer terms differ by their every word.
 _LONG = 32
 
@@ -126,7 +126,7 @@ def rank(
         bonus = 0.0
         for name, weight in WEIGHTS.items():
             bonus += weight * parts[name]
-        rated.append((max(0.0, parts["fused"] + bonus) / _MOST, hit, parts))
+        rated.append((max(0.0, parts["fused"] + bonus) / _MAX_SUM, hit, parts))
     return list(diversify(rated))
 
 
@@ -135,14 +135,14 @@ def contributions(components: Mapping[str, float]) -> dict[str, float]:
 
     The rest of the score is what a reranker, a memory or a second search made of it.
     """
-    added = {"fused": components.get("fused", 0.0) / _MOST}
-    added |= {name: weight * components.get(name, 0.0) / _MOST for name, weight in WEIGHTS.items()}
+    added = {"fused": components.get("fused", 0.0) / _MAX_SUM}
+    added |= {name: weight * components.get(name, 0.0) / _MAX_SUM for name, weight in WEIGHTS.items()}
     added |= {name: components.get(name, 0.0) for name in ("again", "side")}
     return {name: value for name, value in added.items() if value}
 
 
 def diversify(
-    rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MOST
+    rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MAX_SUM
 ) -> Iterator[Ranked]:
     """Yield rated hits best first, each text once; a hit that nearly repeats an earlier one is moved back."""
     heap = [(-value, hit.chunk.chunk_id, 0, value, hit, parts) for value, hit, parts in rated]

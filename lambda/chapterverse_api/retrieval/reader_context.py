@@ -15,7 +15,7 @@ from chapterverse_api.retrieval.ranking import section
 #: Scores this near to each other are a tie.
 TIE = 0.01
 #: Bytes of a context that are read: about as many as a prompt holds.
-READ = 1750
+MAX_CONTEXT_BYTES = 1750
 
 
 def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]) -> tuple[Candidate, ...]:

@@ -111,9 +111,9 @@ def _search_languages(
 
 def _break_ties(retrieval: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
     # Most readers say nothing of themselves, and a start loads nothing for it.
-    from chapterverse_api.retrieval.reader_context import READ, by_context
+    from chapterverse_api.retrieval.reader_context import MAX_CONTEXT_BYTES, by_context
 
-    context = cut_to_bytes(context, READ)
+    context = cut_to_bytes(context, MAX_CONTEXT_BYTES)
     idf = read_weights(context, snapshot.head.languages, snapshot)
     return replace(retrieval, candidates=by_context(retrieval.candidates, context, idf))
 

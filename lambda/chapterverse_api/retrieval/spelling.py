@@ -28,13 +28,13 @@ from chapterverse.text.common_words import is_common
 from chapterverse.text.stopwords import STOP_WORDS
 
 #: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
-MIN_WORD_CHARS, MAX_WORD_CHARS, WORDS = 4, 24, 4
+MIN_WORD_CHARS, MAX_WORD_CHARS, MAX_CORRECTED_WORDS = 4, 24, 4
 #: A replaced or added letter makes another word of a short one too easily: `MIN_WORD_CHARS` for edits that cost more.
-_SURE, _SHORTEST_UNSURE = 0.7, 5
+_SURE, _MIN_UNSURE_CHARS = 0.7, 5
 #: Letters of a word from which two added letters are taken away, too.
 _TWICE = 9
 #: Letters of each part of a word that lacks a space.
-_SHORTEST_PART = 3
+_MIN_PART_CHARS = 3
 #: Chunks that the search for candidates returns: each holds some.
 _CHUNKS = 50
 #: How unlikely each edit is. A first letter is seldom wrong.
@@ -70,7 +70,7 @@ def correct(question: str, snapshot: Snapshot) -> str:
         IndexFault: the index can't be read.
     """
     languages = snapshot.head.languages
-    mistyped = list(_find_mistyped(question, languages, snapshot))[:WORDS]
+    mistyped = list(_find_mistyped(question, languages, snapshot))[:MAX_CORRECTED_WORDS]
     if not mistyped:
         return question
     candidates = [_candidates(word, question) for word in mistyped]
@@ -134,7 +134,7 @@ def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
             continue
         if edit.cost - _COMMON <= _SURE and is_common(edit.text):
             edit = replace(edit, cost=edit.cost - _COMMON)
-        if edit.cost <= _SURE or len(mistyped.word) >= _SHORTEST_UNSURE:
+        if edit.cost <= _SURE or len(mistyped.word) >= _MIN_UNSURE_CHARS:
             known = edits.get(edit.text)
             if known is None or edit.cost < known.cost:
                 edits[edit.text] = edit
@@ -159,7 +159,7 @@ def _edits(word: str) -> Iterator[Edit]:
                 yield Edit(before + letter + here + after, _DROPPED + first)
         if at:
             yield Edit(f"{before}'{here}{after}", _SURE)
-        if _SHORTEST_PART <= at <= len(word) - _SHORTEST_PART:
+        if _MIN_PART_CHARS <= at <= len(word) - _MIN_PART_CHARS:
             yield Edit(f"{before} {here}{after}", _SPACE)
     for letter in letters:
         yield Edit(word + letter, _DROPPED)

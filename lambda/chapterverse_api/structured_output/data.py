@@ -21,7 +21,7 @@ from chapterverse_api.grounding.verdict import is_verbatim_in, judge
 from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
-MOST_LEAVES, _MAX_NESTING = 200, 32
+MAX_LEAVES, _MAX_LEVELS = 200, 32
 #: Integers must fit 64 bits, as in every database and language.
 _INTEGER = range(-(2**63), 2**63)
 #: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
@@ -66,8 +66,8 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
         raise DataProblem(reason)
-    if sum(1 for _ in leaves(data)) > MOST_LEAVES:
-        raise DataProblem(f"it held more than {MOST_LEAVES} values")
+    if sum(1 for _ in leaves(data)) > MAX_LEAVES:
+        raise DataProblem(f"it held more than {MAX_LEAVES} values")
     return data
 
 
@@ -148,7 +148,7 @@ class LeafCheck:
 
 
 def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
-    if depth > _MAX_NESTING:
+    if depth > _MAX_LEVELS:
         raise ValueError("nested too deep")
     if isinstance(value, dict):
         if any(links.without_foreign(name) != name for name in value):
