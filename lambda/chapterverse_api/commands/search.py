@@ -108,9 +108,11 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     }
 
 
-def _search(resources: Resources, query: ChatQuery, uncited: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
+def _search(
+    resources: Resources, query: ChatQuery, hidden_types: AbstractSet[str] = frozenset()
+) -> tuple[Retrieval, Head]:
     snapshot = resources.index.snapshot(query.docs_version)
-    where = _filter(query, snapshot, resources, uncited)
+    where = _filter(query, snapshot, resources, hidden_types)
     models = resources.models
     retrieval = _follow_up(
         resources, query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=where))
@@ -118,8 +120,10 @@ def _search(resources: Resources, query: ChatQuery, uncited: AbstractSet[str] = 
     return rerank(retrieval, retrieval.searched, models.reranker), snapshot.head
 
 
-def _filter(query: ChatQuery, snapshot: Snapshot, resources: Resources, uncited: AbstractSet[str]) -> FilterTree | None:
-    return site_filter(query.filters, snapshot, resources.index, entity=query.entity, uncited=uncited)
+def _filter(
+    query: ChatQuery, snapshot: Snapshot, resources: Resources, hidden_types: AbstractSet[str]
+) -> FilterTree | None:
+    return site_filter(query.filters, snapshot, resources.index, entity=query.entity, hidden_types=hidden_types)
 
 
 def _follow_up(

@@ -71,7 +71,7 @@ class Conversation:
         return cls(messages, _questions(sent), transcript.tag, summary, recalled)
 
 
-def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], most: int) -> str:
+def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], top_k: int) -> str:
     """Return the turns of a thread that are about a question's subject, without those that the prompt holds anyway.
 
     The best ones fill the turns' share of the tokens. They are returned in the order of the conversation.
@@ -81,7 +81,7 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
     present = {message.content for message in messages}
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
     recalled, left = dict[int, str](), float(RECALLED_TOKENS)
-    for turn in find_relevant_turns(turns, query.query, most):
+    for turn in find_relevant_turns(turns, query.query, top_k):
         text = f"Reader: {shorten(turn.question, _MAX_TEXT_CHARS)}\nAnswer: {shorten(turn.answer, _MAX_TEXT_CHARS)}"
         left -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.

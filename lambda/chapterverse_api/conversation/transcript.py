@@ -117,14 +117,14 @@ class Signer:
             last, named = last or mark.tag, mark.previous
         return Transcript(frozenset(ours), last)
 
-    def _mark(self, asked: Message, answered: Message, now: float) -> Signature | None:
+    def _mark(self, question: Message, answer: Message, now: float) -> Signature | None:
         """Return the signature of a turn if it is ours and still counts."""
-        mark = answered.signature
-        if mark is None or (asked.role, answered.role) != ("user", "assistant"):
+        mark = answer.signature
+        if mark is None or (question.role, answer.role) != ("user", "assistant"):
             return None
         if mark.key_id not in self._keys or mark.expiry <= now:
             return None
-        tag = self._tag(mark.key_id, mark.expiry, mark.turn_id, mark.previous, asked.content, answered.content)
+        tag = self._tag(mark.key_id, mark.expiry, mark.turn_id, mark.previous, question.content, answer.content)
         return mark if hmac.compare_digest(mark.tag, tag) else None
 
     def _tag(self, key_id: str, expiry: int, turn_id: str, previous: str, question: str, answer: str) -> str:

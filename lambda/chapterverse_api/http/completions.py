@@ -126,8 +126,8 @@ class Completion:
             "model": self.request.model,
         }
 
-    def _chunk(self, delta: dict[str, Any], cited: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "citations": list(cited), "finish_reason": None, "logprobs": None}
+    def _chunk(self, delta: dict[str, Any], citations: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "citations": list(citations), "finish_reason": None, "logprobs": None}
         return self._head("chat.completion.chunk") | {"choices": [choice]}
 
     def _write(self, kind: str, choice: dict[str, Any], response: ChatResponse) -> dict[str, Any]:

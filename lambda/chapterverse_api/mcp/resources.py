@@ -33,10 +33,10 @@ def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
     return {"resources": [_resource(chunk, snapshot, index) for chunk in first if chunk], **more}
 
 
-def _start(cursor: object, most: int) -> int:
+def _start(cursor: object, count: int) -> int:
     if cursor is None:
         return 0
-    if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 and int(cursor) < most:
+    if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 and int(cursor) < count:
         return int(cursor)
     raise InputError("There is no such cursor: begin with the first list again.")
 

@@ -33,7 +33,7 @@ _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
 
 def select_memories(
-    question: str, snapshot: Snapshot, filters: Filter, most: int, now: datetime | None = None
+    question: str, snapshot: Snapshot, filters: Filter, top_k: int, now: datetime | None = None
 ) -> list[Candidate]:
     """Return the memories that have evidence for a question, best first. The search is by words alone.
 
@@ -56,7 +56,7 @@ def select_memories(
             parts = {"importance": importance, "recency": recency}
             score = evidence * importance * recency
             found.append(Candidate(hit.chunk, hit.lexical, score, evidence, parts, features))
-    return sorted(found, key=lambda c: -c.score)[:most]
+    return sorted(found, key=lambda c: -c.score)[:top_k]
 
 
 def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:

@@ -78,7 +78,7 @@ def search_site(
     page = index.published_url(query.page_url or "", snapshot.head)
     language, languages = _languages(query, page, snapshot)
     # A memory informs, and is never cited.
-    filters = site_filter(query.filters, snapshot, index, entity=query.entity, uncited=frozenset({MEMORY}))
+    filters = site_filter(query.filters, snapshot, index, entity=query.entity, hidden_types=frozenset({MEMORY}))
 
     def search(text: str) -> Retrieval:
         request = SearchRequest(text, filters=filters, page=page_of(page))
@@ -124,7 +124,7 @@ def site_filter(
     index: SiteIndex,
     *,
     entity: str | None = None,
-    uncited: AbstractSet[str] = frozenset(),
+    hidden_types: AbstractSet[str] = frozenset(),
 ) -> FilterTree | None:
     """Return the filter for a search of the site: a request's own, with its addresses as the index has them.
 
@@ -132,9 +132,9 @@ def site_filter(
 
     Args:
         entity: whose documents are searched too.
-        uncited: further types of documents to leave out.
+        hidden_types: further types of documents to leave out.
     """
-    types, hidden = snapshot.values("type"), index.disabled_types | uncited
+    types, hidden = snapshot.values("type"), index.disabled_types | hidden_types
     kinds = tuple(kind for kind in types if kind not in hidden)
     parts = [In("type", kinds)] if len(kinds) < len(types) else []
     if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters):
@@ -158,7 +158,7 @@ def find_faq_entry(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, li
     return find(query.query or "", snapshot, _reader_filter(query, page, snapshot, index))
 
 
-def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, most: int) -> list[Candidate]:
+def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, top_k: int) -> list[Candidate]:
     """Return the memories that inform an answer, best first.
 
     Args:
@@ -170,7 +170,7 @@ def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIn
     if MEMORY in index.disabled_types or MEMORY not in snapshot.values("type"):
         return []
     page = index.published_url(query.page_url or "", snapshot.head)
-    return select_memories(text, snapshot, _reader_filter(query, page, snapshot, index), most)
+    return select_memories(text, snapshot, _reader_filter(query, page, snapshot, index), top_k)
 
 
 def _reader_filter(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:

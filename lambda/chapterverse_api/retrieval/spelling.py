@@ -125,16 +125,16 @@ def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
     return {read.terms[0] for read in lexical.question_words(word, languages)}
 
 
-def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
+def _candidates(mistake: Mistyped, question: str) -> dict[str, Edit]:
     """Return every text that one edit makes of a word, the likeliest edit of each."""
     edits: dict[str, Edit] = {}
-    letters_stand = next(thesaurus.find_synonyms(mistyped.word), None) is not None
-    for edit in (*_edits(mistyped.word), *_joins(mistyped, question)):
-        if letters_stand and edit.text.replace(" ", "") != mistyped.word and not edit.end:
+    letters_stand = next(thesaurus.find_synonyms(mistake.word), None) is not None
+    for edit in (*_edits(mistake.word), *_joins(mistake, question)):
+        if letters_stand and edit.text.replace(" ", "") != mistake.word and not edit.end:
             continue
         if edit.cost - _COMMON <= _SURE and is_common(edit.text):
             edit = replace(edit, cost=edit.cost - _COMMON)
-        if edit.cost <= _SURE or len(mistyped.word) >= _MIN_UNSURE_CHARS:
+        if edit.cost <= _SURE or len(mistake.word) >= _MIN_UNSURE_CHARS:
             known = edits.get(edit.text)
             if known is None or edit.cost < known.cost:
                 edits[edit.text] = edit
@@ -168,11 +168,11 @@ def _edits(word: str) -> Iterator[Edit]:
             yield Edit(word[:a] + word[a + 1 : b] + word[b + 1 :], 2 * _ADDED)
 
 
-def _joins(mistyped: Mistyped, question: str) -> Iterator[Edit]:
+def _joins(mistake: Mistyped, question: str) -> Iterator[Edit]:
     """Yield the word with the next one: "book mark" is "bookmark"."""
-    following = _NEXT.match(question, mistyped.end)
+    following = _NEXT.match(question, mistake.end)
     if following:
-        yield Edit(mistyped.word + following.group(1).lower(), _SPACE, following.end())
+        yield Edit(mistake.word + following.group(1).lower(), _SPACE, following.end())
 
 
 def _neighbors(letter: str) -> frozenset[str]:

@@ -85,13 +85,13 @@ def leaves(data: Any, path: Path = (), beside: tuple[str, ...] = ()) -> Iterator
         yield Leaf(path, data, beside)
 
 
-def mirror(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
+def mirror(data: Any, sources: Mapping[Path, str], path: Path = ()) -> Any:
     """Return data with each value replaced by the id of the source that carries it, None where none does."""
     if isinstance(data, dict):
-        return {name: mirror(value, cited, (*path, name)) for name, value in data.items()}
+        return {name: mirror(value, sources, (*path, name)) for name, value in data.items()}
     if isinstance(data, list):
-        return [mirror(value, cited, (*path, i)) for i, value in enumerate(data)]
-    return cited.get(path)
+        return [mirror(value, sources, (*path, i)) for i, value in enumerate(data)]
+    return sources.get(path)
 
 
 def leaf_line(leaf: Leaf) -> str:
@@ -132,7 +132,7 @@ class LeafCheck:
         shares = sorted(((claim.share(s.terms), -n, s) for n, s in enumerate(self._sources)), key=lambda one: one[:2])
         for share, n, source in reversed(shares[-_COMPARED:]):
             others = self._sources[:-n] + self._sources[1 - n :]
-            if share >= _ASKED and judge(claim, [source], others, self._model, claimed=False).supports:
+            if share >= _ASKED and judge(claim, [source], others, self._model, is_cited=False).supports:
                 return source.id
         return None
 
