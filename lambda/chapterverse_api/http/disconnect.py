@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
-from anyio import CancelScope, create_task_group
-from starlette.types import Receive
+from anyio import CancelScope, create_task_group, to_thread
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from chapterverse_api.deadline import Deadline
+
+
+class WorkerResponse(Response):
+    """Runs `respond` in a worker thread and sends the response that it returns.
+
+    If the client disconnects, `deadline` is aborted: the work ends, and nothing more is paid for.
+    """
+
+    def __init__(self, respond: Callable[[], Response], deadline: Deadline) -> None:
+        super().__init__()
+        self._respond = respond
+        self._deadline = deadline
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await to_thread.run_sync(self._respond)
+        await response(scope, receive, send)
 
 
 async def cancel_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from anyio import to_thread
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
 
 from chapterverse_api.contract import ChatResponse, Events, dump
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.disconnect import cancel_on_disconnect
+from chapterverse_api.http.disconnect import WorkerResponse
 
 
 class IncompleteAnswer(Exception):
     """The answer ended without its last part."""
 
 
-class JsonAnswer(Response):
-    """Sends an answer as the JSON document that `write` returns. A disconnect ends the work as for a stream."""
-
-    def __init__(
-        self, events: Events, deadline: Deadline, write: Callable[[ChatResponse], dict[str, Any]] = dump
-    ) -> None:
-        super().__init__()
-        self._events = events
-        self._deadline = deadline
-        self._write = write
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
-
-    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await to_thread.run_sync(read_final, self._events)
-        await JSONResponse(self._write(answer))(scope, receive, send)
+def respond_with_json(
+    events: Events, deadline: Deadline, write: Callable[[ChatResponse], dict[str, Any]] = dump
+) -> Response:
+    """Return the response that runs the answer to its end and sends the document that `write` returns for it."""
+    return WorkerResponse(lambda: JSONResponse(write(read_final(events))), deadline)
 
 
 def read_final(events: Events) -> ChatResponse:
