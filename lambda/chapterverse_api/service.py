@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
-from chapterverse.store import Snapshot
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
@@ -27,9 +26,8 @@ from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import ToolCaller
 from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress, search_progress
+from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.response import respond_with_chunks
-from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
 
@@ -107,20 +105,14 @@ class Service:
             InputError: there is no such version, or the embedding has another size.
             IndexFault: no index can be read.
         """
-        index = self.resources.index
-        with search_progress() as progress:
-            snapshot = index.snapshot(version_of(request.filters))
-            retrieval = self._search(request, snapshot, progress)
-            return respond_with_chunks(request, retrieval, snapshot.head, index, progress)
-
-    def _search(self, request: RetrievalRequest, snapshot: Snapshot, progress: QueryProgress) -> Retrieval:
-        """Search and rerank within the day's budget."""
         resources, question = self.resources, request.query
-        search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
-        with resources.budget.setting_aside(max_search_cost(question or "", resources.models.prices)) as budget:
-            models = TurnModels.of(resources.models, budget)
-            retrieval = retrieve(snapshot, models.embedder, search, progress)
-            return rerank(retrieval, question, models.reranker)
+        with search_progress() as progress:
+            snapshot = resources.index.snapshot(version_of(request.filters))
+            search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
+            with resources.budget.setting_aside(max_search_cost(question or "", resources.models.prices)) as budget:
+                models = TurnModels.of(resources.models, budget)
+                retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
+            return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:
         """Log a reader's rating, and store it if turns are stored; see `feedback.take`."""
