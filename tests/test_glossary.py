@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "site_example" / "docs" / "project" / "glossary.md"
 PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_api")
-#: Where a public function has a verb, or the noun of its value: the library.
-NAMED_BY_VERBS = (PACKAGES[0],)
+#: Where a public function does not have a verb or the noun of its value yet.
+NOT_NAMED_BY_VERBS = frozenset({"generation"})
 #: Participles that don't end in "ed", but for those that are a verb's own form as well, such as "read" and "put".
 IRREGULAR = frozenset(
     "bound broken built chosen died drawn found given grown held hidden kept left lost made met paid said seen sent"
@@ -100,11 +100,12 @@ def is_participle(name: str) -> bool:
     return first in IRREGULAR or (first.endswith("ed") and "_" not in first and first not in VERBS)
 
 
-@pytest.mark.parametrize("package", NAMED_BY_VERBS, ids=lambda package: package.name)
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_public_functions_are_no_bare_participles(package: Path) -> None:
     found = {
         f"{file.relative_to(package)}: {name}"
         for file in package.rglob("*.py")
+        if NOT_NAMED_BY_VERBS.isdisjoint(file.relative_to(package).parts)
         for name in bare_participles(file.read_text(encoding="utf-8"))
     }
     assert sorted(found) == []

@@ -27,13 +27,13 @@ Mode = Literal["rag", "selected_text"]
 AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
 
 #: A question's cap in cl100k tokens, beside its characters.
-QUERY_TOKENS = 1000
+MAX_QUERY_TOKENS = 1000
 #: Most characters of a question, and of each message.
-MESSAGE_CHARACTERS = 4000
+MAX_MESSAGE_CHARS = 4000
 #: Most messages of a history, and their characters in all.
-HISTORY_MESSAGES, HISTORY_CHARACTERS = 10, 16_000
-CONTEXT_CHARACTERS = 10_000
-URL_CHARACTERS, LANGUAGE_CHARACTERS, VERSION_CHARACTERS = 2048, 35, 64
+MAX_HISTORY_MESSAGES, MAX_HISTORY_CHARS = 10, 16_000
+MAX_CONTEXT_CHARS = 10_000
+MAX_URL_CHARS, MAX_LANGUAGE_CHARS, MAX_VERSION_CHARS = 2048, 35, 64
 
 
 def _check_text(value: object) -> object:
@@ -54,14 +54,14 @@ def _check_entity(value: object) -> object:
 
 # Our validator is last, because before the constraints it would hide them from OpenAPI. It runs first anyway.
 QuestionText = Annotated[
-    str, StringConstraints(min_length=1, max_length=MESSAGE_CHARACTERS), BeforeValidator(_check_text)
+    str, StringConstraints(min_length=1, max_length=MAX_MESSAGE_CHARS), BeforeValidator(_check_text)
 ]
 SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 EntityName = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
-PageUrl = Annotated[str, StringConstraints(max_length=URL_CHARACTERS)]
-LanguageTag = Annotated[str, StringConstraints(max_length=LANGUAGE_CHARACTERS)]
-VersionName = Annotated[str, StringConstraints(max_length=VERSION_CHARACTERS)]
+PageUrl = Annotated[str, StringConstraints(max_length=MAX_URL_CHARS)]
+LanguageTag = Annotated[str, StringConstraints(max_length=MAX_LANGUAGE_CHARS)]
+VersionName = Annotated[str, StringConstraints(max_length=MAX_VERSION_CHARS)]
 Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
 
 
@@ -114,7 +114,7 @@ class Signature(RequestModel):
 
 class Message(RequestModel):
     role: Literal["user", "assistant"]
-    content: Annotated[str, StringConstraints(min_length=1, max_length=MESSAGE_CHARACTERS)]
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_MESSAGE_CHARS)]
     timestamp: Annotated[str, StringConstraints(max_length=64)] | None = None
     signature: Signature | None = None
 
@@ -177,8 +177,8 @@ class ChatQuery(RequestModel):
 
     query: QuestionText | None = None
     selected_text: Selection | None = None
-    conversation_history: Annotated[list[Message], Field(max_length=HISTORY_MESSAGES)] = []
-    user_context: Annotated[str, StringConstraints(max_length=CONTEXT_CHARACTERS)] | None = None
+    conversation_history: Annotated[list[Message], Field(max_length=MAX_HISTORY_MESSAGES)] = []
+    user_context: Annotated[str, StringConstraints(max_length=MAX_CONTEXT_CHARS)] | None = None
     thread_id: ThreadId | None = None
     page_url: PageUrl | None = None
     language: LanguageTag | None = None
@@ -197,10 +197,10 @@ class ChatQuery(RequestModel):
     def _whole(self) -> ChatQuery:
         if self.query is None and self.selected_text is None:
             raise ValueError("query is missing; it may be left out only beside selected_text")
-        if self.query is not None and not tokens.fits(self.query, QUERY_TOKENS):
-            raise ValueError(f"query is over {QUERY_TOKENS} tokens")
-        if sum(len(m.content) for m in self.conversation_history) > HISTORY_CHARACTERS:
-            raise ValueError(f"conversation_history is over {HISTORY_CHARACTERS} characters in all")
+        if self.query is not None and not tokens.fits(self.query, MAX_QUERY_TOKENS):
+            raise ValueError(f"query is over {MAX_QUERY_TOKENS} tokens")
+        if sum(len(m.content) for m in self.conversation_history) > MAX_HISTORY_CHARS:
+            raise ValueError(f"conversation_history is over {MAX_HISTORY_CHARS} characters in all")
         return self
 
 

@@ -40,19 +40,19 @@ def use(file: Path = FILE) -> None:
         return
     compile_anew, make = compiler.compile, compiler._sre.compile
 
-    def compiled(pattern: Any, flags: int = 0) -> Any:
+    def compile_pattern(pattern: Any, flags: int = 0) -> Any:
         code = patterns.get((pattern, flags))
         return make(pattern, *marshal.loads(code)) if code else compile_anew(pattern, flags)  # noqa: S302
 
-    def executed(source: str, *namespaces: Any) -> None:
+    def execute(source: str, *namespaces: Any) -> None:
         code = sources.get(source)
         builtins.exec(marshal.loads(code) if code else source, *namespaces)  # noqa: S102, S302
 
-    replace(compiled, executed)
+    replace(compile_pattern, execute)
 
 
-def replace(compiled: Callable[..., Any], executed: Callable[..., None]) -> None:
+def replace(compile_pattern: Callable[..., Any], execute: Callable[..., None]) -> None:
     """Replace the compiler of `re`, and the `exec` that `dataclasses` calls."""
-    compiler.compile = compiled
+    compiler.compile = compile_pattern
     # A module's global takes precedence over the builtin.
-    vars(dataclasses)["exec"] = executed
+    vars(dataclasses)["exec"] = execute

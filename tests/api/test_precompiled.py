@@ -30,7 +30,7 @@ precompiled.use(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.store.s3.store, chapterverse.store.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
-from chapterverse_api.conversation.back_reference import back_reference
+from chapterverse_api.conversation.follow_up_detection import detect_follow_up
 from chapterverse_api.retrieval.frames import find_definitions, frame_of, lower_kinds
 one, same, other = Scope("a", "b"), Scope("a", "b"), Scope("a", "c")
 question = [repr(frame_of("What is a leaf bundle?", ("en", "de"))), sorted(lower_kinds("What is new?", ("fr",)))]
@@ -39,7 +39,7 @@ print(json.dumps({
     "patterns": len(patterns),
     "methods": len(methods),
     "means": [
-        [back_reference(text, ("en", "de")) for text in ("And on Windows?", "Where does Quill keep its files?")],
+        [detect_follow_up(text, ("en", "de")) for text in ("And on Windows?", "Where does Quill keep its files?")],
         [question, definitions],
         [repr(one), one == same, hash(one) == hash(same), one == other, one < other],
     ],

@@ -13,7 +13,6 @@ from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.retrieval.ranking import WEIGHTS
 from chapterverse_api.service import Service
 from fakes.openai_server import OpenAIServer
 
@@ -23,39 +22,6 @@ QUESTION = "How do I clear the cache?"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
     return quill.service(quill.publish(tmp_path_factory.mktemp("index")))
-
-
-def test_retrieve_returns_chunks_with_their_parts(service: Service) -> None:
-    found = service.retrieve(RetrievalRequest(query=QUESTION, top_k=2))
-    best = found.retrieved_chunks[0]
-    assert best.section_heading == "Clearing the cache"
-    assert best.heading_path == ["Caching", "Clearing the cache"]
-    assert best.url == f"{quill.BASE}cache/#clearing-the-cache"
-    assert best.score > 0.9
-    assert {"rank", "fused", "lexical", "dense", "page", *WEIGHTS} == set(best.components)
-    assert list(found.retrieval_stats.timings) == ["search", "rank", "weigh"]
-    assert len(found.retrieved_chunks) == 2
-    assert found.retrieval_stats.total_candidates > 2
-    assert found.retrieval_stats.collection_name == "quill"
-    assert found.execution_time > 0
-
-
-def test_a_threshold_is_one_of_evidence(service: Service) -> None:
-    everything = service.retrieve(RetrievalRequest(query=QUESTION, top_k=20)).retrieved_chunks
-    strong = service.retrieve(RetrievalRequest(query=QUESTION, top_k=20, threshold=0.9))
-    assert [c.chunk_id for c in strong.retrieved_chunks] == [c.chunk_id for c in everything if c.score >= 0.9]
-    assert 0 < len(strong.retrieved_chunks) < len(everything)
-    assert strong.retrieval_stats.search_threshold == 0.9
-
-
-def test_retrieve_by_vector_scores_by_nearness(tmp_path: Path) -> None:
-    embedder = quill.Terms()
-    service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
-    vector = list(embedder.embed_query("uninstalling"))
-    found = service.retrieve(RetrievalRequest(embedding=vector))
-    assert found.retrieved_chunks[0].section_heading == "Uninstalling"
-    best = found.retrieved_chunks[0]
-    assert best.score == best.components["cosine"] == pytest.approx(0.3333)
 
 
 def test_who_only_comes_by_has_no_embedder_asked_for_its_size(tmp_path: Path) -> None:
@@ -113,25 +79,6 @@ def test_answer_is_a_chat_response_as_json(service: Service) -> None:
     assert answer["source_chunks"][0]["section"] == "Clearing the cache"
     with pytest.raises(InputError, match="query is missing; it may be left out only beside selected_text"):
         service.answer(query=None)
-
-
-def test_status_tells_what_is_served(service: Service) -> None:
-    status = service.status()
-    assert (status.status, status.degraded) == ("ok", [])
-    assert status.models == {"embedder": "none", "reranker": "none", "generator": "extractive", "checker": "words"}
-    (index,) = status.indexes
-    assert (index.site, index.version, index.generation, index.pages) == ("quill", "", 1, 6)
-
-
-def test_status_tells_of_a_missing_and_of_a_broken_index(tmp_path: Path) -> None:
-    settings = Settings(store=f"edge:{tmp_path}")
-    assert (quill.service(settings).status().status, quill.service(settings).status().degraded) == (
-        "degraded",
-        ["index"],
-    )
-    quill.publish(tmp_path)
-    next(tmp_path.glob("*/*/head.json")).write_text("{")
-    assert quill.service(settings).status().degraded == ["index"]
 
 
 def test_what_is_published_while_the_service_is_open_is_found_at_the_next_question(tmp_path: Path) -> None:

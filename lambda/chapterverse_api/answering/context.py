@@ -20,7 +20,7 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission
 from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.scope import primary
+from chapterverse_api.retrieval.site_search import primary
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, MOST_TEXTS
+from chapterverse_api.retrieval.rerankers.response import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
 #: Bytes that surround the texts of one request: roles, names of fields, marks.
 FRAME = 200
@@ -33,10 +33,10 @@ def bytes_of_tokens(tokens: int) -> int:
 def billed_searches(question: str, texts: Sequence[str]) -> int:
     """Return how many searches are billed: a text that is longer than a part is read in several."""
     asked = utf8_length(question)
-    parts = sum(1 + (asked + min(utf8_length(text), MOST_BYTES)) // _PART for text in texts)
-    return math.ceil(parts / MOST_TEXTS)
+    parts = sum(1 + (asked + min(utf8_length(text), MAX_TEXT_BYTES)) // _PART for text in texts)
+    return math.ceil(parts / MAX_REQUEST_TEXTS)
 
 
 def max_searches(asked: int) -> int:
     """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
-    return 1 + (asked + MOST_BYTES) // _PART
+    return 1 + (asked + MAX_TEXT_BYTES) // _PART

@@ -20,7 +20,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.scope import chunk_of
+from chapterverse_api.retrieval.site_search import chunk_of
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn

@@ -18,15 +18,15 @@ from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
-from chapterverse_api.retrieval.follow_up import FollowUp
+from chapterverse_api.retrieval.follow_up_search import FollowUp
 from chapterverse_api.retrieval.passages import Omission, choose, drop_irrelevant, explain_omissions, make_passages
 from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.scope import (
-    ScopedResults,
+from chapterverse_api.retrieval.site_search import (
     SearchResources,
-    faq_in_scope,
-    memories_in_scope,
-    search_in_scope,
+    SiteResults,
+    find_faq_entry,
+    find_memories,
+    search_site,
 )
 
 if TYPE_CHECKING:
@@ -55,20 +55,20 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     models, languages = turn.models, snapshot.head.languages
     follow_up = FollowUp.of(question, turn.conversation, models.writer, turn.deadline, languages)
     # A question that refers back may mean anything; and an entry has no data that fit a schema.
-    alone = follow_up.back_reference == "no" and not selection and not query.output
-    if alone and (match := faq_in_scope(query, snapshot, turn.resources.index)):
+    alone = follow_up.verdict == "no" and not selection and not query.output
+    if alone and (match := find_faq_entry(query, snapshot, turn.resources.index)):
         return _from_entry(turn, match, snapshot)
     search = SearchResources(models.embedder, models.reranker, turn.deadline, turn.progress)
-    results = search_in_scope(query, snapshot, turn.resources.index, search, follow_up)
+    results = search_site(query, snapshot, turn.resources.index, search, follow_up)
     context = _from_results(turn, query, results, snapshot)
     if selection:
         return replace(context, task=replace(context.task, selection=selection))
     return replace(context, searched_as=_describe_search(question, results))
 
 
-def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot: Snapshot) -> AnswerContext:
+def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: Snapshot) -> AnswerContext:
     """Return the passages chosen from search results, as sources of an answer."""
-    retrieval, index = results.found, turn.resources.index
+    retrieval, index = results.retrieval, turn.resources.index
 
     def url(chunk: Chunk) -> str:
         return index.public_url(chunk, snapshot.head)
@@ -99,7 +99,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
         snapshot=snapshot,
         retrieval=retrieval,
         pages=choice.pages,
-        other_language=results.other_language,
+        other_language=retrieval.other_language,
         degraded=retrieval.degraded,
         timings=retrieval.timings,
         off_topic=off_topic,
@@ -141,7 +141,7 @@ def _choose(
         ("limit", kept),
     ]
     # A memory alone is no answer.
-    memories = memories_in_scope(query, retrieval.searched, snapshot, index, settings.memory_top_k) if kept else []
+    memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if kept else []
     # One that names a page can be looked up, so it is a source behind those that were found.
     kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
@@ -209,12 +209,11 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     )
 
 
-def _describe_search(question: str, results: ScopedResults) -> SearchedAs | None:
+def _describe_search(question: str, results: SiteResults) -> SearchedAs | None:
     """Return a change to the query that a reader may want to undo: a correction, or the subject of a follow-up."""
-    subject, searched = results.subject, results.found.searched
-    if subject:
-        query = subject.text if subject.whole else subject.question
-        return SearchedAs(query=query, reason="follow_up", original=question)
+    searched = results.retrieval.searched
+    if results.contextual_query:
+        return SearchedAs(query=results.contextual_query.title, reason="follow_up", original=question)
     return SearchedAs(query=searched, reason="corrected", original=question) if searched != question else None
 
 

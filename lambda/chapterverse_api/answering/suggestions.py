@@ -26,7 +26,7 @@ from chapterverse.filters import In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.conversation.back_reference import back_reference
+from chapterverse_api.conversation.follow_up_detection import detect_follow_up
 from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.ranking import SectionKey, section
 
@@ -236,7 +236,7 @@ def _make_wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple
     heading, title = plain_heading(heading), plain_heading(title)
     if not is_descriptive(heading):
         return "", frozenset()
-    alone = len(heading) <= MAX_SUGGESTION_CHARS and back_reference(heading, languages) == "no"
+    alone = len(heading) <= MAX_SUGGESTION_CHARS and detect_follow_up(heading, languages) == "no"
     text = heading if alone or heading == title else f"{title} › {heading}"
     return (text, _terms(text, languages)) if len(text) <= MAX_SUGGESTION_CHARS else ("", frozenset())
 

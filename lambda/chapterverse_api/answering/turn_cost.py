@@ -20,10 +20,10 @@ from chapterverse_api.answering.request_size import (
 from chapterverse_api.budget.daily_budget import CostCeiling
 from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import REWRITTEN_LENGTH, REWRITTEN_TOKENS, SUBJECT_MOST
+from chapterverse_api.conversation.query_rewriting import MAX_EARLIER_CHARS, MAX_REWRITTEN_CHARS, MAX_REWRITTEN_TOKENS
 from chapterverse_api.generation import prompts
-from chapterverse_api.retrieval.passages import BUDGET, FAQ_BUDGET
-from chapterverse_api.retrieval.spelling import WORDS as CORRECTED_WORDS
+from chapterverse_api.retrieval.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
+from chapterverse_api.retrieval.spelling import MAX_CORRECTED_WORDS
 
 #: Bytes of our own rules, without the persona, and of the titles of sources.
 _RULES = 6000
@@ -61,9 +61,9 @@ def max_turn_cost(
 
     # The question is searched for with its mistakes corrected, and perhaps again behind earlier ones, or as a model
     # wrote it in full.
-    alone = own + _WIDEST * CORRECTED_WORDS
-    subject = _WIDEST * SUBJECT_MOST if kept else min(sent + 2, _WIDEST * SUBJECT_MOST)
-    longest = max(alone + subject, _WIDEST * REWRITTEN_LENGTH) if earlier else alone
+    alone = own + _WIDEST * MAX_CORRECTED_WORDS
+    subject = _WIDEST * MAX_EARLIER_CHARS if kept else min(sent + 2, _WIDEST * MAX_EARLIER_CHARS)
+    longest = max(alone + subject, _WIDEST * MAX_REWRITTEN_CHARS) if earlier else alone
     embedded = prices.embedder.of(read=FRAME + alone) + (prices.embedder.of(read=FRAME + longest) if earlier else 0.0)
     reranked = prices.reranker.of(searches=max_searches(longest))
     checked = MOST_CHECKED * prices.checker.of(
@@ -86,7 +86,7 @@ def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan
     conversation += bytes_of_tokens(prompts.SUMMARY_TOKENS) + recalled
     reader = conversation + min(utf8_length(query.user_context), bytes_of_tokens(prompts.CONTEXT_TOKENS))
     ours = _RULES + bytes_of_tokens(prompts.PERSONA_TOKENS + prompts.MEMORIES_TOKENS)
-    ours += bytes_of_tokens(BUDGET + FAQ_BUDGET)
+    ours += bytes_of_tokens(MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
     ours += TOOL_CALLS * bytes_of_tokens(prompts.RESULT_TOKENS) if tools else 0
     read, written = ours / BILLED_TOKEN_BYTES + reader, prompts.ANSWER_TOKENS
     texts = [(read, written)]
@@ -97,7 +97,7 @@ def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan
     if tools:
         texts += [((ours + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
     if query.conversation_history or kept:
-        texts.append((_RULES / BILLED_TOKEN_BYTES + min(conversation, WRITER_BYTES), REWRITTEN_TOKENS))
+        texts.append((_RULES / BILLED_TOKEN_BYTES + min(conversation, WRITER_BYTES), MAX_REWRITTEN_TOKENS))
     if kept:
         texts.append(((_RULES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.SUMMARY_TOKENS))
     return texts

@@ -73,7 +73,7 @@ _UNKNOWN = Price(read=5, written=25, search=2500)
 _UNKNOWN_EMBEDDER = Price(read=0.2)
 
 #: No model costs as much, in US dollars for a million tokens.
-_MOST = 1e6
+_MAX_DOLLARS = 1e6
 
 #: Prefixes of models on Bedrock: the regions that a request may go to.
 _GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
@@ -180,7 +180,7 @@ def _overrides(text: str, by_search: Collection[str]) -> dict[str, Price]:
             raise _unreadable() from None
         # Each number is checked alone: NaN is neither less nor more than another, so a minimum of two may hide it.
         if name.strip() not in {"embedder", "reranker", "generator", "economy", "checker"} or not all(
-            0 <= price < _MOST for price in (read, written)
+            0 <= price < _MAX_DOLLARS for price in (read, written)
         ):
             raise _unreadable()
         prices[name.strip()] = Price(search=1000 * read) if name.strip() in by_search else Price(read, written)

@@ -37,7 +37,7 @@ SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
 AnswerFunction: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
 #: Shorter sentences, in words, have nothing to check; the verifier skips them too.
-_LEAST_WORDS = 3
+_MIN_WORDS = 3
 
 
 def judge_answer(
@@ -101,14 +101,14 @@ class _Sections:
         self._snapshot = snapshot
         self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
 
-    def cite(self, text: str, cited: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
+    def cite(self, text: str, places: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
-        sections = {i: self.passage(*place) for i, place in cited.items()}
+        sections = {i: self.passage(*place) for i, place in places.items()}
         passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)
         if not passages:
             return frozenset()
         language = next(read[1] for read in sections.values() if read)
-        verified = verify((Span(text, tuple(cited), kind),), passages, language, self._weigh)
+        verified = verify((Span(text, tuple(places), kind),), passages, language, self._weigh)
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
         return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
 
@@ -174,8 +174,8 @@ class _Reading:
     def _cited_places(self, segment: Segment) -> dict[str, Place]:
         return {i: self._places[i] for i in segment.citations if i in self._places}
 
-    def _claim(self, text: str, cited: str) -> dict[str, str]:
-        url, chunk_id = self._places[cited]
+    def _claim(self, text: str, citation: str) -> dict[str, str]:
+        url, chunk_id = self._places[citation]
         return {"text": text, "url": url, "chunk_id": chunk_id}
 
     def _segments(self) -> list[Segment]:
@@ -192,5 +192,5 @@ def _sentences(segment: Segment) -> Iterator[str]:
         words = list(lexical.words(sentence.said))
         if sentence.said.startswith(OMISSION):
             continue
-        if sentence.kind == "prose" and len(words) >= _LEAST_WORDS and not sentence.said.endswith((":", "：")):
+        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.said.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()

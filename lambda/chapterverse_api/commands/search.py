@@ -17,10 +17,10 @@ from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
+from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
+from chapterverse_api.retrieval.site_search import site_filter
 from chapterverse_api.validation import valid_query
 
 History = list[dict[str, str]] | None
@@ -108,19 +108,22 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
     }
 
 
-def _search(resources: Resources, query: ChatQuery, uncited: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
+def _search(
+    resources: Resources, query: ChatQuery, hidden_types: AbstractSet[str] = frozenset()
+) -> tuple[Retrieval, Head]:
     snapshot = resources.index.snapshot(query.docs_version)
-    where = _filter(query, snapshot, resources, uncited)
-    embedder, reranker = resources.models.embedder, resources.models.reranker
+    where = _filter(query, snapshot, resources, hidden_types)
+    models = resources.models
     retrieval = _follow_up(
-        resources, query, snapshot, lambda text: retrieve(snapshot, embedder, SearchRequest(text, filters=where))
+        resources, query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=where))
     )
-    searched = retrieval.searched
-    return rerank(retrieval, searched, reranker) if reranker and searched else retrieval, snapshot.head
+    return rerank(retrieval, retrieval.searched, models.reranker), snapshot.head
 
 
-def _filter(query: ChatQuery, snapshot: Snapshot, resources: Resources, uncited: AbstractSet[str]) -> FilterTree | None:
-    return site_filter(query.filters, snapshot, resources.index, entity=query.entity, uncited=uncited)
+def _filter(
+    query: ChatQuery, snapshot: Snapshot, resources: Resources, hidden_types: AbstractSet[str]
+) -> FilterTree | None:
+    return site_filter(query.filters, snapshot, resources.index, entity=query.entity, hidden_types=hidden_types)
 
 
 def _follow_up(

@@ -16,7 +16,7 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, least_probability
 from chapterverse_api.retrieval.ranking import contributions
 from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.scope import faq_in_scope
+from chapterverse_api.retrieval.site_search import find_faq_entry
 
 
 def trace(resources: Resources, query: ChatQuery) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _nearest_faq(query: ChatQuery, context: AnswerContext, resources: Resources)
     """Return the likeliest FAQ entry where none answered, and the probability that it lacks."""
     if context.retrieval is None or context.snapshot is None:
         return None
-    match = faq_in_scope(query, context.snapshot, resources.index, likely=False)
+    match = find_faq_entry(query, context.snapshot, resources.index, likely=False)
     return _faq(match) | {"least": least_probability()} if match else None
 
 

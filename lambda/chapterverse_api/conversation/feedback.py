@@ -10,7 +10,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.records.protocols import StoredRating
 
 
-def take(said: Feedback, threads: Threads | None, *, log_comment: bool) -> None:
+def take(rating: Feedback, threads: Threads | None, *, log_comment: bool) -> None:
     """Log a rating first, so that no failure loses it, and then keep it.
 
     Args:
@@ -20,15 +20,15 @@ def take(said: Feedback, threads: Threads | None, *, log_comment: bool) -> None:
     Raises:
         RecordsFault: it could not be kept.
     """
-    comment = said.comment or ""
+    comment = rating.comment or ""
     words: dict[str, Any] = {"comment": comment} if log_comment and comment else {}
     log.event(
         "feedback_received",
-        turn_id=said.turn_id,
-        rating=said.rating,
-        reason=said.reason,
+        turn_id=rating.turn_id,
+        rating=rating.rating,
+        reason=rating.reason,
         characters=len(comment),
         **words,
     )
     if threads:
-        threads.rate(StoredRating(said.turn_id, said.rating, said.reason or "", comment))
+        threads.rate(StoredRating(rating.turn_id, rating.rating, rating.reason or "", comment))

@@ -10,14 +10,16 @@ from chapterverse.text import lexical
 from chapterverse_api.records.protocols import StoredTurn
 
 #: Turns that are recalled at most, of so many that are read.
-RECALLED, READ = 4, 60
+MAX_RECALLED_TURNS, MAX_READ_TURNS = 4, 60
 #: Share of the question's words, by their rarity in the conversation, that a turn must hold.
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 #: Turns after which one counts half as much as the newest.
-HALF_LIFE = 20.0
+HALF_LIFE_TURNS = 20.0
 
 
-def relevant(turns: Sequence[StoredTurn], question: str, most: int = RECALLED) -> tuple[StoredTurn, ...]:
+def find_relevant_turns(
+    turns: Sequence[StoredTurn], question: str, top_k: int = MAX_RECALLED_TURNS
+) -> tuple[StoredTurn, ...]:
     """Return the turns that hold most of a question's words, best first; of those that hold as many, the newest.
 
     A turn that was refused answers nothing, so it is left out.
@@ -33,9 +35,9 @@ def relevant(turns: Sequence[StoredTurn], question: str, most: int = RECALLED) -
     scores = dict[int, float]()
     for place, (turn, held) in enumerate(zip(turns, terms, strict=True)):
         share = sum(weights[surface] for surface, word in asked.items() if word & held) / whole if whole else 0.0
-        if share >= LEAST_SHARE and turn.status != "not_in_docs":
-            scores[place] = share * 0.5 ** ((len(turns) - 1 - place) / HALF_LIFE)
-    best = sorted(scores, key=lambda place: (-scores[place], -place))[:most]
+        if share >= MIN_SHARE and turn.status != "not_in_docs":
+            scores[place] = share * 0.5 ** ((len(turns) - 1 - place) / HALF_LIFE_TURNS)
+    best = sorted(scores, key=lambda place: (-scores[place], -place))[:top_k]
     return tuple(turns[place] for place in best)
 
 

@@ -16,7 +16,7 @@ from chapterverse.settings import Settings
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.conversation.history import shorten
-from chapterverse_api.conversation.recall import READ
+from chapterverse_api.conversation.recall import MAX_READ_TURNS
 from chapterverse_api.conversation.transcript import truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.prompts import HISTORY_TOKENS, SUMMARY_TOKENS, estimate_tokens
@@ -35,7 +35,7 @@ from chapterverse_api.records.protocols import (
 )
 
 #: Turns after which a summary is made.
-EVERY = 6
+SUMMARY_TURNS = 6
 #: Seconds for storing a turn, with the summary that may be due; and the pause after a failure of the database.
 KEEPING_SECONDS = 5.0
 PAUSE_SECONDS = 30.0
@@ -46,7 +46,7 @@ _LOST = (
 )
 
 #: Characters of each question and answer in a request for a summary: twelve turns have at most 14,000 tokens then.
-_GIST = 2000
+_MAX_TEXT_CHARS = 2000
 
 _SUMMARIZE = (
     "You keep the running summary of a conversation about software documentation, for whoever answers the next"
@@ -80,7 +80,7 @@ class Threads:
     def recall(self, thread_id: str) -> StoredThread:
         """Return a thread; an empty one where the database fails, which is logged."""
         try:
-            return self._records.thread(thread_id, READ) if self.works else StoredThread()
+            return self._records.thread(thread_id, MAX_READ_TURNS) if self.works else StoredThread()
         except RecordsFault as error:
             self._note_failure(error, thread_id)
             return StoredThread()
@@ -206,7 +206,8 @@ def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) 
         return summarize_offline(thread.turns)
     parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
     parts += [
-        f"Reader: {shorten(turn.question, _GIST)}\n\nAnswer: {shorten(turn.answer, _GIST)}" for turn in thread.new_turns
+        f"Reader: {shorten(turn.question, _MAX_TEXT_CHARS)}\n\nAnswer: {shorten(turn.answer, _MAX_TEXT_CHARS)}"
+        for turn in thread.new_turns
     ]
     request = ModelRequest(_SUMMARIZE, (ChatMessage("user", "\n\n".join(parts)),), SUMMARY_TOKENS, deadline)
     try:
@@ -225,7 +226,7 @@ def _make_turn(question: str, response: ChatResponse) -> StoredTurn:
 def _is_due(thread: StoredThread) -> bool:
     new = thread.new_turns
     tokens = sum(estimate_tokens(message.content) for turn in new for message in turn.messages)
-    return len(new) >= EVERY or (len(new) > 1 and tokens > HISTORY_TOKENS)
+    return len(new) >= SUMMARY_TURNS or (len(new) > 1 and tokens > HISTORY_TOKENS)
 
 
 def _fit_lines(lines: Sequence[str], *, newest: bool = False) -> str:

@@ -24,14 +24,14 @@ from typing import Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.contract import MESSAGE_CHARACTERS, ChatQuery, Message, Signature
+from chapterverse_api.contract import MAX_MESSAGE_CHARS, ChatQuery, Message, Signature
 
 #: Seconds for which a signature counts.
-LIFETIME = 2 * 60 * 60
+LIFETIME_SECONDS = 2 * 60 * 60
 
 _VERSION = b"chapterverse/transcript/1"
 #: Characters of a key, and how many different ones it needs at least: 32 random hexadecimal digits hold about 14.
-_KEY_LENGTH, _KEY_VARIETY = 32, 8
+_MIN_KEY_CHARS, _MIN_DISTINCT_CHARS = 32, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class Signer:
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
         for key in keys:
-            if len(key) < _KEY_LENGTH or len(set(key)) < _KEY_VARIETY:
+            if len(key) < _MIN_KEY_CHARS or len(set(key)) < _MIN_DISTINCT_CHARS:
                 raise ConfigurationError(
-                    f"A key in CHAPTERVERSE_SIGNING_KEY is shorter than {_KEY_LENGTH} characters, or the same few over"
-                    " and over: make one with `openssl rand -hex 32`."
+                    f"A key in CHAPTERVERSE_SIGNING_KEY is shorter than {_MIN_KEY_CHARS} characters, or the same few"
+                    " over and over: make one with `openssl rand -hex 32`."
                 )
         raw = [key.encode(errors="surrogateescape") for key in keys] or [secrets.token_bytes(32)]
         # Ids are public. A MAC by the key itself reveals nothing about the key.
@@ -84,7 +84,7 @@ class Signer:
             question: as `signed_question` returns it.
             now: seconds since 1970; None means now.
         """
-        expiry = int(time.time() if now is None else now) + LIFETIME
+        expiry = int(time.time() if now is None else now) + LIFETIME_SECONDS
         tag = self._tag(self._newest, expiry, turn_id, previous, question, answer)
         return Signature(key_id=self._newest, expiry=expiry, turn_id=turn_id, previous=previous, tag=tag)
 
@@ -117,14 +117,14 @@ class Signer:
             last, named = last or mark.tag, mark.previous
         return Transcript(frozenset(ours), last)
 
-    def _mark(self, asked: Message, answered: Message, now: float) -> Signature | None:
+    def _mark(self, question: Message, answer: Message, now: float) -> Signature | None:
         """Return the signature of a turn if it is ours and still counts."""
-        mark = answered.signature
-        if mark is None or (asked.role, answered.role) != ("user", "assistant"):
+        mark = answer.signature
+        if mark is None or (question.role, answer.role) != ("user", "assistant"):
             return None
         if mark.key_id not in self._keys or mark.expiry <= now:
             return None
-        tag = self._tag(mark.key_id, mark.expiry, mark.turn_id, mark.previous, asked.content, answered.content)
+        tag = self._tag(mark.key_id, mark.expiry, mark.turn_id, mark.previous, question.content, answer.content)
         return mark if hmac.compare_digest(mark.tag, tag) else None
 
     def _tag(self, key_id: str, expiry: int, turn_id: str, previous: str, question: str, answer: str) -> str:
@@ -147,6 +147,6 @@ def signed_question(query: ChatQuery) -> str:
 
 def truncate(text: str) -> str:
     """Return as much of a text as a history holds, as JavaScript's `text.slice(0, 4000).toWellFormed()` does."""
-    if len(text) <= MESSAGE_CHARACTERS and text.isascii():
+    if len(text) <= MAX_MESSAGE_CHARS and text.isascii():
         return text
-    return text.encode("utf-16-le", "surrogatepass")[: 2 * MESSAGE_CHARACTERS].decode("utf-16-le", "replace")
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * MAX_MESSAGE_CHARS].decode("utf-16-le", "replace")

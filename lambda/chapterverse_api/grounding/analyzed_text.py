@@ -15,13 +15,13 @@ from chapterverse_api.grounding import cues
 from chapterverse_api.grounding.literals import Token, in_digits, literal_tokens
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
-MOST_WORDS = 400
+MAX_WORDS = 400
 #: Letters at the beginning of two words that make them forms of one; set by hand.
 PREFIX = 5
 #: Numbers and names of a text that are read.
-_MOST_LITERALS = 60
+_MAX_LITERALS = 60
 #: Units of a passage that are read.
-_MOST_UNITS = 1_500
+_MAX_UNITS = 1_500
 
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
@@ -87,7 +87,7 @@ class AnalyzedText:
         words: list[str] = []
         for match in _WORD.finditer(self.counted):
             words.append(match.group())
-            if len(words) == MOST_WORDS:
+            if len(words) == MAX_WORDS:
                 break
         self.surfaces = [w.lower() for w in words]
         self.terms = [_terms(w, language) if len(w) <= 64 else () for w in words]
@@ -159,7 +159,7 @@ class AnalyzedText:
         literals = []
         for token in literal_tokens(self.plain, self.language):
             literals.append(token)
-            if len(literals) == _MOST_LITERALS:
+            if len(literals) == _MAX_LITERALS:
                 break
         return tuple(literals)
 
@@ -230,7 +230,7 @@ def _units(section: str, language: str, path: frozenset[int]) -> Iterator[Unit]:
     head: frozenset[int] = frozenset()
     count = 0
     for sentence in split(section):
-        if not sentence.said or count > _MOST_UNITS:
+        if not sentence.said or count > _MAX_UNITS:
             continue
         raw = section[sentence.start : sentence.end].lstrip()
         if sentence.kind == "code":

@@ -13,7 +13,7 @@ from chapterverse_api.grounding.support_model import SupportModel
 from chapterverse_api.grounding.verdict import Outcome, Verdict, judge
 
 #: Least share of a sentence's words, by idf, that a passage must contain to be checked without being cited.
-_LEAST_SHARE = 0.45
+_MIN_SHARE = 0.45
 
 
 class CheckedSentence:
@@ -28,22 +28,22 @@ class CheckedSentence:
     def __init__(
         self,
         sentence: Sentence,
-        claimed: Sequence[str],
+        claimed_ids: Sequence[str],
         sources: Mapping[str, AnalyzedPassage],
         language: str,
         weigh: Weigh,
         model: SupportModel,
     ) -> None:
-        self.sentence, self.claimed, self._model = sentence, tuple(claimed), model
+        self.sentence, self.claimed, self._model = sentence, tuple(claimed_ids), model
         self._sources = list(sources.values())
         self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
         self.claims = asserts(sentence, self.claim)
         self.against: AnalyzedPassage | None = None
         self._against = float("-inf")
         self._best: Verdict | None = None
-        sent = [sources[i] for i in claimed if i in sources]
-        self.citations = tuple(s.id for s in self._find_support(sent, claimed))
-        self.dropped = sum(i not in self.citations for i in claimed)
+        claimed_sources = [sources[i] for i in claimed_ids if i in sources]
+        self.citations = tuple(s.id for s in self._find_support(claimed_sources, claimed_ids))
+        self.dropped = sum(i not in self.citations for i in claimed_ids)
         self.flagged = not self.citations and self.claims
         self._rejected = False
 
@@ -86,30 +86,32 @@ class CheckedSentence:
             self.sentence.said, self.claimed, self.citations, self.check, self.outcome, self.probability
         )
 
-    def _judge(self, cited: Sequence[AnalyzedPassage], *, claimed: bool = True) -> Verdict:
-        others = [s for s in self._sources if s not in cited]
-        found = judge(self.claim, cited, others, self._model, claimed=claimed)
+    def _judge(self, sources: Sequence[AnalyzedPassage], *, is_cited: bool = True) -> Verdict:
+        others = [s for s in self._sources if s not in sources]
+        found = judge(self.claim, sources, others, self._model, is_cited=is_cited)
         if self._best is None or found.score > self._best.score:
             self._best = found
         if found.outcome == "contradicts" and found.score > self._against:
-            self.against, self._against = cited[0], found.score
+            self.against, self._against = sources[0], found.score
         return found
 
-    def _find_support(self, sent: Sequence[AnalyzedPassage], claimed: Sequence[str]) -> Sequence[AnalyzedPassage]:
+    def _find_support(
+        self, claimed_sources: Sequence[AnalyzedPassage], claimed_ids: Sequence[str]
+    ) -> Sequence[AnalyzedPassage]:
         if self.empty or says_nothing(self.claim):
             return ()
-        if sent:
-            alone = {s.id: self._judge([s]) for s in sent}
-            kept: Sequence[AnalyzedPassage] = [s for s in sent if alone[s.id].supports]
-            if not kept and len(sent) > 1 and self._judge(sent).supports:
-                kept = self._add_by_clause(sent)
+        if claimed_sources:
+            alone = {s.id: self._judge([s]) for s in claimed_sources}
+            kept: Sequence[AnalyzedPassage] = [s for s in claimed_sources if alone[s.id].supports]
+            if not kept and len(claimed_sources) > 1 and self._judge(claimed_sources).supports:
+                kept = self._add_by_clause(claimed_sources)
             # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
             if kept or any(v.outcome == "contradicts" for v in alone.values()):
                 return kept
-        elif not claimed and not self.claims:
+        elif not claimed_ids and not self.claims:
             return ()
-        for source in self._candidates(sent):
-            found = self._judge([source], claimed=False)
+        for source in self._candidates(claimed_sources):
+            found = self._judge([source], is_cited=False)
             if found.supports:
                 return [source]
             if found.outcome == "contradicts":
@@ -117,12 +119,12 @@ class CheckedSentence:
                 break
         return ()
 
-    def _add_by_clause(self, sent: Sequence[AnalyzedPassage]) -> Sequence[AnalyzedPassage]:
+    def _add_by_clause(self, sources: Sequence[AnalyzedPassage]) -> Sequence[AnalyzedPassage]:
         """Return the sources that hold a clause of the sentence best."""
-        used = {id(source) for _, _, source in self.claim.align(sent).clauses}
-        return [s for s in sent if id(s) in used] or sent[:1]
+        used = {id(source) for _, _, source in self.claim.align(sources).clauses}
+        return [s for s in sources if id(s) in used] or sources[:1]
 
-    def _candidates(self, sent: Sequence[AnalyzedPassage]) -> Iterable[AnalyzedPassage]:
-        shares = [(self.claim.share(s.terms), -n, s) for n, s in enumerate(self._sources) if s not in sent]
-        found = [(share, n, s) for share, n, s in shares if share >= _LEAST_SHARE or self.claim.kind == "code"]
+    def _candidates(self, claimed_sources: Sequence[AnalyzedPassage]) -> Iterable[AnalyzedPassage]:
+        shares = [(self.claim.share(s.terms), -n, s) for n, s in enumerate(self._sources) if s not in claimed_sources]
+        found = [(share, n, s) for share, n, s in shares if share >= _MIN_SHARE or self.claim.kind == "code"]
         return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]

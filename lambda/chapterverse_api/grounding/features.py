@@ -68,18 +68,18 @@ class _Cue(NamedTuple):
 
 
 def measure_support(
-    claim: Claim, cited: Sequence[AnalyzedPassage], others: Sequence[AnalyzedPassage], rarity: Rarity
+    claim: Claim, sources: Sequence[AnalyzedPassage], others: Sequence[AnalyzedPassage], rarity: Rarity
 ) -> dict[str, float]:
     """Return the features of a sentence and the sources that it cites, among the others that were sent."""
-    alignment = claim.align(cited)
-    values = _cover_features(claim, cited, others, alignment)
-    values |= _gap_features(claim, cited, others, alignment, rarity)
-    values |= _literals(claim, cited, alignment)
+    alignment = claim.align(sources)
+    values = _cover_features(claim, sources, others, alignment)
+    values |= _gap_features(claim, sources, others, alignment, rarity)
+    values |= _literals(claim, sources, alignment)
     values |= _cues(claim, alignment)
     values |= _opposites(claim, alignment)
     values |= _substitutions(claim, alignment, rarity)
     values |= _clauses(claim, alignment)
-    values["clause_missed"] = _missed_clause_share(claim, cited)
+    values["clause_missed"] = _missed_clause_share(claim, sources)
     values |= _edits(claim, alignment.best)
     values["clash"] = _clash(values)
     return values
@@ -94,18 +94,18 @@ def _clash(values: Mapping[str, float]) -> float:
 
 def _cover_features(
     claim: Claim,
-    cited: Sequence[AnalyzedPassage],
+    sources: Sequence[AnalyzedPassage],
     others: Sequence[AnalyzedPassage],
     alignment: Alignment,
 ) -> dict[str, float]:
     """Return the shares of the sentence's weight that its sources and the places in them cover."""
     weights, total = claim.weights, claim.total or 1.0
-    everywhere = _union([s.terms for s in cited])
+    everywhere = _union([s.terms for s in sources])
     aligned: frozenset[int] = _union([u.all for u in alignment.units])
     best: frozenset[int] = alignment.best.all if alignment.best else frozenset()
     cover = sum(weights[t] for t in weights if t in aligned) / total
     return {
-        "cover_window": max((_window(claim, s) for s in cited), default=0.0) / total,
+        "cover_window": max((_window(claim, s) for s in sources), default=0.0) / total,
         # The sources contain a name if they contain its parts.
         "cover_source": sum(weights[t] for t in weights if _has_term(claim, t, everywhere)) / total,
         "cover_aligned": cover,
@@ -113,24 +113,24 @@ def _cover_features(
         "cover_best": sum(weights[t] for t in weights if t in best) / total,
         "rival": _rival(claim, others, total) - cover,
         "length": math.log1p(len(claim.sequence)),
-        "sources": float(len(cited)),
+        "sources": float(len(sources)),
     }
 
 
 def _gap_features(
     claim: Claim,
-    cited: Sequence[AnalyzedPassage],
+    sources: Sequence[AnalyzedPassage],
     others: Sequence[AnalyzedPassage],
     alignment: Alignment,
     rarity: Rarity,
 ) -> dict[str, float]:
     """Count and weigh the words that the sources, or the places in them, lack."""
     weights, sequence, words = claim.weights, claim.sequence, max(1, len(claim.sequence))
-    everywhere = _union([s.terms for s in cited])
+    everywhere = _union([s.terms for s in sources])
     aligned: frozenset[int] = _union([u.all for u in alignment.units])
     missing = [t for t in weights if not _has_term(claim, t, everywhere)]
     rarities = sorted((rarity(t) for t in weights if t not in aligned), reverse=True)
-    forms, prefixes = _forms(claim), _union([s.prefixes for s in cited])
+    forms, prefixes = _forms(claim), _union([s.prefixes for s in sources])
     strange = [t for t in missing if forms[t][:PREFIX] not in prefixes]
     elsewhere = _union([s.terms for s in others])
     return {
@@ -239,14 +239,14 @@ def _longest_run(sequence: Sequence[int], terms: frozenset[int]) -> int:
     return longest
 
 
-def _literals(claim: Claim, cited: Sequence[AnalyzedPassage], alignment: Alignment) -> dict[str, float]:
+def _literals(claim: Claim, sources: Sequence[AnalyzedPassage], alignment: Alignment) -> dict[str, float]:
     """Count the numbers, units, identifiers and capitalized words that the sources or the aligned places lack."""
     numbers = [t for t in claim.literals if t.number]
     names = [t for t in claim.literals if not t.number]
-    flats = [s.flat for s in cited]
+    flats = [s.flat for s in sources]
     units = [u.flat for u in alignment.units]
-    cited_numbers: set[tuple[str, str]] = {n for s in cited for n in s.numbers}
-    other_units = [t for t in numbers if t.unit and not _contains_number(t, cited_numbers, flats)]
+    source_numbers: set[tuple[str, str]] = {n for s in sources for n in s.numbers}
+    other_units = [t for t in numbers if t.unit and not _contains_number(t, source_numbers, flats)]
     aligned: set[tuple[str, str]] = {n for u in alignment.units for n in u.numbers}
     names_apart = [t for t in names if not any(_contains_form(t.form, f) for f in units)]
     theirs = {t.form.lower() for u in alignment.units[:2] for t in u.literals if t.form.lower() not in claim.flat}
@@ -258,7 +258,7 @@ def _literals(claim: Claim, cited: Sequence[AnalyzedPassage], alignment: Alignme
     ]
     names_missing = [t for t in names if not any(_contains_literal(f, t.form) for f in flats)]
     digits = list(dict.fromkeys(claim.digits))
-    present = _union([s.digits for s in cited])
+    present = _union([s.digits for s in sources])
     return {
         "digits_missing": float(sum(d not in present for d in digits)),
         "unit_missing": float(len(other_units)),
@@ -449,14 +449,14 @@ def _clauses(claim: Claim, alignment: Alignment) -> dict[str, float]:
     }
 
 
-def _missed_clause_share(claim: Claim, cited: Sequence[AnalyzedPassage]) -> float:
+def _missed_clause_share(claim: Claim, sources: Sequence[AnalyzedPassage]) -> float:
     """Return the largest share of a clause's words that the sources lack, of clauses of at least three such words."""
-    cited_terms = _union([s.terms for s in cited])
+    source_terms = _union([s.terms for s in sources])
     shares = []
     for start, end in claim.clauses:
         terms = [claim.terms[i][0] for i in range(start, end) if claim.terms[i]]
         if len(terms) >= 3:
-            shares.append(sum(t not in cited_terms for t in terms) / len(terms))
+            shares.append(sum(t not in source_terms for t in terms) / len(terms))
     return max(shares, default=0.0)
 
 

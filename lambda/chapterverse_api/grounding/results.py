@@ -13,7 +13,7 @@ from chapterverse_api.grounding.verdict import Outcome
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
 
 #: Of more unconfirmed claims, and at least so many, an answer is partial.
-MOST_UNCONFIRMED, LEAST_UNCONFIRMED = 0.2, 2
+MAX_UNCONFIRMED_SHARE, MIN_UNCONFIRMED_CLAIMS = 0.2, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class VerifiedDraft:
     @property
     def partial(self) -> bool:
         """Whether a part is left open by the draft's own words, or too much of it is unconfirmed."""
-        unconfirmed = self.flagged >= LEAST_UNCONFIRMED and self.flagged > MOST_UNCONFIRMED * self.claims
+        unconfirmed = self.flagged >= MIN_UNCONFIRMED_CLAIMS and self.flagged > MAX_UNCONFIRMED_SHARE * self.claims
         return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
 
 

@@ -69,13 +69,13 @@ class SupportModel:
         return 1.0 if share is None else max(0.15, min(1.0, 1 - 0.25 * math.log(share / RAREST)))
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> SupportModel:
+    def read(cls, document: Mapping[str, Any]) -> SupportModel:
         """Return the model that `weights.json` holds."""
-        common = {int(term): share / 1000 for term, share in stored["common"].items()}
-        names, weights = tuple(stored["names"]), tuple(stored["weights"])
+        common = {int(term): share / 1000 for term, share in document["common"].items()}
+        names, weights = tuple(document["names"]), tuple(document["weights"])
         fields = ("intercept", "start", "threshold", "derived", "decided", "slope", "shift")
-        fixed = {name: float(stored[name]) for name in fields}
-        return cls(names=names, weights=weights, trees=tuple(stored["trees"]), common=common, **fixed)
+        fixed = {name: float(document[name]) for name in fields}
+        return cls(names=names, weights=weights, trees=tuple(document["trees"]), common=common, **fixed)
 
 
 def _leaf(tree: Tree, row: Sequence[float]) -> float:

@@ -15,7 +15,7 @@ from chapterverse_api.grounding.support_model import CLASH, SupportModel
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 
 #: A sentence of fewer words of meaning can't be measured; one clause must hold them all.
-LEAST_WORDS = 3
+MIN_WORDS = 3
 #: The score of a quote to the letter.
 QUOTED = 30.0
 #: Scores of a sentence that is too short to be measured, set by hand: whether a clause holds it all.
@@ -53,33 +53,33 @@ class Verdict:
 
 def judge(
     claim: Claim,
-    cited: Sequence[AnalyzedPassage],
+    sources: Sequence[AnalyzedPassage],
     others: Sequence[AnalyzedPassage],
     model: SupportModel,
     *,
-    claimed: bool = True,
+    is_cited: bool = True,
 ) -> Verdict:
-    """Return the judgement of all cited passages together on a sentence.
+    """Return the judgement of all sources together on a sentence.
 
     Args:
         others: the other passages that were sent; a sentence that fits one of them better is probably from there.
-        claimed: whether the generator cites them; otherwise the sentence needs a higher score.
+        is_cited: whether the generator cites them; otherwise the sentence needs a higher score.
     """
-    if not cited or not (claim.content or claim.literals):
+    if not sources or not (claim.content or claim.literals):
         return Verdict("silent", -QUOTED)
     if claim.kind == "code":
-        return _code(claim, cited)
-    if any(is_verbatim_in(source, claim.flat) for source in cited):
+        return _code(claim, sources)
+    if any(is_verbatim_in(source, claim.flat) for source in sources):
         return Verdict("supports", QUOTED)
-    if len(claim.content) < LEAST_WORDS and not claim.literals:
+    if len(claim.content) < MIN_WORDS and not claim.literals:
         # Nearly any passage holds a single word somewhere.
-        return _brief(claim, cited) if claimed or len(claim.content) > 1 else Verdict("silent", _BRIEF_SILENT)
-    values = measure_support(claim, cited, others, model.rarity)
+        return _brief(claim, sources) if is_cited or len(claim.content) > 1 else Verdict("silent", _BRIEF_SILENT)
+    values = measure_support(claim, sources, others, model.rarity)
     score = model.score(values)
     missed = values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN or values["clause_missed"] >= _CLAUSE_MISSED
     if values["digits_missing"] or missed:
         score = min(score, model.threshold) - CLASH
-    if score >= (model.threshold if claimed else model.derived):
+    if score >= (model.threshold if is_cited else model.derived):
         return Verdict("supports", score)
     against = any(values[name] >= _CERTAIN for name in _AGAINST)
     return Verdict("contradicts" if values["cover_soft"] >= _SAME and against else "silent", score)
@@ -91,10 +91,10 @@ def is_verbatim_in(source: AnalyzedPassage, flat: str) -> bool:
     return bool(text) and text in source.flat and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.flat) is not None
 
 
-def _brief(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
+def _brief(claim: Claim, sources: Sequence[AnalyzedPassage]) -> Verdict:
     wanted = {claim.terms[i][0] for i in claim.content}
     denied = any(kind == NEGATION for kind, _ in claim.cues)
-    for source in cited:
+    for source in sources:
         for unit in source.units:
             for start, end in unit.clauses if wanted <= unit.all else ():
                 clause = {t for i in range(start, end) for t in unit.terms[i]} | unit.above
@@ -103,33 +103,33 @@ def _brief(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
     return Verdict("silent", _BRIEF_SILENT)
 
 
-def _code(claim: Claim, cited: Sequence[AnalyzedPassage]) -> Verdict:
+def _code(claim: Claim, sources: Sequence[AnalyzedPassage]) -> Verdict:
     """Compare code line by line, in order and verbatim, except placeholders."""
     lines = [" ".join(line.split()) for line in claim.plain_lines]
     lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
-    for source in cited:
+    for source in sources:
         if lines and _in_order(lines, source.lines):
             return Verdict("supports", QUOTED)
     return Verdict("silent", -QUOTED)
 
 
-def _in_order(lines: Sequence[str], held: Sequence[str]) -> bool:
+def _in_order(lines: Sequence[str], source_lines: Sequence[str]) -> bool:
     at = 0
     for line in lines:
-        found = next((n for n in range(at, len(held)) if _same_line(line, held[n])), None)
+        found = next((n for n in range(at, len(source_lines)) if _same_line(line, source_lines[n])), None)
         if found is None:
             return False
         at = found + 1
     return True
 
 
-def _same_line(line: str, held: str) -> bool:
+def _same_line(line: str, source_line: str) -> bool:
     # A line of text may name a command.
-    if line.rstrip(" ;\\,") == held.rstrip(" ;\\,") or f"`{line}`" in held:
+    if line.rstrip(" ;\\,") == source_line.rstrip(" ;\\,") or f"`{line}`" in source_line:
         return True
-    if not _BLANK.search(line) and not _BLANK.search(held):
+    if not _BLANK.search(line) and not _BLANK.search(source_line):
         return False
-    return _blank_placeholders(line) == _blank_placeholders(held)
+    return _blank_placeholders(line) == _blank_placeholders(source_line)
 
 
 def _blank_placeholders(line: str) -> str:

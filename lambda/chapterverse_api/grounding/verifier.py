@@ -43,13 +43,13 @@ class Verifier:
         self._model = model or load_model()
         self._checked = list[CheckedSentence | SentenceCheck]()
 
-    def check(self, sentence: Sentence, claimed: Sequence[str]) -> CheckedSentence:
+    def check(self, sentence: Sentence, claimed_ids: Sequence[str]) -> CheckedSentence:
         """Return a sentence with its citations that hold.
 
         Args:
-            claimed: the ids that the generator gave.
+            claimed_ids: the ids that the generator gave.
         """
-        one = CheckedSentence(sentence, claimed, self._sources, self._language, self._weigh, self._model)
+        one = CheckedSentence(sentence, claimed_ids, self._sources, self._language, self._weigh, self._model)
         self._forgive(one)
         self._checked.append(one)
         return one

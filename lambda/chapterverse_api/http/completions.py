@@ -14,10 +14,10 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import (
-    CONTEXT_CHARACTERS,
-    HISTORY_CHARACTERS,
-    HISTORY_MESSAGES,
-    MESSAGE_CHARACTERS,
+    MAX_CONTEXT_CHARS,
+    MAX_HISTORY_CHARS,
+    MAX_HISTORY_MESSAGES,
+    MAX_MESSAGE_CHARS,
     AnswerEvent,
     ChatQuery,
     ChatResponse,
@@ -34,7 +34,7 @@ from chapterverse_api.validation import valid_query
 #: Name of the model where a request names none.
 MODEL = "chapterverse"
 #: Characters of a model's name that are repeated, in each chunk of a stream.
-_MODEL_LENGTH = 100
+_MAX_MODEL_CHARS = 100
 #: Ends a stream.
 DONE = "data: [DONE]\n\n"
 #: Fields of `ChatQuery` that are allowed beside OpenAI's. `top_k` is not: in other services it is a sampling setting.
@@ -68,7 +68,7 @@ class CompletionRequest:
         if not isinstance(streams, bool | None):
             raise InputError("stream must be true or false.", field="stream")
         counts = isinstance(options, Mapping) and options.get("include_usage") is True
-        return cls(_query(body), model[:_MODEL_LENGTH] or MODEL, bool(streams), counts)
+        return cls(_query(body), model[:_MAX_MODEL_CHARS] or MODEL, bool(streams), counts)
 
 
 @dataclass(slots=True)
@@ -126,8 +126,8 @@ class Completion:
             "model": self.request.model,
         }
 
-    def _chunk(self, delta: dict[str, Any], cited: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "citations": list(cited), "finish_reason": None, "logprobs": None}
+    def _chunk(self, delta: dict[str, Any], citations: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "citations": list(citations), "finish_reason": None, "logprobs": None}
         return self._head("chat.completion.chunk") | {"choices": [choice]}
 
     def _write(self, kind: str, choice: dict[str, Any], response: ChatResponse) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
     if at is None:
         raise InputError("messages must hold a message of the user with text.", field="messages")
     # Another program may write system messages, so they inform the model and can't instruct it.
-    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:CONTEXT_CHARACTERS]
+    context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:MAX_CONTEXT_CHARS]
     own = {name: body[name] for name in _OWN if body.get(name) is not None}
     try:
         return valid_query(
@@ -183,11 +183,11 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
 
 def _latest(messages: Sequence[ExternalMessage]) -> list[dict[str, str]]:
     """Return as much of a conversation as a question may bring along: the latest, in order and without a gap."""
-    spoken = [m for m in messages if m.role in ("user", "assistant")][-HISTORY_MESSAGES:]
+    spoken = [m for m in messages if m.role in ("user", "assistant")][-MAX_HISTORY_MESSAGES:]
     kept: list[dict[str, str]] = []
-    left = HISTORY_CHARACTERS
+    left = MAX_HISTORY_CHARS
     for message in reversed(spoken):
-        content = message.content[: min(MESSAGE_CHARACTERS, left)]
+        content = message.content[: min(MAX_MESSAGE_CHARS, left)]
         left -= len(content)
         if content:
             kept.insert(0, {"role": message.role, "content": content})

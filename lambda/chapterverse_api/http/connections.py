@@ -27,11 +27,11 @@ Step = Literal["head", "body", "idle", "read", ""]
 
 #: Most concurrent connections, if the process may open as many files. Answers run in fewer threads (`guard.threads`);
 #: further clients wait, connected.
-CONNECTIONS = 512
+MAX_CONNECTIONS = 512
 #: Other open files of the process: its own, those of the index and of databases.
 _OWN_FILES = 64
 #: Least number of connections; with fewer files the index could not be opened either.
-_LEAST = 8
+_MIN_CONNECTIONS = 8
 #: asyncio accepts so many connections at once before we see the first.
 _AT_ONCE = 16
 
@@ -48,7 +48,7 @@ class Bounds:
         read: without the client reading anything of an answer.
     """
 
-    connections: int = CONNECTIONS
+    connections: int = MAX_CONNECTIONS
     head: float = 10.0
     body: float = 15.0
     idle: float = 5.0
@@ -57,7 +57,7 @@ class Bounds:
     @classmethod
     def of_process(cls) -> Bounds:
         """Return bounds for the number of files that this process may open; an answer may need a second one."""
-        return cls(connections=int(max(_LEAST, min(CONNECTIONS, (_most_files() - _OWN_FILES) // 2))))
+        return cls(connections=int(max(_MIN_CONNECTIONS, min(MAX_CONNECTIONS, (_most_files() - _OWN_FILES) // 2))))
 
 
 def _most_files() -> float:

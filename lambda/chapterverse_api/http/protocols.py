@@ -12,18 +12,7 @@ from chapterverse_api.deadline import Deadline
 if TYPE_CHECKING:
     from chapterverse_api.answering.plan_requests import PlanRequest, PlanResponse
     from chapterverse_api.answering.resources import Resources
-
-
-class ThreadEraser(Protocol):
-    """The part of the service's conversations that a route calls."""
-
-    def forget(self, thread_id: str) -> bool:
-        """Remove a conversation; return whether there was one. Blocks.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
-        ...
+    from chapterverse_api.conversation.threads import Threads
 
 
 class ChatService(Protocol):
@@ -43,7 +32,7 @@ class ChatService(Protocol):
         ...
 
     @property
-    def threads(self) -> ThreadEraser | None:
+    def threads(self) -> Threads | None:
         """The conversations that are kept; None where none are."""
         ...
 

@@ -1,24 +1,25 @@
-"""Sends an answer as server-sent events `meta`, `tool`…, `delta`…, then `final` or `error`; or as one JSON document.
+"""Sends an answer as server-sent events: `meta`, `tool`…, `delta`…, then `final` or `error`.
 
 Another format has a writer of its own, see `completions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
-from anyio import CancelScope, create_task_group, to_thread
+from anyio import CancelScope, to_thread
 from pydantic import BaseModel
 from starlette.concurrency import iterate_in_threadpool
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from chapterverse_api import rejections
-from chapterverse_api.contract import AnswerEvent, ChatResponse, Delta, Events, Meta, ToolUse, dump
+from chapterverse_api.contract import AnswerEvent, ChatResponse, Delta, Events, Meta, ToolUse
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.disconnect import cancel_on_disconnect
+from chapterverse_api.http.json_answer import IncompleteAnswer
 from chapterverse_api.observability import metrics
 
 MEDIA_TYPE = "text/event-stream"
@@ -27,28 +28,10 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ToolUse: "tool", ChatResponse: "final"}
 
 
-class IncompleteAnswer(Exception):
-    """The answer ended without its last part."""
-
-
 def wants_stream(accept: str) -> bool:
     """Return whether the `Accept` header asks for a stream."""
     ranges = (part.replace(" ", "").lower().split(";") for part in accept.split(","))
     return any(kind == MEDIA_TYPE and "q=0" not in parameters for kind, *parameters in ranges)
-
-
-def final(events: Events) -> ChatResponse:
-    """Run the answer to its end and return its last part.
-
-    Raises:
-        IncompleteAnswer: the last part is missing.
-    """
-    last = None
-    for last in events:  # noqa: B007 - only the last one counts
-        pass
-    if not isinstance(last, ChatResponse):
-        raise IncompleteAnswer
-    return last
 
 
 def frame(event: AnswerEvent) -> str:
@@ -100,46 +83,3 @@ class EventStream(StreamingResponse):
             if not isinstance(last, ChatResponse):
                 metrics.count_error()
                 yield rejection.event(path)
-
-
-class JsonAnswer(Response):
-    """Sends an answer as the JSON document that `write` returns. A disconnect ends the work as for a stream."""
-
-    def __init__(
-        self, events: Events, deadline: Deadline, write: Callable[[ChatResponse], dict[str, Any]] = dump
-    ) -> None:
-        super().__init__()
-        self._events = events
-        self._deadline = deadline
-        self._write = write
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
-
-    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await to_thread.run_sync(final, self._events)
-        await JSONResponse(self._write(answer))(scope, receive, send)
-
-
-async def cancel_on_disconnect(receive: Receive, deadline: Deadline, work: Callable[[], Awaitable[None]]) -> None:
-    """Do the work. If the client disconnects meanwhile, abort the turn and ignore failures.
-
-    Starlette's own way works on some servers only, and can't wake a waiting thread.
-    """
-    failure: Exception | None = None
-    async with create_task_group() as tasks:
-        tasks.start_soon(_watch, receive, deadline, tasks.cancel_scope)
-        try:
-            await work()
-        except Exception as error:
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure and not deadline.is_aborted:
-        raise failure
-
-
-async def _watch(receive: Receive, deadline: Deadline, working: CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    deadline.abort()
-    working.cancel()

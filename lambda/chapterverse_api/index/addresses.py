@@ -88,9 +88,9 @@ def host_of(url: str) -> str:
         return ""
 
 
-def _between(ordered: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
+def _between(addresses: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
     """Return the range from `first` up to, not including, `end` by bisection: a site has too many addresses to scan."""
-    return ordered[bisect_left(ordered, first, key=str) : bisect_left(ordered, end, key=str)]
+    return addresses[bisect_left(addresses, first, key=str) : bisect_left(addresses, end, key=str)]
 
 
 def _move(url: str, old: str, new: str) -> str:

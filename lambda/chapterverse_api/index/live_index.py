@@ -37,9 +37,9 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 _AGAIN = 120.0
 
 #: On Lambda threads freeze between two questions, so a background look might never end. The question that starts one
-#: therefore waits for it: `_MOMENT` seconds, `_FIRST_LOOK` if nothing is open yet. If a fetch takes longer than
-#: `_OVERDUE`, the next question waits up to `_LONGEST_WAIT`, the longest that a reader may wait.
-_MOMENT, _FIRST_LOOK, _OVERDUE, _LONGEST_WAIT = 0.25, 2.0, 30.0, 8.0
+#: therefore waits for it: `_MOMENT_SECONDS`, or `_FIRST_LOOK_SECONDS` if nothing is open yet. If a fetch takes over
+#: `_OVERDUE_SECONDS`, the next question waits up to `_MAX_WAIT_SECONDS`, the longest that a reader may wait.
+_MOMENT_SECONDS, _FIRST_LOOK_SECONDS, _OVERDUE_SECONDS, _MAX_WAIT_SECONDS = 0.25, 2.0, 30.0, 8.0
 
 
 class _RejectedHead(NamedTuple):
@@ -175,7 +175,7 @@ class LiveIndex:
                 self._inspecting.start()
             inspecting = self._inspecting
         if inspecting and (is_new or self._freezes):
-            inspecting.join(_LONGEST_WAIT if is_new else _MOMENT)
+            inspecting.join(_MAX_WAIT_SECONDS if is_new else _MOMENT_SECONDS)
         return self._inspection.intact
 
     def _inspect(self, heads: Sequence[Head]) -> None:
@@ -289,10 +289,11 @@ class LiveIndex:
                 self._refreshing.start()
             refreshing = self._refreshing
         if self._freezes:
-            overdue = self._fetching and self._clock() - self._looked >= _OVERDUE
-            refreshing.join(_LONGEST_WAIT if overdue else _FIRST_LOOK if self._heads is None else _MOMENT)
+            overdue = self._fetching and self._clock() - self._looked >= _OVERDUE_SECONDS
+            moment = _FIRST_LOOK_SECONDS if self._heads is None else _MOMENT_SECONDS
+            refreshing.join(_MAX_WAIT_SECONDS if overdue else moment)
         elif self._heads is None or self.circuit.open:
-            refreshing.join(_MOMENT)
+            refreshing.join(_MOMENT_SECONDS)
 
     def _refresh(self) -> None:
         trouble: Exception | None = None

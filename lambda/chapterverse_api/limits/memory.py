@@ -11,7 +11,7 @@ from threading import Lock
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow, Reservation
 
 #: An address costs a stranger nothing; to remember a client costs 650 bytes.
-CLIENTS = 50_000
+MAX_CLIENTS = 50_000
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class MemoryLimiter:
         clients: how many are remembered, the latest ones.
     """
 
-    def __init__(self, clients: int = CLIENTS) -> None:
+    def __init__(self, clients: int = MAX_CLIENTS) -> None:
         self._most = clients
         self._lock = Lock()
         # Requests by the length and the start of their window.

@@ -45,7 +45,7 @@ HEADERS = (_VERSION, _METHOD, _NAME)
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _BASE64 = ("=?base64?", "?=")
 #: Characters of a request's id; it is sent back.
-_LONGEST_ID = 256
+_MAX_ID_CHARS = 256
 
 #: The headers of a request, lower-case names first, each as often as it was sent.
 Headers: TypeAlias = Sequence[tuple[str, str]]
@@ -114,7 +114,7 @@ class McpCall:
 def id_of(message: object) -> Id:
     """Return the id for an error's reply, None where the message holds no valid one."""
     given = message.get("id") if isinstance(message, Mapping) else None
-    if isinstance(given, str) and len(given) <= _LONGEST_ID:
+    if isinstance(given, str) and len(given) <= _MAX_ID_CHARS:
         return given
     return given if type(given) is int else None
 
@@ -159,9 +159,9 @@ class _HeaderValues:
         return self._values.get(name)
 
 
-def _version(method: str, params: Mapping[str, Any], given: _HeaderValues, *, over_http: bool, notifies: bool) -> str:
+def _version(method: str, params: Mapping[str, Any], headers: _HeaderValues, *, over_http: bool, notifies: bool) -> str:
     """Return the revision that a request speaks."""
-    header, meta = given(_VERSION), params.get("_meta")
+    header, meta = headers(_VERSION), params.get("_meta")
     own = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
     if own is None and (header in LEGACY or header is None or method == "initialize"):
         return header if header in LEGACY else LEGACY[-1]
@@ -178,12 +178,12 @@ def _version(method: str, params: Mapping[str, Any], given: _HeaderValues, *, ov
     return own
 
 
-def _check_headers(call: McpCall, given: _HeaderValues) -> None:
-    if given(_METHOD) != call.method:
+def _check_headers(call: McpCall, headers: _HeaderValues) -> None:
+    if headers(_METHOD) != call.method:
         raise _mismatch(_METHOD)
     if parameter := _NAMED.get(call.method):
         name = call.params.get(parameter)
-        if name is not None and _decode(given(_NAME)) != name:
+        if name is not None and _decode(headers(_NAME)) != name:
             raise _mismatch(_NAME)
 
 
@@ -201,8 +201,8 @@ def _mismatch(header: str) -> McpError:
     return McpError(HEADER_MISMATCH, f"The header {header} is missing, or the body says otherwise.")
 
 
-def _unsupported_error(requested: object) -> McpError:
+def _unsupported_error(revision: object) -> McpError:
     # The client's own value returns to that client only, as data, because the protocol requires it.
-    asked = requested[:_LONGEST_ID] if isinstance(requested, str) else ""
+    asked = revision[:_MAX_ID_CHARS] if isinstance(revision, str) else ""
     data = {"supported": [*MODERN, *LEGACY], "requested": asked}
     return McpError(UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

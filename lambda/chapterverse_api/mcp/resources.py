@@ -12,7 +12,7 @@ from chapterverse_api.tools.sections import find_page, markdown
 
 _MARKDOWN = "text/markdown"
 #: Pages of one list: on a remote store each is a request.
-_PAGES = 50
+_MAX_LIST_PAGES = 50
 
 
 def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
@@ -28,15 +28,15 @@ def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
     snapshot = index.snapshot()
     places = [str(place) for place in snapshot.values("source_file_path")]
     start = _start(cursor, len(places))
-    first = (_first_chunk(place, snapshot) for place in places[start : start + _PAGES])
-    more = {"nextCursor": str(start + _PAGES)} if start + _PAGES < len(places) else {}
+    first = (_first_chunk(place, snapshot) for place in places[start : start + _MAX_LIST_PAGES])
+    more = {"nextCursor": str(start + _MAX_LIST_PAGES)} if start + _MAX_LIST_PAGES < len(places) else {}
     return {"resources": [_resource(chunk, snapshot, index) for chunk in first if chunk], **more}
 
 
-def _start(cursor: object, most: int) -> int:
+def _start(cursor: object, count: int) -> int:
     if cursor is None:
         return 0
-    if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 and int(cursor) < most:
+    if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 and int(cursor) < count:
         return int(cursor)
     raise InputError("There is no such cursor: begin with the first list again.")
 

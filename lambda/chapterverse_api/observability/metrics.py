@@ -112,14 +112,14 @@ def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
             log.write(metrics_line(site or "default", measured, time.time()))
 
 
-def metrics_line(site: str, measured: Mapping[str, float], now: float) -> dict[str, Any]:
+def metrics_line(site: str, metrics: Mapping[str, float], now: float) -> dict[str, Any]:
     """Return the document of one request.
 
     Args:
-        measured: values by the names in `UNITS`.
+        metrics: values by the names in `UNITS`.
         now: seconds since the epoch.
     """
-    values = dict.fromkeys(_ALWAYS, 0) | dict(measured)
+    values = dict.fromkeys(_ALWAYS, 0) | dict(metrics)
     directive = {
         "Namespace": NAMESPACE,
         "Dimensions": [["Site"]],

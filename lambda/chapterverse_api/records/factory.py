@@ -8,7 +8,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.records.protocols import Records
 
-_MOST_DAYS = 3650
+_MAX_DAYS = 3650
 
 
 def open_records(settings: Settings) -> Records | None:
@@ -47,8 +47,8 @@ def days_of(settings: Settings) -> int:
         ConfigurationError: the setting is no such number.
     """
     text = settings.records_days.strip()
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_DAYS)) and 1 <= int(text) <= _MOST_DAYS):
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_DAYS)) and 1 <= int(text) <= _MAX_DAYS):
         raise ConfigurationError(
-            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MOST_DAYS}."
+            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MAX_DAYS}."
         )
     return int(text)

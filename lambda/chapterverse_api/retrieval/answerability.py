@@ -112,16 +112,16 @@ def answerability(features: AnswerFeatures | None) -> Answerability:
     return Answerability(**{name: _probability(_model()[name], features) for name in Answerability._fields})
 
 
-def verdict(found: Answerability, evidence: float, calibration: Calibration) -> AnswerVerdict:
+def verdict(probabilities: Answerability, evidence: float, calibration: Calibration) -> AnswerVerdict:
     """Return whether to answer.
 
     Where the index was calibrated with people's questions, its own floor says yes: they are of this very site.
     """
     least = _model()["least"]
-    sure = found.docs >= least["docs"] and found.first >= least["first"]
+    sure = probabilities.docs >= least["docs"] and probabilities.first >= least["first"]
     if calibration.questions:
         sure = evidence >= calibration.floor
-    return "yes" if sure else "perhaps" if found.docs >= least["perhaps"] else "no"
+    return "yes" if sure else "perhaps" if probabilities.docs >= least["perhaps"] else "no"
 
 
 def _probability(weights: Mapping[str, float], features: AnswerFeatures) -> float:

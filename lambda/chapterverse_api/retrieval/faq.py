@@ -127,11 +127,11 @@ def _bm25(hit: Hit, idf: Mapping[int, float]) -> float:
     return sum(weight * idf[term] for term, weight in hit.lexical.among(idf).items())
 
 
-def _share(question: Question, held: frozenset[int] | set[int]) -> float:
+def _share(question: Question, terms: frozenset[int] | set[int]) -> float:
     """Return the share of a question's words, by idf, that are among these terms."""
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)
-    return sum(weight * match_word(word, held) for word, weight in pairs) / total if total else 0.0
+    return sum(weight * match_word(word, terms) for word, weight in pairs) / total if total else 0.0
 
 
 def _trigrams(text: str) -> set[str]:

@@ -38,7 +38,7 @@ _NEAR = 10
 #: The scripts of East Asia begin here in Unicode.
 _UNSPACED = "\u2e80"
 #: Too many words share a shorter beginning.
-_SHORTEST_STEM = 3
+_MIN_STEM_CHARS = 3
 #: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
 #: again for every chunk.
 _PAIRS = 64
@@ -76,7 +76,7 @@ class QueryFeatures:
     """A question as chunks in one language are compared with it.
 
     Args:
-        defined: the subject that the question wants defined; empty where it wants something else.
+        defined_subject: the subject that the question wants defined; empty where it wants something else.
         lower_kinds: content types that the question does not ask for.
         synonyms: terms that count like the question's own in titles, headings and files.
     """
@@ -86,7 +86,7 @@ class QueryFeatures:
         question: str,
         language: str,
         idf: Mapping[int, float],
-        defined: str = "",
+        defined_subject: str = "",
         lower_kinds: AbstractSet[str] = frozenset(),
         synonyms: AbstractSet[int] = frozenset(),
     ) -> None:
@@ -96,22 +96,22 @@ class QueryFeatures:
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
-        self._defined = _words(defined, language)[1] if defined else frozenset[int]()
+        self._defined = _words(defined_subject, language)[1] if defined_subject else frozenset[int]()
         self._lower_kinds = lower_kinds
         # Chunks of a page have its title and file in common.
         self._shares: dict[str, float] = {}
 
-    def features(self, chunk: Chunk, held: AbstractSet[int]) -> dict[str, float]:
+    def features(self, chunk: Chunk, terms: AbstractSet[int]) -> dict[str, float]:
         """Return each feature of a chunk, 0 to 1.
 
         Args:
-            held: the terms of the question that it holds.
+            terms: the terms of the question that it holds.
         """
         return {
             "title": self._share(chunk.chapter_title),
             "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
             "file": self._share(_names(chunk.source_file_path)),
-            "phrase": self._phrase(chunk.text, held),
+            "phrase": self._phrase(chunk.text, terms),
             "code": code_share(chunk.text),
             "defines": float(bool(self._defined) and self._defines(chunk)),
             "kind": float(chunk.content_type in self._lower_kinds),
@@ -133,9 +133,9 @@ class QueryFeatures:
             self._shares[text] = held / len(words) if words else 0.0
         return self._shares[text]
 
-    def _phrase(self, text: str, held: AbstractSet[int]) -> float:
+    def _phrase(self, text: str, terms: AbstractSet[int]) -> float:
         # Most chunks hold one word of the question or two, and not side by side: they are not read.
-        pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(held) or pair.second.isdisjoint(held))]
+        pairs = [pair for pair in self.pairs if not (pair.first.isdisjoint(terms) or pair.second.isdisjoint(terms))]
         if not pairs:
             return 0.0
         lower = text.lower()
@@ -179,7 +179,7 @@ def _common_prefix(surface: str, language: str) -> str:
     """Return what all forms of a word begin with."""
     stem = lexical.stem(surface, language)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(surface, stem, strict=False)))
-    return surface[:same] if same >= _SHORTEST_STEM else surface
+    return surface[:same] if same >= _MIN_STEM_CHARS else surface
 
 
 @functools.lru_cache(maxsize=16_384)

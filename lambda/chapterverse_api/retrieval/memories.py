@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from chapterverse.calibration import Calibration, Matching, read_question
 from chapterverse.filters import And, Filter, In
-from chapterverse.model import MEMORY
+from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval.candidates import Candidate
@@ -25,15 +25,15 @@ GATE = 0.6
 #: The most that importance adds to a score, and recency.
 IMPORTANCE, RECENCY = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
-HALF_LIFE = 30.0
+HALF_LIFE_DAYS = 30.0
 #: Memories that a question is compared with, the best by words.
 CANDIDATES = 20
 #: The range of `Chunk.importance`.
-_LEAST, _MOST = 1, 5
+_MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
 
 def select_memories(
-    question: str, snapshot: Snapshot, filters: Filter, most: int, now: datetime | None = None
+    question: str, snapshot: Snapshot, filters: Filter, top_k: int, now: datetime | None = None
 ) -> list[Candidate]:
     """Return the memories that have evidence for a question, best first. The search is by words alone.
 
@@ -50,13 +50,13 @@ def select_memories(
     now = now or datetime.now(UTC)
     for hit in snapshot.search_lexical(vector, CANDIDATES, And((In("type", (MEMORY,)), filters))):
         features = matching.features(hit.lexical.among(idf))
-        evidence, importance = calibration.of(features), min(max(hit.chunk.importance, _LEAST), _MOST) / _MOST
+        evidence, importance = calibration.of(features), _importance(hit.chunk) / _MAX_IMPORTANCE
         recency = _recency(hit.chunk.created_at or hit.chunk.timestamp, now)
         if evidence >= calibration.floor:
             parts = {"importance": importance, "recency": recency}
             score = evidence * importance * recency
             found.append(Candidate(hit.chunk, hit.lexical, score, evidence, parts, features))
-    return sorted(found, key=lambda c: -c.score)[:most]
+    return sorted(found, key=lambda c: -c.score)[:top_k]
 
 
 def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
@@ -75,13 +75,17 @@ def _passes(candidate: Candidate, gate: float) -> bool:
 
 def _weigh(candidate: Candidate, now: datetime) -> Candidate:
     chunk = candidate.chunk
-    importance = (min(max(chunk.importance, _LEAST), _MOST) - _LEAST) / (_MOST - _LEAST)
+    importance = (_importance(chunk) - _MIN_IMPORTANCE) / (_MAX_IMPORTANCE - _MIN_IMPORTANCE)
     recency = _recency(chunk.created_at or chunk.timestamp, now)
     bonus = IMPORTANCE * importance + RECENCY * recency
     return candidate._replace(
         score=min(1.0, candidate.score + bonus),
         components={**candidate.components, "importance": importance, "recency": recency},
     )
+
+
+def _importance(chunk: Chunk) -> int:
+    return min(max(chunk.importance, _MIN_IMPORTANCE), _MAX_IMPORTANCE)
 
 
 def _recency(date: str, now: datetime) -> float:
@@ -92,4 +96,4 @@ def _recency(date: str, now: datetime) -> float:
         return 0.0
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     days = max(0.0, (now - then).total_seconds() / 86_400)
-    return float(0.5 ** (days / HALF_LIFE))
+    return float(0.5 ** (days / HALF_LIFE_DAYS))

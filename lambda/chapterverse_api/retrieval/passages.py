@@ -20,16 +20,17 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
-BUDGET = 2560
+MAX_PASSAGES_TOKENS = 2560
 #: Tokens of all FAQ entries, which have a share of their own: two of the longest, and pages lose nothing by them.
-FAQ_BUDGET = 2 * CHUNK_TOKENS
+MAX_FAQ_TOKENS = 2 * CHUNK_TOKENS
 #: Of the budget, what one section may take: it may be a whole reference.
-WIDEST = 1024
+MAX_SECTION_TOKENS = 1024
 #: Sections that are widened before others are added, and the most there may be.
-WIDENED, MOST = 5, 10
+WIDENED_SECTIONS, MAX_SECTIONS = 5, 10
 #: The first sections are always passed on. A further one must hold this share, by idf, of the question's words that the
-#: best section holds. On 81 labelled answers that left out 57 of 536 sections, of which 5 were used.
-SURE, LEAST_SHARE = 4, 0.6
+#: best section holds. That left out 57 of 536 sections, of which 5 were used, of the first 81 labelled answers, which
+#: `benchmarks/answers` does not hold.
+MIN_SECTIONS, MIN_SHARE = 4, 0.6
 #: The stages between a search and the sources of an answer.
 #:
 #:     verdict     the docs hold no answer
@@ -42,7 +43,7 @@ SURE, LEAST_SHARE = 4, 0.6
 Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit", "relevance", "budget"]
 
 
-def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MOST) -> list[Candidate]:
+def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MAX_SECTIONS) -> list[Candidate]:
     """Return the best candidate of each section, best first: a section is one source, however many chunks match.
 
     The same text in two sections is one source as well. Of FAQ entries there are at most `faq_top_k`, and no more than
@@ -50,7 +51,7 @@ def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = 
     """
     best: dict[object, Candidate] = {}
     texts = set[str]()
-    entries, left = faq_top_k, FAQ_BUDGET
+    entries, left = faq_top_k, MAX_FAQ_TOKENS
     for candidate in candidates:
         text = " ".join(candidate.chunk.text.split())
         if section(candidate.chunk) in best or text in texts:
@@ -61,7 +62,7 @@ def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = 
                 continue
         best[section(candidate.chunk)] = candidate
         texts.add(text)
-    return list(best.values())[: top_k or MOST]
+    return list(best.values())[: top_k or MAX_SECTIONS]
 
 
 def explain_omissions(
@@ -81,11 +82,13 @@ def explain_omissions(
     return reasons
 
 
-def drop_irrelevant(kept: Sequence[Candidate], made: Sequence[Passage], question: Question) -> list[Candidate]:
+def drop_irrelevant(
+    candidates: Sequence[Candidate], passages: Sequence[Passage], question: Question
+) -> list[Candidate]:
     """Return the candidates without those behind the best whose passages say hardly anything of the question."""
-    shares = [_share(passage, candidate, question) for passage, candidate in zip(made, kept, strict=False)]
-    least = LEAST_SHARE * max(shares, default=0.0)
-    return [one for n, (one, share) in enumerate(zip(kept, shares, strict=False)) if n < SURE or share >= least]
+    pairs = [(c, _share(passage, c, question)) for passage, c in zip(passages, candidates, strict=False)]
+    least = MIN_SHARE * max((share for _, share in pairs), default=0.0)
+    return [c for n, (c, share) in enumerate(pairs) if n < MIN_SECTIONS or share >= least]
 
 
 def _share(passage: Passage, candidate: Candidate, question: Question) -> float:
@@ -96,29 +99,29 @@ def _share(passage: Passage, candidate: Candidate, question: Question) -> float:
 
 
 def make_passages(
-    kept: Sequence[Candidate], url: Callable[[Chunk], str], pages: Mapping[str, Sequence[Chunk]]
+    candidates: Sequence[Candidate], url: Callable[[Chunk], str], pages: Mapping[str, Sequence[Chunk]]
 ) -> list[Passage]:
     """Return the candidates as passages with the ids "1", "2" …, each in as much of its section as the budget allows.
 
     Args:
-        kept: one candidate of each section, best first.
+        candidates: one candidate of each section, best first.
         url: where the reader finds a chunk.
         pages: all chunks of each of their pages, by file path.
     """
-    left = BUDGET
-    made = list[Passage]()
-    held = set[str]()
-    for number, candidate in enumerate(kept, 1):
-        if number > WIDENED and _cost(candidate.chunk) > left:
+    left = MAX_PASSAGES_TOKENS
+    passages = list[Passage]()
+    texts = set[str]()
+    for number, candidate in enumerate(candidates, 1):
+        if number > WIDENED_SECTIONS and _cost(candidate.chunk) > left:
             break
-        waiting = sum(_cost(c.chunk) for c in kept[number:WIDENED])
-        room = min(WIDEST, left - waiting) if number <= WIDENED else 0
+        waiting = sum(_cost(c.chunk) for c in candidates[number:WIDENED_SECTIONS])
+        room = min(MAX_SECTION_TOKENS, left - waiting) if number <= WIDENED_SECTIONS else 0
         page = pages[candidate.chunk.source_file_path]
-        around = _around(candidate.chunk, [c for c in page if c.text not in held or c == candidate.chunk], room)
-        held.update(c.text for c in around)
+        around = _around(candidate.chunk, [c for c in page if c.text not in texts or c == candidate.chunk], room)
+        texts.update(c.text for c in around)
         left -= sum(map(_cost, around))
         own = sum(section(c) == section(candidate.chunk) for c in page)
-        made.append(
+        passages.append(
             Passage(
                 id=str(number),
                 path=candidate.chunk.heading_path,
@@ -133,7 +136,7 @@ def make_passages(
                 subsections=_subsections(candidate.chunk, page, url),
             )
         )
-    return made
+    return passages
 
 
 def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:

@@ -38,7 +38,7 @@ WEIGHTS = {
     "kind": -0.15,
 }
 #: The most that a value can reach, by which scores are brought to 0..1.
-_MOST = 1 + sum(w for w in WEIGHTS.values() if w > 0)
+_MAX_SUM = 1 + sum(w for w in WEIGHTS.values() if w > 0)
 #: What a chunk loses for each one like it before it: maximal marginal relevance (Carbonell & Goldstein, 1998),
 #: where those of one section are alike. Five results then show more than one section's neighbors.
 AGAIN = 0.33
@@ -51,7 +51,7 @@ _SKETCH = 4
 #: Of a sample, what texts that are alike share nearly always; fewer are not compared.
 _SHARED = 3
 #: So many alike bring any value to zero.
-_ENOUGH = math.ceil(_MOST / AGAIN)
+_ENOUGH = math.ceil(_MAX_SUM / AGAIN)
 #: Texts of fewer terms differ by their every word.
 _LONG = 32
 
@@ -73,7 +73,7 @@ class Ranked(NamedTuple):
 
 
 def fuse(
-    held: Mapping[str, Mapping[int, float]], idf: Mapping[int, float], by_meaning: Sequence[Hit], weight: float
+    term_weights: Mapping[str, Mapping[int, float]], idf: Mapping[int, float], by_meaning: Sequence[Hit], weight: float
 ) -> dict[str, dict[str, float]]:
     """Return for each chunk id `lexical`, `dense` and `fused`, each 0 to 1.
 
@@ -81,12 +81,12 @@ def fuse(
     own; the dense side, whose zero means nothing, from the farthest that was found.
 
     Args:
-        held: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
+        term_weights: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
         idf: of each term of the question.
         by_meaning: the hits of the dense side, with their cosines.
         weight: share of the dense side.
     """
-    words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in held.items()}, low=0.0)
+    words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in term_weights.items()}, low=0.0)
     meaning = {h.chunk.chunk_id: h.score for h in by_meaning}
     meaning = _over(meaning, low=min(meaning.values(), default=0.0))
     # With one side only there is nothing to weigh.
@@ -99,34 +99,34 @@ def fuse(
 
 def rank(
     hits: Mapping[str, Hit],
-    held: Mapping[str, Mapping[int, float]],
-    fused: Mapping[str, Mapping[str, float]],
-    wanted: Mapping[str, QueryFeatures],
+    term_weights: Mapping[str, Mapping[int, float]],
+    scores: Mapping[str, Mapping[str, float]],
+    features: Mapping[str, QueryFeatures],
     here: str,
 ) -> list[Ranked]:
     """Return the hits best first, ties by chunk id; of several with one text only the best.
 
     Args:
         hits: by chunk id.
-        held: what `fuse` was given.
-        fused: what `fuse` made of them.
-        wanted: the question in each language that hits are in.
+        term_weights: what `fuse` was given.
+        scores: what `fuse` made of them.
+        features: the question in each language that hits are in.
         here: the page that the reader is on, as `addresses.page_of` names it; empty where that is not known.
     """
-    pages = _pages(hits.values(), fused)
+    pages = _pages(hits.values(), scores)
     rated = []
     for chunk_id, hit in hits.items():
         chunk = hit.chunk
         parts = {
-            **fused[chunk_id],
+            **scores[chunk_id],
             "page": pages[chunk.source_file_path],
             "here": float(bool(here) and page_of(chunk.url) == here),
-            **wanted[chunk.language].features(chunk, held[chunk_id].keys()),
+            **features[chunk.language].features(chunk, term_weights[chunk_id].keys()),
         }
         bonus = 0.0
         for name, weight in WEIGHTS.items():
             bonus += weight * parts[name]
-        rated.append((max(0.0, parts["fused"] + bonus) / _MOST, hit, parts))
+        rated.append((max(0.0, parts["fused"] + bonus) / _MAX_SUM, hit, parts))
     return list(diversify(rated))
 
 
@@ -135,17 +135,21 @@ def contributions(components: Mapping[str, float]) -> dict[str, float]:
 
     The rest of the score is what a reranker, a memory or a second search made of it.
     """
-    added = {"fused": components.get("fused", 0.0) / _MOST}
-    added |= {name: weight * components.get(name, 0.0) / _MOST for name, weight in WEIGHTS.items()}
+    added = {"fused": components.get("fused", 0.0) / _MAX_SUM}
+    added |= {name: weight * components.get(name, 0.0) / _MAX_SUM for name, weight in WEIGHTS.items()}
     added |= {name: components.get(name, 0.0) for name in ("again", "side")}
     return {name: value for name, value in added.items() if value}
 
 
 def diversify(
-    rated: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MOST
+    hits: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MAX_SUM
 ) -> Iterator[Ranked]:
-    """Yield rated hits best first, each text once; a hit that nearly repeats an earlier one is moved back."""
-    heap = [(-value, hit.chunk.chunk_id, 0, value, hit, parts) for value, hit, parts in rated]
+    """Yield the hits best first, each text once; a hit that nearly repeats an earlier one is moved back.
+
+    Args:
+        hits: each behind its value, 0 to 1, and with what that was made of.
+    """
+    heap = [(-value, hit.chunk.chunk_id, 0, value, hit, parts) for value, hit, parts in hits]
     heapq.heapify(heap)
     texts: dict[str, str] = {}
     shown = _Shown()

@@ -15,7 +15,7 @@ from chapterverse_api.retrieval.ranking import section
 #: Scores this near to each other are a tie.
 TIE = 0.01
 #: Bytes of a context that are read: about as many as a prompt holds.
-READ = 1750
+MAX_CONTEXT_BYTES = 1750
 
 
 def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]) -> tuple[Candidate, ...]:
@@ -51,8 +51,8 @@ def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[C
     return ordered
 
 
-def _in_places(moved: Sequence[Candidate], before: Sequence[Candidate]) -> list[Candidate]:
-    return [c._replace(score=place.score) for c, place in zip(moved, before, strict=True)]
+def _in_places(candidates: Sequence[Candidate], places: Sequence[Candidate]) -> list[Candidate]:
+    return [c._replace(score=place.score) for c, place in zip(candidates, places, strict=True)]
 
 
 def _held_idf(candidate: Candidate, idf: Mapping[int, float]) -> float:

@@ -36,6 +36,7 @@ class Retrieval:
         answerability: how likely there is an answer (see `answerability`).
         compares: whether the question asks for a comparison.
         sides: ids of the chunks that say what the sides of it are.
+        other_language: whether the candidates are in other languages than the reader's, which has no answer.
     """
 
     candidates: tuple[Candidate, ...]
@@ -51,6 +52,7 @@ class Retrieval:
     answerability: Answerability = NONE
     compares: bool = False
     sides: frozenset[str] = frozenset()
+    other_language: bool = False
 
     @property
     def degraded(self) -> str | None:
@@ -86,13 +88,13 @@ class Retrieval:
         return max((c.evidence for c in self.candidates), default=0.0)
 
 
-def merge_retrievals(alone: Retrieval, behind: Retrieval) -> Retrieval:
+def merge_retrievals(alone: Retrieval, in_context: Retrieval) -> Retrieval:
     """Return what two searches found together, by the mean of their scores; what one did not find has 0 there.
 
     The evidence of a chunk is the stronger of both.
     """
     merged: dict[str, Candidate] = {}
-    for found in (alone, behind):
+    for found in (alone, in_context):
         for c in found.candidates:
             other, half = merged.get(c.chunk.chunk_id), c._replace(score=c.score / 2)
             if other:
@@ -104,9 +106,10 @@ def merge_retrievals(alone: Retrieval, behind: Retrieval) -> Retrieval:
     return replace(
         alone,
         candidates=tuple(texts.values()),
-        question=behind.question,
+        question=in_context.question,
         total=len(merged),
-        failures={**alone.failures, **behind.failures},
-        timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in behind.timings.items()},
-        answerability=alone.answerability.or_better(behind.answerability),
+        failures={**alone.failures, **in_context.failures},
+        timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in in_context.timings.items()},
+        answerability=alone.answerability.or_better(in_context.answerability),
+        other_language=alone.other_language or in_context.other_language,
     )

@@ -26,7 +26,7 @@ from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.spelling import correct
 
 #: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
-_LARGEST = 1e15
+_MAX_COMPONENT = 1e15
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 
@@ -52,7 +52,11 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class _EmbeddedQuestion:
-    """A question that is ready to be searched for: corrected, and with its vector, or the reason why it has none."""
+    """A question without typing mistakes, with its vector or the reason why it has none.
+
+    Attributes:
+        timings: seconds by stage: `embed` where a model was asked.
+    """
 
     corrected: str
     vector: Sequence[float] | None
@@ -72,7 +76,17 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     progress = progress or QueryProgress("", logged=False)
-    question = _embed(snapshot, embedder, request, progress)
+    corrected, embedder_card = correct(request.question or "", snapshot), snapshot.head.embedder
+    if request.vector is not None:
+        _check_vector(request.vector, embedder_card.size)
+    progress.enter("embedding")
+    if request.vector is not None:
+        progress.model = embedder_card.name
+        question = _EmbeddedQuestion(corrected, request.vector)
+    elif request.question is None or embedder is None:
+        question = _EmbeddedQuestion(corrected, None)
+    else:
+        question = _embed(corrected, embedder, progress)
     progress.enter("searching")
     return _search(snapshot, request, question)
 
@@ -83,19 +97,9 @@ def retrieve_again(before: Retrieval, snapshot: Snapshot, request: SearchRequest
     return _search(snapshot, request, question)
 
 
-def _embed(
-    snapshot: Snapshot, embedder: Embedder | None, request: SearchRequest, progress: QueryProgress
-) -> _EmbeddedQuestion:
-    """Return the question with its vector. If the embedder fails, its words are searched anyway."""
-    corrected, clock = correct(request.question or "", snapshot), _StageClock()
-    if request.vector is not None:
-        _check_vector(request.vector, snapshot.head.embedder.size)
-    progress.enter("embedding")
-    if request.vector is not None:
-        progress.model = snapshot.head.embedder.name
-    if request.vector is not None or request.question is None or embedder is None:
-        return _EmbeddedQuestion(corrected, request.vector)
-    vector, failures = None, dict[str, ProviderError]()
+def _embed(corrected: str, embedder: Embedder, progress: QueryProgress) -> _EmbeddedQuestion:
+    """Return the question with its vector; without one if the embedder fails, so that its words are still searched."""
+    vector, failures, clock = None, dict[str, ProviderError](), _StageClock()
     try:
         with observing_retries(progress.retry):
             vector = embedder.embed_query(corrected)
@@ -137,23 +141,26 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
     )
 
 
-def rerank(found: Retrieval, question: str, reranker: Reranker) -> Retrieval:
-    """Order the candidates by a model, ties as before. If it fails, keep the order and note the failure."""
-    if not found.candidates:
-        return found
-    clock = _StageClock(found.timings)
+def rerank(retrieval: Retrieval, question: str | None, reranker: Reranker | None) -> Retrieval:
+    """Order the candidates by a model, ties as before. Keep the order without a model or a question.
+
+    If the model fails, keep the order too, and note the failure.
+    """
+    if not (retrieval.candidates and question and reranker):
+        return retrieval
+    clock = _StageClock(retrieval.timings)
     try:
-        relevance = reranker.rerank(question, [c.chunk.embed_text for c in found.candidates])
+        relevance = reranker.rerank(question, [c.chunk.embed_text for c in retrieval.candidates])
     except ProviderError as error:
         clock.end("rerank")
-        return replace(found, failures={**found.failures, "reranker": error}, timings=clock.timings)
+        return replace(retrieval, failures={**retrieval.failures, "reranker": error}, timings=clock.timings)
     clock.end("rerank")
-    pairs = zip(found.candidates, relevance, strict=True)
-    read = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
+    pairs = zip(retrieval.candidates, relevance, strict=True)
+    scored = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
     return replace(
-        found,
-        candidates=tuple(weigh_memories(sorted(read, key=lambda c: -c.score))),
-        algorithm=f"{found.algorithm} + {reranker.name}",
+        retrieval,
+        candidates=tuple(weigh_memories(sorted(scored, key=lambda c: -c.score))),
+        algorithm=f"{retrieval.algorithm} + {reranker.name}",
         timings=clock.timings,
     )
 
@@ -177,5 +184,5 @@ def _check_vector(vector: Sequence[float], size: int) -> None:
     if len(vector) != size:
         raise InputError(f"The index holds vectors of {size} dimensions.", field="embedding")
     # The engine counts in 32 bits, where a larger number is infinite and a vector of zeros has no direction.
-    if not any(vector) or not all(abs(v) <= _LARGEST for v in vector):
+    if not any(vector) or not all(abs(v) <= _MAX_COMPONENT for v in vector):
         raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")

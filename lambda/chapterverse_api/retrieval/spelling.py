@@ -28,13 +28,13 @@ from chapterverse.text.common_words import is_common
 from chapterverse.text.stopwords import STOP_WORDS
 
 #: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
-MIN_WORD_CHARS, MAX_WORD_CHARS, WORDS = 4, 24, 4
+MIN_WORD_CHARS, MAX_WORD_CHARS, MAX_CORRECTED_WORDS = 4, 24, 4
 #: A replaced or added letter makes another word of a short one too easily: `MIN_WORD_CHARS` for edits that cost more.
-_SURE, _SHORTEST_UNSURE = 0.7, 5
+_SURE, _MIN_UNSURE_CHARS = 0.7, 5
 #: Letters of a word from which two added letters are taken away, too.
 _TWICE = 9
 #: Letters of each part of a word that lacks a space.
-_SHORTEST_PART = 3
+_MIN_PART_CHARS = 3
 #: Chunks that the search for candidates returns: each holds some.
 _CHUNKS = 50
 #: How unlikely each edit is. A first letter is seldom wrong.
@@ -70,7 +70,7 @@ def correct(question: str, snapshot: Snapshot) -> str:
         IndexFault: the index can't be read.
     """
     languages = snapshot.head.languages
-    mistyped = list(_find_mistyped(question, languages, snapshot))[:WORDS]
+    mistyped = list(_find_mistyped(question, languages, snapshot))[:MAX_CORRECTED_WORDS]
     if not mistyped:
         return question
     candidates = [_candidates(word, question) for word in mistyped]
@@ -125,16 +125,16 @@ def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
     return {read.terms[0] for read in lexical.question_words(word, languages)}
 
 
-def _candidates(mistyped: Mistyped, question: str) -> dict[str, Edit]:
+def _candidates(mistake: Mistyped, question: str) -> dict[str, Edit]:
     """Return every text that one edit makes of a word, the likeliest edit of each."""
     edits: dict[str, Edit] = {}
-    letters_stand = next(thesaurus.find_synonyms(mistyped.word), None) is not None
-    for edit in (*_edits(mistyped.word), *_joins(mistyped, question)):
-        if letters_stand and edit.text.replace(" ", "") != mistyped.word and not edit.end:
+    letters_stand = next(thesaurus.find_synonyms(mistake.word), None) is not None
+    for edit in (*_edits(mistake.word), *_joins(mistake, question)):
+        if letters_stand and edit.text.replace(" ", "") != mistake.word and not edit.end:
             continue
         if edit.cost - _COMMON <= _SURE and is_common(edit.text):
             edit = replace(edit, cost=edit.cost - _COMMON)
-        if edit.cost <= _SURE or len(mistyped.word) >= _SHORTEST_UNSURE:
+        if edit.cost <= _SURE or len(mistake.word) >= _MIN_UNSURE_CHARS:
             known = edits.get(edit.text)
             if known is None or edit.cost < known.cost:
                 edits[edit.text] = edit
@@ -159,7 +159,7 @@ def _edits(word: str) -> Iterator[Edit]:
                 yield Edit(before + letter + here + after, _DROPPED + first)
         if at:
             yield Edit(f"{before}'{here}{after}", _SURE)
-        if _SHORTEST_PART <= at <= len(word) - _SHORTEST_PART:
+        if _MIN_PART_CHARS <= at <= len(word) - _MIN_PART_CHARS:
             yield Edit(f"{before} {here}{after}", _SPACE)
     for letter in letters:
         yield Edit(word + letter, _DROPPED)
@@ -168,11 +168,11 @@ def _edits(word: str) -> Iterator[Edit]:
             yield Edit(word[:a] + word[a + 1 : b] + word[b + 1 :], 2 * _ADDED)
 
 
-def _joins(mistyped: Mistyped, question: str) -> Iterator[Edit]:
+def _joins(mistake: Mistyped, question: str) -> Iterator[Edit]:
     """Yield the word with the next one: "book mark" is "bookmark"."""
-    following = _NEXT.match(question, mistyped.end)
+    following = _NEXT.match(question, mistake.end)
     if following:
-        yield Edit(mistyped.word + following.group(1).lower(), _SPACE, following.end())
+        yield Edit(mistake.word + following.group(1).lower(), _SPACE, following.end())
 
 
 def _neighbors(letter: str) -> frozenset[str]:

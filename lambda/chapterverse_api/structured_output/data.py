@@ -21,7 +21,7 @@ from chapterverse_api.grounding.verdict import is_verbatim_in, judge
 from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
-MOST_LEAVES, _MAX_NESTING = 200, 32
+MAX_LEAVES, _MAX_LEVELS = 200, 32
 #: Integers must fit 64 bits, as in every database and language.
 _INTEGER = range(-(2**63), 2**63)
 #: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
@@ -66,8 +66,8 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
         raise DataProblem(reason)
-    if sum(1 for _ in leaves(data)) > MOST_LEAVES:
-        raise DataProblem(f"it held more than {MOST_LEAVES} values")
+    if sum(1 for _ in leaves(data)) > MAX_LEAVES:
+        raise DataProblem(f"it held more than {MAX_LEAVES} values")
     return data
 
 
@@ -85,13 +85,13 @@ def leaves(data: Any, path: Path = (), beside: tuple[str, ...] = ()) -> Iterator
         yield Leaf(path, data, beside)
 
 
-def mirror(data: Any, cited: Mapping[Path, str], path: Path = ()) -> Any:
+def mirror(data: Any, sources: Mapping[Path, str], path: Path = ()) -> Any:
     """Return data with each value replaced by the id of the source that carries it, None where none does."""
     if isinstance(data, dict):
-        return {name: mirror(value, cited, (*path, name)) for name, value in data.items()}
+        return {name: mirror(value, sources, (*path, name)) for name, value in data.items()}
     if isinstance(data, list):
-        return [mirror(value, cited, (*path, i)) for i, value in enumerate(data)]
-    return cited.get(path)
+        return [mirror(value, sources, (*path, i)) for i, value in enumerate(data)]
+    return sources.get(path)
 
 
 def leaf_line(leaf: Leaf) -> str:
@@ -132,7 +132,7 @@ class LeafCheck:
         shares = sorted(((claim.share(s.terms), -n, s) for n, s in enumerate(self._sources)), key=lambda one: one[:2])
         for share, n, source in reversed(shares[-_COMPARED:]):
             others = self._sources[:-n] + self._sources[1 - n :]
-            if share >= _ASKED and judge(claim, [source], others, self._model, claimed=False).supports:
+            if share >= _ASKED and judge(claim, [source], others, self._model, is_cited=False).supports:
                 return source.id
         return None
 
@@ -148,7 +148,7 @@ class LeafCheck:
 
 
 def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
-    if depth > _MAX_NESTING:
+    if depth > _MAX_LEVELS:
         raise ValueError("nested too deep")
     if isinstance(value, dict):
         if any(links.without_foreign(name) != name for name in value):

@@ -19,9 +19,9 @@ from chapterverse.text.json_text import parse_json
 from chapterverse_api.generation.requests import ResponseSchema
 
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
-MOST_CHARACTERS, _MOST_PARTS = 8_000, 500
+MAX_SCHEMA_CHARS, _MAX_PARTS = 8_000, 500
 #: How deep parts may be nested: model services take less.
-_MAX_NESTING = 16
+_MAX_LEVELS = 16
 
 _NOTES = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "$defs", "definitions"}
 _RULES = {
@@ -68,9 +68,9 @@ def parse_schema(name: str, document: Any, *, empty: bool = False) -> dict[str, 
     resolved = _Resolver(name, document).resolve()
     if resolved.get("type") != "object" or not (empty or resolved.get("properties")):
         raise InputError(f"The schema {name} must be of the type object, with properties.", field="output")
-    if len(json.dumps(resolved)) > MOST_CHARACTERS:
+    if len(json.dumps(resolved)) > MAX_SCHEMA_CHARS:
         raise InputError(
-            f"The schema {name} is longer than {MOST_CHARACTERS} characters and is sent with every question: shorten"
+            f"The schema {name} is longer than {MAX_SCHEMA_CHARS} characters and is sent with every question: shorten"
             " it.",
             field="output",
         )
@@ -106,7 +106,7 @@ class _Resolver:
     def _resolve(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
         """Return a part with its references resolved. Raises `InputError` for what no schema of ours may have."""
         self._parts += 1
-        if not isinstance(part, dict) or depth > _MAX_NESTING or self._parts > _MOST_PARTS:
+        if not isinstance(part, dict) or depth > _MAX_LEVELS or self._parts > _MAX_PARTS:
             raise self._unusable("has a part that is no object, or too many of them")
         if "$ref" in part:
             return self._follow(part["$ref"], inside, depth)

@@ -7,20 +7,20 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from chapterverse.model import Head
-from chapterverse_api.contract import LANGUAGE_CHARACTERS, URL_CHARACTERS, VERSION_CHARACTERS, ChatQuery, ResponseModel
+from chapterverse_api.contract import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS, ChatQuery, ResponseModel
 from chapterverse_api.validation import valid_query
 
 #: Tokens around the results of a tool, and around each quote.
 ENVELOPE = 80
 
-Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_CHARACTERS)]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL_CHARS)]
 MaxTokens = Annotated[int, Field(ge=200, le=20_000, description="Most cl100k tokens of the result, estimated.")]
 VersionArgument = Annotated[
     str | None,
-    Field(max_length=VERSION_CHARACTERS, description="Docs version; the only one, or the default one, if left out."),
+    Field(max_length=MAX_VERSION_CHARS, description="Docs version; the only one, or the default one, if left out."),
 ]
 LanguageArgument = Annotated[
-    str | None, Field(max_length=LANGUAGE_CHARACTERS, description="BCP 47 tag of the pages to search, such as de.")
+    str | None, Field(max_length=MAX_LANGUAGE_CHARS, description="BCP 47 tag of the pages to search, such as de.")
 ]
 #: Validated by the contract of the API, whose schema of all levels of nesting would fill a model's context.
 RawFilters = Annotated[

@@ -16,7 +16,7 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose
-from chapterverse_api.retrieval.scope import ScopedResults, SearchResources, search_in_scope
+from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, search_site
 from chapterverse_api.tools.fields import (
     ENVELOPE,
     LanguageArgument,
@@ -60,8 +60,8 @@ class SearchResults(ResponseModel):
 def search_docs(arguments: SearchArguments, context: ToolContext) -> SearchResults:
     """Search the official documentation. Returns the best sections with quotes and addresses, within a budget of
     tokens. Call it first, and read_section for all of a section."""
-    scoped, snapshot = search_within_budget(query_of(arguments.query, arguments), context)
-    retrieval = scoped.found
+    site_results, snapshot = search_within_budget(query_of(arguments.query, arguments), context)
+    retrieval = site_results.retrieval
     index, head = context.service.resources.index, snapshot.head
     results, left = list[SearchResult](), arguments.max_tokens - ENVELOPE
     kept = choose(retrieval.candidates, _RESULTS)
@@ -99,7 +99,7 @@ def _result(candidate: Candidate, index: SiteIndex, head: Head) -> SearchResult:
     )
 
 
-def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[ScopedResults, Snapshot]:
+def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[SiteResults, Snapshot]:
     """Search within the day's budget, as for an answer."""
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
@@ -107,7 +107,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Scoped
         models = TurnModels.of(resources.models, turn_budget)
         with search_progress() as progress:
             search = SearchResources(models.embedder, models.reranker, context.deadline, progress)
-            results = search_in_scope(query, snapshot, resources.index, search)
-            for part, error in results.found.failures.items():
+            results = search_site(query, snapshot, resources.index, search)
+            for part, error in results.retrieval.failures.items():
                 rejections.report(error, part=part, query_id=progress.id)
     return results, snapshot

@@ -28,7 +28,7 @@ from chapterverse_api.answering.turn_cost import TOOLS_BYTES
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
-from chapterverse_api.structured_output.data import MOST_LEAVES, leaf_line, leaves
+from chapterverse_api.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.structured_output.schema import parse_schema, problem
 from chapterverse_api.tools import documentation
 from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, tool_of
@@ -320,7 +320,7 @@ def _sources(title: str, result: JsonObject) -> tuple[ToolSource, ...]:
     output = result.get("output", result)
     if isinstance(output, str):
         return (ToolSource(title, output),)
-    lines = [text for _, leaf in zip(range(MOST_LEAVES), leaves(output), strict=False) if (text := leaf_line(leaf))]
+    lines = [text for _, leaf in zip(range(MAX_LEAVES), leaves(output), strict=False) if (text := leaf_line(leaf))]
     return (ToolSource(title, "".join(lines)),)
 
 

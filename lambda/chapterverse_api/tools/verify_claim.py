@@ -20,7 +20,7 @@ from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose, make_passages
-from chapterverse_api.retrieval.scope import ScopedResults
+from chapterverse_api.retrieval.site_search import SiteResults
 from chapterverse_api.tools.fields import LanguageArgument, Url, VersionArgument, query_of
 from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.search_docs import search_within_budget
@@ -120,7 +120,7 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
         nearest=next((c.nearest(index) for c in checks if c.verdict.outcome == "silent"), []),
         version=head.version,
         generation=head.generation,
-        degraded_reason=next((c.results.found.degraded for c in checks if c.results.found.degraded), None),
+        degraded_reason=next((c.results.retrieval.degraded for c in checks if c.results.retrieval.degraded), None),
     )
 
 
@@ -134,7 +134,7 @@ class _StatementCheck:
     """
 
     sentence: Sentence
-    results: ScopedResults
+    results: SiteResults
     head: Head
     kept: Sequence[Candidate]
     sources: Sequence[Passage]
@@ -147,7 +147,7 @@ class _StatementCheck:
         query = query_of(sentence.said, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
-        kept = choose(results.found.candidates, _COMPARED)
+        kept = choose(results.retrieval.candidates, _COMPARED)
         pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
         sources = make_passages(kept, lambda chunk: index.public_url(chunk, snapshot.head), pages)
         language = kept[0].chunk.language if kept else snapshot.head.languages[0]

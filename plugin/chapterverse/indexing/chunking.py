@@ -40,8 +40,8 @@ from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
 CAP = CHUNK_TOKENS
 TARGET = 256
 
-#: Share of the target from which a text may end. On 80 pages of documentation a paragraph inserted into the longest
-#: section changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
+#: Share of the target from which a text may end. A paragraph inserted into the longest section of 80 pages, which the
+#: repository does not hold, changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
 #: Tokens that a repeated head must leave for each piece, however small the cap.
 _LEAST_ROOM = 16

@@ -20,7 +20,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answering.turn import WHOLE_SECONDS, Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.threads import EVERY
+from chapterverse_api.conversation.threads import SUMMARY_TURNS
 from chapterverse_api.service import Service
 
 SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "turns.js"
@@ -160,7 +160,7 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
 ) -> None:
     keeping = replace(settings, records=f"sqlite:{tmp_path / 'records.sqlite'}")
     service, scribe = quill.service(keeping), Scribe("They clear the cache.")
-    for _ in range(EVERY - 1):
+    for _ in range(SUMMARY_TURNS - 1):
         answer = quill.ask(service, CACHE, thread_id="abc")
     turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service.resources, started=time.perf_counter() - took)
     turn.models = replace(turn.models, writer=scribe)

@@ -8,7 +8,7 @@ from chapterverse.calibration import Question
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.recall import RECALLED, relevant
+from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
 from chapterverse_api.conversation.threads import open_threads
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.generation.prompts import RECALLED_TOKENS, conversation, estimate_tokens
@@ -29,13 +29,15 @@ def others(count: int) -> list[tuple[str, str]]:
 
 def test_an_old_turn_that_speaks_of_the_question_is_found() -> None:
     kept = turns(*others(5), PROXY, *others(20))
-    assert [turn.question for turn in relevant(kept, "On what port was the proxy again?")] == [PROXY[0]]
+    assert [turn.question for turn in find_relevant_turns(kept, "On what port was the proxy again?")] == [PROXY[0]]
 
 
 def test_of_those_that_hold_as_many_words_the_newest_come() -> None:
     kept = turns(*[(f"Set proxy {n}?", "By the port.") for n in range(10)])
-    assert [turn.number for turn in relevant(kept, "proxy port")] == list(range(10, 10 - RECALLED, -1))
-    assert len(relevant(kept, "proxy port", 1)) == 1
+    assert [turn.number for turn in find_relevant_turns(kept, "proxy port")] == list(
+        range(10, 10 - MAX_RECALLED_TURNS, -1)
+    )
+    assert len(find_relevant_turns(kept, "proxy port", 1)) == 1
 
 
 def test_the_best_turns_come_first_into_their_share_and_stand_in_order() -> None:
@@ -55,15 +57,15 @@ def test_the_best_turns_come_first_into_their_share_and_stand_in_order() -> None
 
 @pytest.mark.parametrize("question", ["How do I deploy?", "🦄", "", "?"])
 def test_what_speaks_of_nothing_that_was_said_recalls_nothing(question: str) -> None:
-    assert relevant(turns(PROXY, *others(3)), question) == ()
+    assert find_relevant_turns(turns(PROXY, *others(3)), question) == ()
 
 
 def test_a_refused_turn_is_not_recalled() -> None:
     refused = StoredTurn("0" * 32, *PROXY, "not_in_docs", number=1)
-    assert relevant([refused], "proxy port") == ()
+    assert find_relevant_turns([refused], "proxy port") == ()
 
 
-def talk(thread: StoredThread, question: str, *history: Message, turn_top_k: int = RECALLED) -> Conversation:
+def talk(thread: StoredThread, question: str, *history: Message, turn_top_k: int = MAX_RECALLED_TURNS) -> Conversation:
     return Conversation.of(ChatQuery(query=question, conversation_history=list(history)), Signer(), thread, turn_top_k)
 
 

@@ -11,7 +11,7 @@ from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
-from chapterverse_api.conversation.threads import EVERY, Threads, new_thread_id, open_threads, summarize_offline
+from chapterverse_api.conversation.threads import SUMMARY_TURNS, Threads, new_thread_id, open_threads, summarize_offline
 from chapterverse_api.generation.prompts import SUMMARY_TOKENS
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.records.protocols import CitedSource, RecordsFault, StoredThread, StoredTurn
@@ -106,13 +106,13 @@ def test_old_threads_are_removed_on_demand(path: Path) -> None:
 def test_every_six_turns_a_model_goes_on_with_the_summary(path: Path) -> None:
     scribe = Scribe("The reader wants 1 to 6.", "The reader wants 1 to 12.")
     threads = opened(path)
-    talk(threads, *range(1, EVERY), writer=scribe)
+    talk(threads, *range(1, SUMMARY_TURNS), writer=scribe)
     assert scribe.asked == []
-    talk(threads, EVERY, writer=scribe)
+    talk(threads, SUMMARY_TURNS, writer=scribe)
     assert threads.recall("t").summary == "The reader wants 1 to 6."
-    talk(threads, *range(EVERY + 1, 2 * EVERY), writer=scribe)
+    talk(threads, *range(SUMMARY_TURNS + 1, 2 * SUMMARY_TURNS), writer=scribe)
     assert len(scribe.asked) == 1
-    talk(threads, 2 * EVERY, writer=scribe)
+    talk(threads, 2 * SUMMARY_TURNS, writer=scribe)
     thread = threads.recall("t")
     assert (thread.summary, thread.new_turns, len(thread.turns)) == ("The reader wants 1 to 12.", (), 12)
     (told,) = scribe.asked[1].messages

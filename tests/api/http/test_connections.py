@@ -17,9 +17,8 @@ import pytest
 from api.scripted import ANSWER, META, Scripted, serving
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.contract import ChatQuery
+from chapterverse_api.contract import ChatQuery, Events
 from chapterverse_api.http.connections import Bounds
-from chapterverse_api.http.sse import Events
 
 HEAD = b"POST /v1/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BODY = b'{"query": "How?"}'

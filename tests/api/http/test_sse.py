@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.scripted import ANSWER, META, WHOLE, Client, Scripted, error_of
+from api.scripted import Client, Scripted, error_of
 from chapterverse_api.app import create_app
-from chapterverse_api.contract import ChatQuery
 from chapterverse_api.http import sse
 
 
@@ -24,16 +23,6 @@ def test_a_stream_is_wanted(accept: str) -> None:
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json", "text/*", "text/event-stream; q=0", "text/event"])
 def test_no_stream_is_wanted(accept: str) -> None:
     assert not sse.wants_stream(accept)
-
-
-def test_the_final_part_is_the_last() -> None:
-    assert sse.final(Scripted(WHOLE).chat(ChatQuery(query="a"))) == ANSWER
-
-
-@pytest.mark.parametrize("events", [[], [META]])
-def test_an_answer_without_its_final_part_is_none(events: list[sse.AnswerEvent]) -> None:
-    with pytest.raises(sse.IncompleteAnswer):
-        sse.final(Scripted(events).chat(ChatQuery(query="a")))
 
 
 def test_a_stream_that_yields_nothing_fails_before_it_begins() -> None:

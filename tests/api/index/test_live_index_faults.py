@@ -293,7 +293,7 @@ def test_a_store_that_hangs_is_asked_by_one_thread_and_waited_for_by_none(
 def test_a_store_that_never_answered_is_not_said_to_be_whole(
     index: LiveIndex, bucket: Bucket, server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chapterverse_api.index.live_index._LONGEST_WAIT", 0.1)
+    monkeypatch.setattr("chapterverse_api.index.live_index._MAX_WAIT_SECONDS", 0.1)
     publish(bucket, "a")
     heads, thawed = index.live_heads(), threading.Event()
     server.faults.append(held(thawed))

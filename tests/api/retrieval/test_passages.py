@@ -9,11 +9,11 @@ from chapterverse.model import Chunk, SparseVector
 from chapterverse.text import lexical
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import (
-    BUDGET,
-    MOST,
-    SURE,
-    WIDENED,
-    WIDEST,
+    MAX_PASSAGES_TOKENS,
+    MAX_SECTION_TOKENS,
+    MAX_SECTIONS,
+    MIN_SECTIONS,
+    WIDENED_SECTIONS,
     choose,
     drop_irrelevant,
     explain_omissions,
@@ -51,7 +51,7 @@ def test_a_section_is_chosen_once_by_its_best_chunk() -> None:
     assert [c.chunk.chunk_id for c in kept] == ["a.mdone1", "a.mdtwo2"]
 
 
-@pytest.mark.parametrize(("top_k", "count"), [(None, MOST), (1, 1), (20, 12)])
+@pytest.mark.parametrize(("top_k", "count"), [(None, MAX_SECTIONS), (1, 1), (20, 12)])
 def test_as_many_sections_as_are_wanted(top_k: int | None, count: int) -> None:
     assert len(choose([candidate(chunk(f"s{n}", n)) for n in range(12)], top_k)) == count
     assert choose([], top_k) == []
@@ -66,7 +66,7 @@ def test_a_section_is_widened_from_the_middle_as_far_as_one_may_be() -> None:
     page = [chunk("one", n) for n in range(40)]
     (around,) = made([page[20]], page)
     assert around == [f"one{n}" for n in range(15, 25)]
-    assert len(around) * 100 <= WIDEST
+    assert len(around) * 100 <= MAX_SECTION_TOKENS
 
 
 def test_a_widened_section_leaves_room_for_those_after_it() -> None:
@@ -79,14 +79,14 @@ def test_a_widened_section_leaves_room_for_those_after_it() -> None:
 def test_what_is_left_goes_to_more_sections_unwidened() -> None:
     page = [chunk(f"s{n // 3}", n) for n in range(36)]
     found = made([page[n * 3 + 1] for n in range(12)], page)
-    assert [len(around) for around in found[:WIDENED]] == [3] * WIDENED
-    assert {len(around) for around in found[WIDENED:]} == {1}
-    assert sum(map(len, found)) * 100 <= BUDGET
+    assert [len(around) for around in found[:WIDENED_SECTIONS]] == [3] * WIDENED_SECTIONS
+    assert {len(around) for around in found[WIDENED_SECTIONS:]} == {1}
+    assert sum(map(len, found)) * 100 <= MAX_PASSAGES_TOKENS
 
 
 def test_a_full_budget_ends_the_passages_after_those_that_are_widened() -> None:
     page = [chunk(f"s{n}", n, 512) for n in range(8)]
-    assert len(made(page, page)) == WIDENED
+    assert len(made(page, page)) == WIDENED_SECTIONS
 
 
 def test_a_page_of_the_same_words_elsewhere_is_no_neighbor() -> None:
@@ -109,7 +109,7 @@ def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best()
     found = drop_irrelevant(
         kept, make_passages(kept, lambda c: c.url, {"a.md": page}), Question(words, (1.0,) * len(words))
     )
-    assert [c.chunk.chunk_index for c in found] == [*range(SURE), 6]
+    assert [c.chunk.chunk_index for c in found] == [*range(MIN_SECTIONS), 6]
     assert drop_irrelevant([], [], Question((), ())) == []
 
 

@@ -19,10 +19,10 @@ from chapterverse_api.rejections import Rejection
 #: Largest body in bytes.
 MAX_BODY_BYTES = 128 * 1024
 #: Deepest nesting of arrays and objects.
-MAX_NESTING = 32
+MAX_LEVELS = 32
 #: Integers must fit 64 bits, as in every database and language; no double needs as many digits as this.
 _INTEGER = range(-(2**63), 2**63)
-_NUMBER_LENGTH = 64
+_MAX_NUMBER_CHARS = 64
 
 
 class GuardedRoute(APIRoute):
@@ -86,7 +86,7 @@ def parse(raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise _malformed_error("The body is not valid UTF-8.") from None
     try:
-        check_depth(text, MAX_NESTING)
+        check_depth(text, MAX_LEVELS)
         value = json.loads(
             text,
             parse_int=_integer,
@@ -95,7 +95,7 @@ def parse(raw: bytes) -> dict[str, Any]:
             object_pairs_hook=_object,
         )
     except NestedTooDeep:
-        raise _malformed_error(f"The body is nested deeper than {MAX_NESTING} levels.") from None
+        raise _malformed_error(f"The body is nested deeper than {MAX_LEVELS} levels.") from None
     except json.JSONDecodeError:
         raise _malformed_error("The body is not valid JSON.") from None
     for string in _strings(value):
@@ -106,13 +106,13 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _NUMBER_LENGTH or int(digits) not in _INTEGER:
+    if len(digits) > _MAX_NUMBER_CHARS or int(digits) not in _INTEGER:
         raise _malformed_error("The body holds a number that is too large.")
     return int(digits)
 
 
 def _float(digits: str) -> float:
-    if len(digits) > _NUMBER_LENGTH or float(digits) in (float("inf"), float("-inf")):
+    if len(digits) > _MAX_NUMBER_CHARS or float(digits) in (float("inf"), float("-inf")):
         raise _malformed_error("The body holds a number that is too large.")
     return float(digits)
 

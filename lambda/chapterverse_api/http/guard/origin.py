@@ -53,11 +53,11 @@ class AllowList:
             return origin == own
         return any(pattern.fullmatch(origin) for pattern in self._patterns)
 
-    def answers(self, host: str, arrived: str = "") -> bool:
+    def answers(self, host: str, local_address: str = "") -> bool:
         """Return whether a request with this `Host` is answered. Any is, if there is a list of origins.
 
         Args:
-            arrived: our address at which the connection arrived.
+            local_address: our address at which the connection arrived.
         """
         if self._patterns:
             return True
@@ -66,7 +66,9 @@ class AllowList:
             return False
         # Addresses can't be rebound, but only our own show that the request is for us.
         return (
-            _is_loopback(address) or address in self._hosts or (self._is_everywhere and address == _parse_host(arrived))
+            _is_loopback(address)
+            or address in self._hosts
+            or (self._is_everywhere and address == _parse_host(local_address))
         )
 
     @property

@@ -11,6 +11,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.http import sse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
+from chapterverse_api.http.json_answer import respond_with_json
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import openapi_entries
 
@@ -42,4 +43,4 @@ def chat(query: ChatQuery, request: Request) -> Response:
     deadline = deadline_of(request)
     events = service_of(request.app).chat(query, deadline=deadline, origins=origins_of(request))
     streamed = sse.wants_stream(request.headers.get("accept", ""))
-    return sse.EventStream(events, deadline) if streamed else sse.JsonAnswer(events, deadline)
+    return sse.EventStream(events, deadline) if streamed else respond_with_json(events, deadline)

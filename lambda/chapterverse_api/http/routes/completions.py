@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from chapterverse_api.http import sse
 from chapterverse_api.http.guard import body, rate
+from chapterverse_api.http.json_answer import respond_with_json
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import completions_openapi_entries
 
@@ -86,4 +87,4 @@ def _answer(request: Request, document: dict[str, Any]) -> Response:
     completion = Completion(asked)
     if asked.streams:
         return sse.EventStream(events, deadline, completion.frame)
-    return sse.JsonAnswer(events, deadline, completion.document)
+    return respond_with_json(events, deadline, completion.document)

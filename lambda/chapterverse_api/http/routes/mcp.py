@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
 
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.http.disconnect import WorkerResponse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.http.sse import cancel_on_disconnect
 from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, id_of, read_call
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
     from chapterverse_api.mcp.protocol import McpServer
-    from chapterverse_api.tools.registry import ToolContext
 
 router = APIRouter()
 
@@ -60,36 +59,18 @@ async def mcp(request: Request) -> Response:
         return _error(McpError.of(rejection), request_id)
     except McpError as error:
         return _error(error, request_id)
-    return McpReply(call, request)
+    deadline = deadline_of(request)
+    return WorkerResponse(partial(_answer, call, request, deadline), deadline)
 
 
-class McpReply(Response):
-    """Answers a call in a worker thread. If the client disconnects, the work ends and nothing more is paid for."""
+def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
+    from chapterverse_api.tools.registry import ToolContext
 
-    def __init__(self, call: McpCall, request: Request) -> None:
-        super().__init__()
-        self._call = call
-        self._request = request
-        self._deadline = deadline_of(request)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancel_on_disconnect(receive, self._deadline, partial(self._send, scope, receive, send))
-
-    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await to_thread.run_sync(self._answer)
-        await response(scope, receive, send)
-
-    def _answer(self) -> Response:
-        try:
-            return JSONResponse(_server().answer(self._call, self._context()))
-        except McpError as error:
-            return _error(error, self._call.id)
-
-    def _context(self) -> ToolContext:
-        from chapterverse_api.tools.registry import ToolContext
-
-        request = self._request
-        return ToolContext(service_of(request.app), self._deadline, origins_of(request))
+    context = ToolContext(service_of(request.app), deadline, origins_of(request))
+    try:
+        return JSONResponse(_server().answer(call, context))
+    except McpError as error:
+        return _error(error, call.id)
 
 
 @cache

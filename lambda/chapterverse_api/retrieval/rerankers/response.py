@@ -9,11 +9,11 @@ from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import cut_to_bytes
 
 #: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
-MOST_TEXTS = 100
+MAX_REQUEST_TEXTS = 100
 
 #: Bytes of a text that a model is sent: a chunk of 512 tokens has more only where it is all blanks or lines, which say
 #: nothing, and each further part of a text is paid for like one more text.
-MOST_BYTES = 3400
+MAX_TEXT_BYTES = 3400
 
 SendTexts = Callable[[Sequence[str]], list[float]]
 
@@ -30,10 +30,10 @@ def score_texts(texts: Sequence[str], send: SendTexts) -> list[float]:
         ProviderError: as `send` says.
     """
     scores = [0.0] * len(texts)
-    begun = [cut_to_bytes(text, MOST_BYTES) for text in texts]
+    begun = [cut_to_bytes(text, MAX_TEXT_BYTES) for text in texts]
     sent = [i for i, text in enumerate(begun) if text.strip()]
-    for start in range(0, len(sent), MOST_TEXTS):
-        part = sent[start : start + MOST_TEXTS]
+    for start in range(0, len(sent), MAX_REQUEST_TEXTS):
+        part = sent[start : start + MAX_REQUEST_TEXTS]
         for i, score in zip(part, send([begun[i] for i in part]), strict=True):
             scores[i] = score
     return scores

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.retrieval.rerankers.response import MOST_BYTES, read_scores, score_texts
+from chapterverse_api.retrieval.rerankers.response import MAX_TEXT_BYTES, read_scores, score_texts
 
 
 def reply(*results: tuple[Any, Any]) -> dict[str, Any]:
@@ -45,9 +45,15 @@ def test_of_a_text_that_is_too_long_the_beginning_is_sent() -> None:
         return [1.0] * len(texts)
 
     # A character is not cut in two, and what begins with nothing is nothing.
-    texts = ["x" * MOST_BYTES, "─" * 2000, "é" * MOST_BYTES, " " * MOST_BYTES + "x", "\ud800" * 9000]
+    most = MAX_TEXT_BYTES
+    texts = ["x" * most, "─" * 2000, "é" * most, " " * most + "x", "\ud800" * 9000]
     assert score_texts(texts, send) == [1.0, 1.0, 1.0, 0.0, 1.0]
-    assert sent == ["x" * MOST_BYTES, "─" * (MOST_BYTES // 3), "é" * (MOST_BYTES // 2), "?" * MOST_BYTES]
+    assert sent == [
+        "x" * most,
+        "─" * (most // 3),
+        "é" * (most // 2),
+        "?" * most,
+    ]
 
 
 def test_texts_are_sent_in_hundreds_and_blank_ones_not_at_all() -> None:

@@ -17,7 +17,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRe
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.scope import ScopedResults, SearchResources, chunk_of, search_in_scope
+from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, chunk_of, search_site
 from chapterverse_api.service import Service
 
 ROOT = "https://quill.example.com/docs/"
@@ -65,12 +65,12 @@ def chat(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
     return answer, "".join(event.model_dump_json() for event in events)
 
 
-def results_for(service: Service, query: str, **fields: Any) -> ScopedResults:
+def results_for(service: Service, query: str, **fields: Any) -> SiteResults:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models, progress = resources.models, QueryProgress("", logged=False)
     search = SearchResources(models.embedder, models.reranker, Deadline(), progress)
-    return search_in_scope(question, snapshot, resources.index, search)
+    return search_site(question, snapshot, resources.index, search)
 
 
 def carriers(version: str) -> Iterator[dict[str, Any]]:
@@ -186,7 +186,7 @@ def test_the_readers_language_is_kept_to_where_it_holds_an_answer(service: Servi
 def test_what_only_another_language_holds_is_told_with_a_note(service: Service) -> None:
     query = "Wombats graben Gänge Serverraum"
     results = results_for(service, query, version="1.0", language="en")
-    assert (results.other_language, results.language) == (True, "en")
+    assert (results.retrieval.other_language, results.language) == (True, "en")
     for carrier in ({"language": "en", "version": "1.0"}, {"page_url": f"{base('1.0')}turbine/"}):
         answer, sent = chat(service, query=query, **carrier)
         assert answer.response.startswith(f"{phrases.of('en').other_language}\n\n")
@@ -194,7 +194,7 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Service) 
         assert "mark-2.0" not in sent
         assert "/de/turbine/" in answer.sources_cited[0]
     home = results_for(service, query, version="1.0", language="de")
-    assert not home.other_language
+    assert not home.retrieval.other_language
 
 
 def test_what_nothing_holds_is_refused_without_a_note(service: Service) -> None:
@@ -214,8 +214,8 @@ def test_a_filter_on_language_is_never_widened(service: Service, language: dict[
 
 def test_without_a_page_or_a_language_all_are_searched(service: Service) -> None:
     results = results_for(service, "turbine clear", version="1.0")
-    assert (results.language, results.other_language) == (None, False)
-    assert {c.chunk.language for c in results.found.candidates} == {"en", "de"}
+    assert (results.language, results.retrieval.other_language) == (None, False)
+    assert {c.chunk.language for c in results.retrieval.candidates} == {"en", "de"}
 
 
 def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path) -> None:
@@ -223,9 +223,9 @@ def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path
     made = quill.publish(tmp_path, pages("1.0"), embedder=embedder, languages={"de/turbine.md": "de"})
     service = quill.service(made, embedder=embedder)
     results = results_for(service, "Wombats graben Gänge Serverraum", language="en")
-    assert results.other_language
+    assert results.retrieval.other_language
     assert embedder.asked == ["Wombats graben Gänge Serverraum"]
-    assert "embed" in results.found.timings
+    assert "embed" in results.retrieval.timings
 
 
 def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tm
     service = quill.service(made, embedder=embedder, reranker=reranker)
     embedder.down = True
     results = results_for(service, "Wombats graben Gänge Serverraum", language="en")
-    assert results.other_language
-    assert results.found.degraded == "The embedder could not be reached; only words were searched."
+    assert results.retrieval.other_language
+    assert results.retrieval.degraded == "The embedder could not be reached; only words were searched."
     refused = results_for(service, "Who won the football world cup?", language="en")
-    assert not refused.other_language
-    assert not refused.found.sure
+    assert not refused.retrieval.other_language
+    assert not refused.retrieval.sure
     # Once for each question; and what is refused costs no reranking.
     assert (len(embedder.asked), len(reranker.asked)) == (2, 1)
 

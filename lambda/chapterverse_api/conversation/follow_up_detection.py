@@ -1,8 +1,9 @@
-"""Decides whether a question needs the one before it: by its length and its first words.
+"""Decides whether a question is a follow-up, which needs the one before it: by its length and its first words.
 
-A short question points back (measured on four sets of conversations: hit@5 .886 to .989, .892 to .969, .882 to .902,
-.914 to .914). So does a question of a few words more that begins with a continuation ("what about …") or a pronoun
-("does it …"). A long question stands alone.
+A short question may be one (hit@5 .886 to .989, .892 to .969, .882 to .902, .914 to .914 on four sets of conversations
+that the repository doesn't hold; `benchmarks/understanding.py --only follow_ups` measures the search of today). A
+question of a few words more is one if it begins with a continuation ("what about …") or a pronoun ("does it …"). A long
+question stands alone.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from typing import Literal
 
 from chapterverse.text import lexical
 
-#: A "led" question points back by its beginning, or because it names no subject; a "short" one may be a new subject.
-BackReference = Literal["no", "short", "led"]
+#: "yes" by its beginning, or because it names no subject; "perhaps" by its length: it may name a new subject.
+FollowUpVerdict = Literal["no", "perhaps", "yes"]
 
-#: Words that carry meaning: with fewer a question points back, and with as many as in `_LONG` it never does.
-STANDS_ALONE = 4
-_LONG = 6
+#: Content words from which a question is a follow-up only by its beginning, and from which it never is one.
+STANDALONE_WORDS, _LONG_WORDS = 4, 6
 #: Two characters overlap with the next two where no space divides words, so as much meaning counts for more.
-_LONG_UNSPACED = 10
+_LONG_UNSPACED_WORDS = 10
 
 #: Function words of languages that `stopwords` has no list of.
 _UNLISTED = {
@@ -90,22 +90,22 @@ _IDENTIFIER = re.compile(r"\W*\w+(?:[_.:/@-]+\w+)+\W*")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-def back_reference(question: str, languages: Sequence[str]) -> BackReference:
-    """Return how a question points back at the conversation.
+def detect_follow_up(question: str, languages: Sequence[str]) -> FollowUpVerdict:
+    """Return whether a question needs the conversation.
 
     Args:
         languages: the languages of the docs, BCP 47; English is always recognized too.
     """
-    meant = weight(question, languages)
+    words = count_content_words(question, languages)
     tags = dict.fromkeys((*map(lexical.primary_subtag, languages), "en"))
-    led = any(_PATTERNS[tag].match(question) for tag in tags if tag in _PATTERNS)
-    long = _LONG_UNSPACED if _UNSPACED.search(question) else _LONG
-    if not meant or (led and meant < long):
-        return "led"
-    return "short" if meant < STANDS_ALONE and not _IDENTIFIER.fullmatch(question.strip()) else "no"
+    leads = any(_PATTERNS[tag].match(question) for tag in tags if tag in _PATTERNS)
+    long = _LONG_UNSPACED_WORDS if _UNSPACED.search(question) else _LONG_WORDS
+    if not words or (leads and words < long):
+        return "yes"
+    return "perhaps" if words < STANDALONE_WORDS and not _IDENTIFIER.fullmatch(question.strip()) else "no"
 
 
-def weight(text: str, languages: Sequence[str]) -> int:
+def count_content_words(text: str, languages: Sequence[str]) -> int:
     """Return how many different words of a text carry meaning."""
     unlisted = frozenset[str]().union(*(_UNLISTED.get(lexical.primary_subtag(tag), ()) for tag in languages))
     return len({word.surface for word in lexical.question_words(text, languages)} - unlisted)

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.conversation.back_reference import BackReference, back_reference
-from chapterverse_api.conversation.history import Subject
-from chapterverse_api.retrieval.follow_up import FollowUp, search_follow_up
+from chapterverse_api.conversation.follow_up_detection import FollowUpVerdict, detect_follow_up
+from chapterverse_api.conversation.query_rewriting import ContextualQuery
+from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
-CACHE = Subject("How do I clear the cache of old renders?", "How do I clear the cache of old renders?")
+CACHE = "How do I clear the cache of old renders?"
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +22,12 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 def searched(
-    question: str, snapshot: Snapshot, subject: Subject | None = CACHE, refers_back: BackReference | None = None
-) -> tuple[Retrieval, Subject | None]:
+    question: str, snapshot: Snapshot, earlier: str = CACHE, verdict: FollowUpVerdict | None = None
+) -> tuple[Retrieval, ContextualQuery | None]:
+    query = ContextualQuery(f"{earlier}\n{question}", earlier) if earlier else None
     return search_follow_up(
         question,
-        FollowUp(refers_back or back_reference(question, ["en"]), lambda: subject),
+        FollowUp(verdict or detect_follow_up(question, ["en"]), lambda: query),
         lambda text: retrieve(snapshot, None, SearchRequest(text)),
     )
 
@@ -38,7 +41,7 @@ def test_a_question_that_stands_alone_is_searched_as_if_nothing_was_said(snapsho
 
 def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapshot) -> None:
     found, leant = searched("and how is it done?", snapshot)
-    assert leant == CACHE
+    assert leant == ContextualQuery(f"{CACHE}\nand how is it done?", CACHE)
     assert found.candidates[0].chunk.section_heading == "Clearing the cache"
     assert found.verdict == "yes"
     scores = [c.score for c in found.candidates]
@@ -47,7 +50,7 @@ def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapsho
 
 
 def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:
-    found, leant = searched("and how is it done?", snapshot, None)
+    found, leant = searched("and how is it done?", snapshot, "")
     assert leant is None
     assert found.verdict == "no"
 
@@ -56,6 +59,21 @@ def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:
 def test_a_foreign_question_does_not_become_an_answer_by_what_was_asked_before(
     question: str, snapshot: Snapshot
 ) -> None:
-    found, leant = searched(question, snapshot, refers_back="short")
+    found, leant = searched(question, snapshot, verdict="perhaps")
     assert leant is None
     assert found.verdict == "no"
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "elsewhere"), [("and how is it done?", "yes", True), ("a joke", "perhaps", False)]
+)
+def test_only_a_rewriting_that_is_used_may_be_answered_in_another_language(
+    question: str, verdict: FollowUpVerdict, elsewhere: bool, snapshot: Snapshot
+) -> None:
+    query = ContextualQuery(f"{CACHE}\n{question}", CACHE)
+
+    def search(text: str) -> Retrieval:
+        return replace(retrieve(snapshot, None, SearchRequest(text)), other_language=text == query.text)
+
+    found, _ = search_follow_up(question, FollowUp(verdict, lambda: query), search)
+    assert found.other_language == elsewhere

@@ -18,14 +18,14 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.utf8 import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import Subject
+from chapterverse_api.conversation.query_rewriting import ContextualQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
-from chapterverse_api.retrieval.follow_up import NO_FOLLOW_UP, FollowUp, search_follow_up
+from chapterverse_api.retrieval.follow_up_search import NO_FOLLOW_UP, FollowUp, search_follow_up
 from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from chapterverse_api.retrieval.results import Retrieval
@@ -33,20 +33,18 @@ from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve, r
 
 
 @dataclass(frozen=True, slots=True)
-class ScopedResults:
-    """The results of a search, with the scope that they are from.
+class SiteResults:
+    """The results of a search for a reader.
 
     Attributes:
-        language: BCP 47 tag of the answer, if it is known.
-        other_language: whether the results are in other languages than the reader's, which has none.
-        subject: the subject that the question follows up on; None if it stands alone.
+        language: BCP 47 tag of the reader's language, if it is known.
+        contextual_query: what a follow-up was also searched for as; None if the question stands alone.
     """
 
     snapshot: Snapshot
-    found: Retrieval
+    retrieval: Retrieval
     language: str | None
-    other_language: bool = False
-    subject: Subject | None = None
+    contextual_query: ContextualQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +61,13 @@ class SearchResources:
     progress: QueryProgress
 
 
-def search_in_scope(
+def search_site(
     query: ChatQuery,
     snapshot: Snapshot,
     index: SiteIndex,
     resources: SearchResources,
     follow_up: FollowUp = NO_FOLLOW_UP,
-) -> ScopedResults:
+) -> SiteResults:
     """Search for a question in the version and language of the reader's page.
 
     Raises:
@@ -80,37 +78,44 @@ def search_in_scope(
     page = index.published_url(query.page_url or "", snapshot.head)
     language, languages = _languages(query, page, snapshot)
     # A memory informs, and is never cited.
-    wide = site_filter(query.filters, snapshot, index, entity=query.entity, uncited=frozenset({MEMORY}))
-    narrow = all_of(wide, In("language", languages)) if languages else wide
-    elsewhere: set[str] = set()
+    filters = site_filter(query.filters, snapshot, index, entity=query.entity, hidden_types=frozenset({MEMORY}))
 
     def search(text: str) -> Retrieval:
-        request = SearchRequest(text, filters=narrow, page=page_of(page))
-        found = retrieve(snapshot, resources.embedder, request, resources.progress)
-        if languages and found.verdict == "no":
-            anywhere = retrieve_again(found, snapshot, replace(request, filters=wide))
-            if anywhere.sure:
-                elsewhere.add(text)
-                return anywhere
-        return found
+        request = SearchRequest(text, filters=filters, page=page_of(page))
+        return _search_languages(request, languages, snapshot, resources)
 
-    found, earlier = search_follow_up(question, follow_up, search)
+    retrieval, contextual_query = search_follow_up(question, follow_up, search)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()
-    if resources.reranker and question and found.verdict != "no":
-        found = rerank(found, earlier.before(question) if earlier else found.searched, resources.reranker)
+    if question and retrieval.verdict != "no":
+        text = contextual_query.text if contextual_query else retrieval.searched
+        retrieval = rerank(retrieval, text, resources.reranker)
     if query.user_context:
-        found = _in_context(found, query.user_context, snapshot)
-    return ScopedResults(snapshot, found, language, bool(elsewhere), earlier)
+        retrieval = _break_ties(retrieval, query.user_context, snapshot)
+    return SiteResults(snapshot, retrieval, language, contextual_query)
 
 
-def _in_context(found: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
+def _search_languages(
+    request: SearchRequest, languages: tuple[str, ...], snapshot: Snapshot, resources: SearchResources
+) -> Retrieval:
+    """Search in these languages; in all if these hold no answer and the others surely do. No language means all."""
+    if not languages:
+        return retrieve(snapshot, resources.embedder, request, resources.progress)
+    narrow = replace(request, filters=all_of(request.filters, In("language", languages)))
+    retrieval = retrieve(snapshot, resources.embedder, narrow, resources.progress)
+    if retrieval.verdict != "no":
+        return retrieval
+    everywhere = retrieve_again(retrieval, snapshot, request)
+    return replace(everywhere, other_language=True) if everywhere.sure else retrieval
+
+
+def _break_ties(retrieval: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
     # Most readers say nothing of themselves, and a start loads nothing for it.
-    from chapterverse_api.retrieval.reader_context import READ, by_context
+    from chapterverse_api.retrieval.reader_context import MAX_CONTEXT_BYTES, by_context
 
-    context = cut_to_bytes(context, READ)
+    context = cut_to_bytes(context, MAX_CONTEXT_BYTES)
     idf = read_weights(context, snapshot.head.languages, snapshot)
-    return replace(found, candidates=by_context(found.candidates, context, idf))
+    return replace(retrieval, candidates=by_context(retrieval.candidates, context, idf))
 
 
 def site_filter(
@@ -119,7 +124,7 @@ def site_filter(
     index: SiteIndex,
     *,
     entity: str | None = None,
-    uncited: AbstractSet[str] = frozenset(),
+    hidden_types: AbstractSet[str] = frozenset(),
 ) -> FilterTree | None:
     """Return the filter for a search of the site: a request's own, with its addresses as the index has them.
 
@@ -127,9 +132,9 @@ def site_filter(
 
     Args:
         entity: whose documents are searched too.
-        uncited: further types of documents to leave out.
+        hidden_types: further types of documents to leave out.
     """
-    types, hidden = snapshot.values("type"), index.disabled_types | uncited
+    types, hidden = snapshot.values("type"), index.disabled_types | hidden_types
     kinds = tuple(kind for kind in types if kind not in hidden)
     parts = [In("type", kinds)] if len(kinds) < len(types) else []
     if len(snapshot.values("scope")) > 1 and "scope" not in fields(filters):
@@ -137,7 +142,7 @@ def site_filter(
     return map_addresses(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
 
 
-def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:
+def find_faq_entry(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:
     """Return the FAQ entry that means the same as a question, in the version and language of the reader's page.
 
     Args:
@@ -150,10 +155,10 @@ def faq_in_scope(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, like
         return None
     page = index.published_url(query.page_url or "", snapshot.head)
     find = find_entry if likely else nearest_entry
-    return find(query.query or "", snapshot, _narrow(query, page, snapshot, index))
+    return find(query.query or "", snapshot, _reader_filter(query, page, snapshot, index))
 
 
-def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, most: int) -> list[Candidate]:
+def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, top_k: int) -> list[Candidate]:
     """Return the memories that inform an answer, best first.
 
     Args:
@@ -165,23 +170,23 @@ def memories_in_scope(query: ChatQuery, text: str, snapshot: Snapshot, index: Si
     if MEMORY in index.disabled_types or MEMORY not in snapshot.values("type"):
         return []
     page = index.published_url(query.page_url or "", snapshot.head)
-    return select_memories(text, snapshot, _narrow(query, page, snapshot, index), most)
+    return select_memories(text, snapshot, _reader_filter(query, page, snapshot, index), top_k)
 
 
-def _narrow(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
+def _reader_filter(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
     """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
     _, languages = _languages(query, page, snapshot)
     own = site_filter(query.filters, snapshot, index, entity=query.entity)
     return resolve(all_of(own, *([In("language", languages)] if languages else [])), snapshot) or EVERYTHING
 
 
-def chunk_of(text: str, held: Sequence[str], snapshot: Snapshot) -> Chunk | None:
+def chunk_of(text: str, urls: Sequence[str], snapshot: Snapshot) -> Chunk | None:
     """Return the chunk at one of these addresses that is most like a text, or the first; None without an address."""
-    if not held:
+    if not urls:
         return None
     vector = lexical.query_vector(text, snapshot.head.languages)
-    hits = snapshot.search_lexical(vector, 1, And((In("url", tuple(held)), In("type", (PAGE,)))))
-    return hits[0].chunk if hits else snapshot.page(min(held), "url")[0]
+    hits = snapshot.search_lexical(vector, 1, And((In("url", tuple(urls)), In("type", (PAGE,)))))
+    return hits[0].chunk if hits else snapshot.page(min(urls), "url")[0]
 
 
 def _languages(query: ChatQuery, page: str, snapshot: Snapshot) -> tuple[str | None, tuple[str, ...]]:

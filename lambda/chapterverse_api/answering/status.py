@@ -1,0 +1,55 @@
+"""The document of `/v1/status`: the indexes that are served, the models in use, and the parts that are degraded."""
+
+from __future__ import annotations
+
+import contextlib
+
+from chapterverse.errors import ChapterVerseError
+from chapterverse.model import Head
+from chapterverse_api.answering.resources import Resources
+from chapterverse_api.contract import IndexStatus, ServiceStatus
+from chapterverse_api.generation.protocols import ToolCaller
+
+
+def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
+    """Return the state of indexes, models and budget. A broken index is reported, not raised.
+
+    Args:
+        has_tools: whether the site has tools of its own.
+    """
+    index, models, settings, threads = resources.index, resources.models, resources.settings, resources.threads
+    heads, sound, embedder = list[Head](), False, settings.embedder
+    with contextlib.suppress(ChapterVerseError):
+        heads = index.live_heads()
+        cards = [models.card(h) for h in heads]
+        embedder = cards[0].name if cards else embedder
+        fits = all(h.embedder.fingerprint == card.fingerprint for h, card in zip(heads, cards, strict=True))
+        sound = fits and index.intact(heads)
+    degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.open]
+    degraded += [] if resources.budget.level == "full" else ["budget"]
+    # A model that calls none leaves the site's tools unused.
+    degraded += ["tools"] if has_tools and not isinstance(models.generator, ToolCaller) else []
+    degraded += ["records"] if threads and not threads.works else []
+    return ServiceStatus(
+        status="degraded" if degraded else "ok",
+        indexes=[_index_status(h) for h in heads],
+        models={
+            "embedder": embedder,
+            "reranker": settings.reranker,
+            "generator": models.generator.name,
+            "checker": models.checker.name if models.checker else settings.checker,
+        },
+        degraded=degraded,
+        mcp=settings.mcp,
+    )
+
+
+def _index_status(head: Head) -> IndexStatus:
+    return IndexStatus(
+        site=head.site,
+        version=head.version,
+        generation=head.generation,
+        pages=head.pages,
+        chunks=head.chunks,
+        published_at=head.published_at,
+    )
