@@ -42,7 +42,7 @@ class ServiceSession(Service):
 
     def plan(self, **fields: Any) -> dict[str, Any]:
         # Other commands do without it.
-        from chapterverse_api.answering.plan_requests import read_request, respond
+        from chapterverse_api.answering.plans.requests import read_request, respond
 
         request, deadline = read_request({k: v for k, v in fields.items() if v is not None}), Deadline()
         return dump(respond(request, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))

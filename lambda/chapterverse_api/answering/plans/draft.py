@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answering.context import AnswerContext, IdfLookup
-from chapterverse_api.answering.plan_machine import (
+from chapterverse_api.answering.plans.machine import (
     MOST_STEPS,
     MOST_TEXT,
     MOST_TITLE,

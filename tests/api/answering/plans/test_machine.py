@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.answering.plan_machine import Plan, PlanProblem, Position, ToolOutcome, advance, begin, check_plan
+from chapterverse_api.answering.plans.machine import (
+    Plan,
+    PlanProblem,
+    Position,
+    ToolOutcome,
+    advance,
+    begin,
+    check_plan,
+)
 
 
 def plan(*steps: dict[str, Any]) -> Plan:

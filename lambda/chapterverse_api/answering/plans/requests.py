@@ -17,8 +17,8 @@ from pydantic import Field, StringConstraints, model_validator
 
 from chapterverse.errors import InputError
 from chapterverse_api import validation
-from chapterverse_api.answering.plan_draft import draft_plan
-from chapterverse_api.answering.plan_machine import (
+from chapterverse_api.answering.plans.draft import draft_plan
+from chapterverse_api.answering.plans.machine import (
     MOST_VALUE,
     CallTool,
     Plan,
