@@ -43,7 +43,7 @@ from chapterverse_api.retrieval.scope import site_filter
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.plans.requests import PlanRequest, PlanResponse
+    from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse
     from chapterverse_api.answering.tool_use import TurnTools
     from chapterverse_api.tools.site_tools import SiteTools
 

@@ -109,6 +109,11 @@ class DraftSources:
     missing: str | None = None
     calls: tuple[ToolUse, ...] = ()
 
+    @classmethod
+    def of(cls, documents: AnswerContext) -> DraftSources:
+        """Return the passages of the documentation as all sources."""
+        return cls(documents, documents, IdfLookup(documents.snapshot))
+
 
 def request_of(
     turn: Turn,

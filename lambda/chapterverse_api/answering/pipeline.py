@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from chapterverse.errors import InputError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup, log_context
+from chapterverse_api.answering.context import AnswerContext, DraftSources, log_context
 from chapterverse_api.answering.drafting import ShownDraft, make_delta, quote_documents, quote_entry, write_draft
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import answer, explain_degradation, refusal
@@ -119,14 +119,13 @@ def _search(turn: Turn) -> AnswerContext:
 
 def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> DraftSources:
     """Return the sources of a draft: the passages, and the results of the tools that the model calls."""
-    idf = IdfLookup(documents.snapshot)
+    sources = DraftSources.of(documents)
     if not tools or not documents.retrieval_used or documents.faq:
-        return DraftSources(documents, documents, idf)
+        return sources
     # Loaded where a site has tools.
     from chapterverse_api.answering.tool_use import add_tool_results
 
-    context, missing, calls = add_tool_results(documents, turn, tools)
-    return DraftSources(context, documents, idf, missing, calls)
+    return add_tool_results(sources, turn, tools)
 
 
 def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:

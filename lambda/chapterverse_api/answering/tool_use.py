@@ -12,7 +12,7 @@ from typing import Protocol
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes
-from chapterverse_api.answering.context import AnswerContext, snippet
+from chapterverse_api.answering.context import AnswerContext, DraftSources, snippet
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.contract import SourceChunk, ToolUse
@@ -83,10 +83,8 @@ class _CallRecord:
     seconds: float
 
 
-def add_tool_results(
-    context: AnswerContext, turn: Turn, tools: TurnTools
-) -> tuple[AnswerContext, str | None, tuple[ToolUse, ...]]:
-    """Return the context with the results as sources, what failed, and the calls.
+def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> DraftSources:
+    """Return the sources with the results of the tools that the model calls, and a sentence about those that failed.
 
     A model asks for its calls at most twice, the second time with the first results, and gets three in all. Those of
     one request run at once.
@@ -96,7 +94,8 @@ def add_tool_results(
     """
     caller, end = turn.models.tool_caller, turn.deadline.within(TOOL_SECONDS)
     if caller is None:
-        return context, None, ()
+        return sources
+    context = sources.context
     known, made, failed = {spec.name for spec in tools.specs}, set[ToolCall](), list[str]()
     uses = list[ToolUse]()
     with turn.timing("tools"):
@@ -106,7 +105,7 @@ def add_tool_results(
                     chosen = _choose(caller, context, tools, end)
             except ProviderError as error:
                 turn.log_failure("generator", error)
-                return context, _NOT_CHOSEN, tuple(uses)
+                return replace(sources, context=context, missing=_NOT_CHOSEN, calls=tuple(uses))
             calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
             made.update(calls)
             for one in _run_calls(calls, tools, end):
@@ -120,7 +119,8 @@ def add_tool_results(
             if not calls or len(made) >= TOOL_CALLS or not end.left:
                 break
     names = ", ".join(dict.fromkeys(failed))
-    return context, f"Tools of the site could not be used: {names}." if names else None, tuple(uses)
+    missing = f"Tools of the site could not be used: {names}." if names else None
+    return replace(sources, context=context, missing=missing, calls=tuple(uses))
 
 
 def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:

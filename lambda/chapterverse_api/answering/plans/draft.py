@@ -9,26 +9,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse_api.answering.context import AnswerContext, IdfLookup
-from chapterverse_api.answering.plans.machine import (
+from chapterverse_api.answering.context import DraftSources
+from chapterverse_api.answering.plans.contract import (
     MOST_STEPS,
     MOST_TEXT,
     MOST_TITLE,
     ArithmeticOperator,
     ComparisonOperator,
     Plan,
-    PlanProblem,
+    PlannedBy,
     PlanStep,
     StepKind,
-    check_plan,
 )
+from chapterverse_api.answering.plans.machine import SHOWN, PlanProblem, check_plan
 from chapterverse_api.answering.structured import ask_again
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
@@ -44,38 +44,49 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
 
 
-def draft_plan(
-    context: AnswerContext, turn: Turn, tools: TurnTools | None
-) -> tuple[Plan | None, Literal["model", "page"] | None, str | None]:
-    """Return a plan, its origin, and a sentence about the failure, if any."""
-    if not context.task.passages:
-        return None, None, None
-    failure = None
+@dataclass(frozen=True, slots=True)
+class PlanDraft:
+    """A plan, where the documentation has one.
+
+    Attributes:
+        failure: a sentence about the model that failed; None where none did.
+    """
+
+    plan: Plan | None = None
+    planned_by: PlannedBy | None = None
+    failure: str | None = None
+
+
+def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> PlanDraft:
+    """Return the plan that a model makes of the passages, or else the one that a page numbers."""
+    passages, failure = sources.context.task.passages, None
+    if not passages:
+        return PlanDraft()
     if writer := turn.models.data_writer:
         try:
             with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
-                return _by_model(context, turn, writer, tools), "model", None
+                return PlanDraft(_by_model(sources, turn, writer, tools), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
             failure = "The plan is a page's own, since the model failed."
-    plan = _from_page(context.task.passages)
-    return plan, "page" if plan else None, failure
+    plan = _from_page(passages)
+    return PlanDraft(plan, "page" if plan else None, failure)
 
 
-def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
+def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
     names = [spec.name for spec in tools.specs] if tools else []
-    nonce = new_nonce()
+    task, nonce = sources.context.task, new_nonce()
     offered = json.dumps([asdict(spec) for spec in tools.specs]) if tools else ""
-    instructions = plan_instructions(context.task, nonce, SCHEMA, offered)
-    messages, reason = conversation(context.task, nonce), ""
+    instructions = plan_instructions(task, nonce, SCHEMA, offered)
+    messages, reason = conversation(task, nonce), ""
     for _ in range(DATA_TRIES):
         request = ModelRequest(instructions, ask_again(messages, reason), PLAN_TOKENS, turn.deadline)
         text = writer.write_data(request, SCHEMA)
         try:
-            data = read_data(text, SCHEMA, AddressFilter(context.task.passages))
+            data = read_data(text, SCHEMA, AddressFilter(task.passages))
             plan = Plan.model_validate(_read_plan(data))
             check_plan(plan, names)
-            return _cite_steps(plan, context)
+            return _cite_steps(plan, sources)
         except (DataProblem, PlanProblem) as error:
             reason = str(error)
         except ValidationError as error:
@@ -100,14 +111,14 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _cite_steps(plan: Plan, context: AnswerContext) -> Plan:
+def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
     """Return a plan in which each step that is shown cites a source that carries it.
 
     Raises:
         PlanProblem: no source says an action, or holds a word of a question.
     """
-    task = context.task
-    carriers, steps = LeafCheck(task.passages, task.language, IdfLookup(context.snapshot)), list[PlanStep]()
+    task = sources.context.task
+    carriers, steps = LeafCheck(task.passages, task.language, sources.idf), list[PlanStep]()
     for step in plan.steps:
         carrier = None
         if step.kind == "action":
@@ -116,7 +127,7 @@ def _cite_steps(plan: Plan, context: AnswerContext) -> Plan:
             carrier = _find_source(step, task.passages, task.language)
         elif step.citations or step.text:
             step = step.model_copy(update={"citations": [], "text": ""})
-        if step.kind in ("action", "ask_user"):
+        if step.kind in SHOWN:
             if carrier is None:
                 raise PlanProblem(f"no source says what the step {step.id} says")
             step = step.model_copy(update={"citations": [carrier]})

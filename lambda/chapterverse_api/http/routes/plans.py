@@ -49,7 +49,8 @@ async def plans(request: Request) -> Response:
 
 
 def _answer(request: Request, document: Any) -> Response:
-    from chapterverse_api.answering.plans.requests import calls_tools, read_request
+    from chapterverse_api.answering.plans.requests import read_request
+    from chapterverse_api.answering.plans.state import calls_tools
 
     asked = read_request(document)
     # A step that neither a model nor a tool sees costs nothing.

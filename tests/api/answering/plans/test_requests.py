@@ -19,7 +19,7 @@ from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.answering.plans.draft import SCHEMA
-from chapterverse_api.answering.plans.requests import LIFETIME
+from chapterverse_api.answering.plans.state import LIFETIME
 from chapterverse_api.app import create_app
 from chapterverse_api.service import Service
 from chapterverse_api.structured_output.schema import parse_schema
