@@ -93,7 +93,7 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     yield from sources.calls
     # First refusal: without evidence no generator runs, not even one that costs nothing.
     if not context.task.passages:
-        yield from turn.end(refusal(context, turn, sources.missing))
+        yield from turn.end(refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     writer = turn.models.data_writer if schema else None
@@ -131,10 +131,10 @@ def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> D
 def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
     """End the turn with the shown segments, or with a refusal where there is none."""
     context, segments = sources.context, draft.segments
-    degraded = explain_degradation(sources, turn, draft.failure, sources.missing, draft.thoughts)
+    degraded = explain_degradation(sources, turn, draft.failure, draft.thoughts)
     turn.log("response_generated", generator=draft.generator, dropped_citations=segments.verified.dropped)
     if not segments.shown:
-        yield from turn.end(refusal(context, turn, degraded))
+        yield from turn.end(refusal(context, degraded, turn))
         return
     ours, not_in_docs = phrases.of(context.language), draft.not_in_docs
     if not_in_docs or segments.draft.is_cut:
@@ -156,7 +156,7 @@ def _answer_with_data(
     degraded, verified = explain_degradation(sources, turn), filled.verified
     turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
     if not verified.cited:
-        yield from turn.end(refusal(context, turn, degraded))
+        yield from turn.end(refusal(context, degraded, turn))
         return True
     yield from map(make_delta, verified.spans)
     yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, data=filled))

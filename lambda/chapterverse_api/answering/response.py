@@ -64,7 +64,7 @@ def answer(
     )
 
 
-def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> ChatResponse:
+def refusal(context: AnswerContext, degraded: str | None, turn: Turn) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
     ours = phrases.of(context.language)
     text = ours.purpose if context.off_topic else ours.refused
@@ -78,22 +78,26 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
         retrieval_used=context.retrieval_used,
         sources_cited=[],
         nearest=list(context.nearest),
-        degraded_reason=degraded or " ".join(_reasons(context, turn)) or None,
+        degraded_reason=degraded,
         searched_as=context.searched_as,
     )
 
 
-def explain_degradation(sources: DraftSources, turn: Turn, *failures: str | None) -> str | None:
-    """Return why not everything went as configured, the failures first; None if it did."""
-    reasons = [*filter(None, failures), *_reasons(sources.context, turn)]
+def explain_degradation(
+    sources: DraftSources, turn: Turn, *failures: str | None, remembered: bool = True
+) -> str | None:
+    """Return why not everything went as configured, the failures first; None if it did.
+
+    Args:
+        remembered: whether turns of this kind are kept: plans are not, so they lose nothing where no records are.
+    """
+    context = sources.context
+    reasons = [*failures, sources.missing, turn.models.turn_budget.reason, context.degraded]
+    reasons.append(turn.degraded if remembered else None)
     # A selection needs no index.
-    if sources.idf.lost and sources.context.retrieval_used:
+    if sources.idf.lost and context.retrieval_used:
         reasons.append("The index could not be reached any more; all words of the answer were weighed alike.")
-    return " ".join(reasons) or None
-
-
-def _reasons(context: AnswerContext, turn: Turn) -> list[str]:
-    return [*filter(None, (turn.models.turn_budget.reason, context.degraded, turn.degraded))]
+    return " ".join(filter(None, reasons)) or None
 
 
 def segment(span: Span) -> Segment:

@@ -14,6 +14,7 @@ from chapterverse_api.answering.plans.draft import draft_plan
 from chapterverse_api.answering.plans.machine import CallTool, advance, begin
 from chapterverse_api.answering.plans.state import PlanState
 from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.response import explain_degradation
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
@@ -65,8 +66,7 @@ def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
     plan = draft.plan
     turn.progress.enter("completed")
     turn.log("response_sent", status="planned" if plan else "not_in_docs", cost_usd=turn.models.turn_budget.usd)
-    reasons = (draft.failure, turn.models.turn_budget.reason, context.degraded)
-    degraded = " ".join(filter(None, reasons)) or None
+    degraded = explain_degradation(sources, turn, draft.failure, remembered=False)
     if plan is None:
         return PlanResponse(status="not_in_docs", nearest=list(context.nearest), degraded_reason=degraded)
     cited = {i for step in plan.steps for i in step.citations}
