@@ -72,7 +72,7 @@ def answer_query(
         IndexFault: there is no index that can be read.
     """
     schema = _load_schema(query.output, resources) if query.output else None
-    turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
+    turn = Turn.open(query, resources, deadline, origins, turn_budget)
     turn.log_query()
     trace = trace or AnswerTrace()
     trace.progress = turn.progress

@@ -28,11 +28,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
-    return find_sources(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
+    return find_sources(Turn.open(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
 def selected(service: Service, text: str, **fields: object) -> AnswerContext:
-    return read_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
+    return read_selection(Turn.open(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
@@ -132,14 +132,14 @@ def test_small_talk_is_not_searched_for(service: Service) -> None:
 
 def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> None:
     text = "Each deployment is numbered. Kettles sing."
-    turn = Turn(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
+    turn = Turn.open(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
     context = search_selection(turn)
     assert (context.mode, context.sources[0].section, context.searched_as) == ("rag", "Rolling back", None)
     assert (context.task.selection, context.task.selected) == (text, False)
 
 
 def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Service) -> None:
-    turn = Turn(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
+    turn = Turn.open(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
     assert search_selection(turn).mode == "selected_text"
 
 

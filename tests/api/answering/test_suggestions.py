@@ -148,7 +148,9 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
         sync.index([quill.source("rotation.md", ROTATION)], target)
         # What a snapshot found once it knows, so each turn has one of its own.
         turns = [
-            Turn(ChatQuery(query=QUESTION), quill.service(Settings(), store=store, generator=Extractive()).resources)
+            Turn.open(
+                ChatQuery(query=QUESTION), quill.service(Settings(), store=store, generator=Extractive()).resources
+            )
             for _ in range(2)
         ]
         materials = [find_sources(turn) for turn in turns]

@@ -51,7 +51,7 @@ def respond(
     """
     call = _caller(tools, deadline)
     if request.state is None:
-        turn = Turn(request.as_query(), resources, deadline, origins, turn_budget)
+        turn = Turn.open(request.as_query(), resources, deadline, origins, turn_budget)
         return _begin(turn, tools, call)
     state = PlanState.unseal(request.state, resources.signer)
     position = advance(state.plan, state.position, request.input, call)
