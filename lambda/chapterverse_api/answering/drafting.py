@@ -53,7 +53,7 @@ class ShownDraft:
         """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
         if self.generator == CuratedAnswer.name:
             return False
-        return self.segments.draft.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
+        return self.segments.draft_reader.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
 
     @property
     def thoughts(self) -> str | None:
@@ -120,7 +120,7 @@ def _stream(segments: Segments, generator: Generator, context: AnswerContext) ->
     with closing(generator.generate(context.task)) as draft:
         for span in draft:
             yield from map(make_delta, segments.read(span))
-            if segments.draft.is_over:
+            if segments.draft_reader.is_over:
                 break
     yield from map(make_delta, segments.end())
 

@@ -137,7 +137,7 @@ def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
         yield from turn.end(refusal(context, degraded, turn))
         return
     ours, not_in_docs = phrases.of(context.language), draft.not_in_docs
-    if not_in_docs or segments.draft.is_cut:
+    if not_in_docs or segments.draft_reader.is_cut:
         yield from map(make_delta, segments.add(ours.refused if not_in_docs else ours.cut))
     response = answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
     yield from turn.end(response, context.faq.entry if context.faq else None)

@@ -60,14 +60,14 @@ class Segments:
 
     Attributes:
         shown: the segments that the reader has.
-        draft: reads the model's text.
+        draft_reader: reads the model's text.
         restarted: thoughts were shown before it was known that they were some.
     """
 
     def __init__(
         self, task: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
     ) -> None:
-        self.draft = DraftReader(task.passages)
+        self.draft_reader = DraftReader(task.passages)
         self.shown: list[Span] = []
         self.restarted = False
         self._task, self._weigh, self._votes = task, weigh, votes
@@ -81,7 +81,7 @@ class Segments:
         Raises:
             ProviderError: the model writes more than its limit.
         """
-        yield from self._check(self.draft.read(span))
+        yield from self._check(self.draft_reader.read(span))
         yield from self._settle()
 
     def end(self) -> Iterator[Span]:
@@ -90,7 +90,7 @@ class Segments:
         Raises:
             ProviderError: the model wrote nothing.
         """
-        yield from self._check(self.draft.end())
+        yield from self._check(self.draft_reader.end())
         yield from self.settle()
 
     def settle(self) -> Iterator[Span]:
@@ -101,7 +101,7 @@ class Segments:
 
     def add(self, text: str) -> Iterator[Span]:
         """Yield words of our own behind the answer."""
-        fence = "\n```" if self.draft.is_open else ""
+        fence = "\n```" if self.draft_reader.is_open else ""
         self._waiting.append(_Waiting(Span(f"{fence}\n\n{text}", kind="framing")))
         yield from self._release(len(self._waiting))
 
@@ -109,13 +109,13 @@ class Segments:
     def verified(self) -> VerifiedDraft:
         """The result of the check for the shown segments."""
         verified = self._verifier.to_result(self.shown)
-        if not (self.draft.is_cut and self.shown):
+        if not (self.draft_reader.is_cut and self.shown):
             return verified
         return replace(verified, spans=(*self.shown[:-1], replace(self.shown[-1], cut=True)))
 
     def _check(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
         for one in sentences:
-            if self._restarts < self.draft.restarts:
+            if self._restarts < self.draft_reader.restarts:
                 self._restart()
             for waiting in self._read(one):
                 self._waiting.append(waiting)
@@ -147,7 +147,7 @@ class Segments:
 
     def _restart(self) -> None:
         """Drop the segments that turned out to be thoughts, unless they were shown."""
-        self._restarts = self.draft.restarts
+        self._restarts = self.draft_reader.restarts
         self._waiting = [one for one in self._waiting if one.span.kind == "framing"]
         self.restarted = bool(self.shown)
         if not self.shown:
