@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
-from chapterverse_api.answering.response import segment
+from chapterverse_api.answering.response import make_segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import Delta
@@ -126,4 +126,4 @@ def _stream(segments: Segments, generator: Generator, context: AnswerContext) ->
 
 
 def make_delta(span: Span) -> Delta:
-    return Delta(**segment(span).model_dump())
+    return Delta(**make_segment(span).model_dump())

@@ -18,7 +18,7 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, log_context
 from chapterverse_api.answering.drafting import ShownDraft, make_delta, quote_documents, quote_entry, write_draft
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.response import answer, explain_degradation, refusal
+from chapterverse_api.answering.response import explain_degradation, make_answer, make_refusal
 from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
@@ -93,7 +93,7 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     yield from sources.calls
     # First refusal: without evidence no generator runs, not even one that costs nothing.
     if not context.task.passages:
-        yield from turn.end(refusal(context, explain_degradation(sources, turn), turn))
+        yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     writer = turn.models.data_writer if schema else None
@@ -134,12 +134,12 @@ def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
     degraded = explain_degradation(sources, turn, draft.failure, draft.thoughts)
     turn.log("response_generated", generator=draft.generator, dropped_citations=segments.verified.dropped)
     if not segments.shown:
-        yield from turn.end(refusal(context, degraded, turn))
+        yield from turn.end(make_refusal(context, degraded, turn))
         return
     ours, not_in_docs = phrases.of(context.language), draft.not_in_docs
     if not_in_docs or segments.draft_reader.is_cut:
         yield from map(make_delta, segments.add(ours.refused if not_in_docs else ours.cut))
-    response = answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
+    response = make_answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
     yield from turn.end(response, context.faq.entry if context.faq else None)
 
 
@@ -156,10 +156,11 @@ def _answer_with_data(
     degraded, verified = explain_degradation(sources, turn), filled.verified
     turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
     if not verified.cited:
-        yield from turn.end(refusal(context, degraded, turn))
+        yield from turn.end(make_refusal(context, degraded, turn))
         return True
     yield from map(make_delta, verified.spans)
-    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, data=filled))
+    response = make_answer(context, verified, degraded, turn, data=filled.data, data_citations=filled.citations)
+    yield from turn.end(response)
     return True
 
 

@@ -73,7 +73,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
     def url(chunk: Chunk) -> str:
         return index.public_url(chunk, snapshot.head)
 
-    choice = _choose(query, retrieval, turn, snapshot, url)
+    choice = _choose_sources(query, retrieval, turn, snapshot, url)
     source_language = next(
         (c.chunk.language for c in (*choice.kept, *retrieval.candidates)), snapshot.head.languages[0]
     )
@@ -126,32 +126,45 @@ class _Choice:
     omissions: Mapping[str, Omission]
 
 
-def _choose(
+def _choose_sources(
     query: ChatQuery, retrieval: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]
 ) -> _Choice:
     """Return the sections that the answer may rest on, and why the other results are left out."""
     settings, index = turn.resources.settings, turn.resources.index
-    distinct = choose(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
-    kept = choose(retrieval.strong, query.top_k, settings.faq_top_k)
-    stages: list[tuple[Omission, Sequence[Candidate]]] = [
+    chosen = choose(retrieval.strong, query.top_k, settings.faq_top_k)
+    # A memory alone is no answer.
+    memories = memories_in_scope(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
+    # One that names a page can be looked up, so it is a source behind those that were found.
+    kept = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+    passages = make_passages(kept, url, pages)
+    if query.top_k is None:
+        kept = drop_irrelevant(kept, passages, retrieval.question)
+        passages = make_passages(kept, url, pages) if len(kept) < len(passages) else passages
+    return _Choice(kept, tuple(passages), pages, memories, _explain_choice(retrieval, chosen, kept, len(passages)))
+
+
+def _explain_choice(
+    retrieval: Retrieval, chosen: Sequence[Candidate], kept: Sequence[Candidate], passages: int
+) -> Mapping[str, Omission]:
+    """Return by chunk id why each candidate is no source.
+
+    Args:
+        chosen: the best of each section.
+        kept: those that have to do with the question.
+        passages: how many of those fit into the budget, from the first on.
+    """
+    strong = retrieval.strong
+    return explain_omissions(
+        retrieval.candidates,
         ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
         ("evidence", retrieval.related),
-        ("unsure", retrieval.strong),
-        ("section", distinct),
-        ("limit", kept),
-    ]
-    # A memory alone is no answer.
-    memories = memories_in_scope(query, retrieval.searched, snapshot, index, settings.memory_top_k) if kept else []
-    # One that names a page can be looked up, so it is a source behind those that were found.
-    kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
-    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    sources = tuple(make_passages(kept, url, pages))
-    if query.top_k is None:
-        kept = drop_irrelevant(kept, sources, retrieval.question)
-        sources = tuple(make_passages(kept, url, pages)) if len(kept) < len(sources) else sources
-        stages.append(("relevance", kept))
-    stages.append(("budget", kept[: len(sources)]))
-    return _Choice(kept, sources, pages, memories, explain_omissions(retrieval.candidates, *stages))
+        ("unsure", strong),
+        ("section", choose(strong, len(strong), len(strong))),
+        ("limit", chosen),
+        ("relevance", kept),
+        ("budget", kept[:passages]),
+    )
 
 
 def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContext:

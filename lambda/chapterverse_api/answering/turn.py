@@ -177,16 +177,16 @@ class Turn:
                 threads.match(entry_id(entry), self.thread_id)
             threads.remember(self.thread_id, self.query, response, self.models.writer, seconds=seconds)
 
-    def response(self, response: str, **fields: Any) -> ChatResponse:
+    def make_response(self, text: str, **fields: Any) -> ChatResponse:
         """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""
         question = signed_question(self.query)
         return ChatResponse(
-            response=response,
+            response=text,
             turn_id=self.id,
             thread_id=self.thread_id,
             timestamp=utc_now("milliseconds"),
             execution_time=self.seconds,
-            signature=self.resources.signer.sign(self.id, self.conversation.previous, question, response),
+            signature=self.resources.signer.sign(self.id, self.conversation.previous, question, text),
             **fields,
         )
 
