@@ -93,8 +93,8 @@ def _print(title: str, sites: Sequence[str], judged: Sequence[tuple[Model, Examp
         some = _share(values, lambda p: p["docs"] >= LEAST["perhaps"])
         other = _share(values, lambda p: p["docs"] < ON_TOPIC)
         print(
-            f"  {kind:20} {len(values):5} answered {sure:.3f}, with a reservation {some - sure:.3f}, not {1 - some:.3f}, "
-            f"of which as another subject {other:.3f}"
+            f"  {kind:20} {len(values):5} answered {sure:.3f}, with a reservation {some - sure:.3f}, not {1 - some:.3f}"
+            f", of which as another subject {other:.3f}"
         )
 
 

@@ -34,7 +34,7 @@ class AnswerContext:
 
     Attributes:
         language: BCP 47 tag of our own words around the answer.
-        sources: the passages of `task` as the reader sees them, with the same ids.
+        sources: the passages of `request` as the reader sees them, with the same ids.
         nearest: places to read instead, best first.
         candidates: how many chunks were considered.
         snapshot: weighs the words of an answer (see `IdfLookup`); None without an index.
@@ -51,7 +51,7 @@ class AnswerContext:
     """
 
     mode: Mode
-    task: GenerationRequest
+    request: GenerationRequest
     language: str
     sources: tuple[SourceChunk, ...]
     nearest: tuple[Nearest, ...]
@@ -180,7 +180,7 @@ def log_context(turn: Turn, context: AnswerContext) -> None:
     turn.log("retrieval_performed", mode=context.mode, candidates=context.candidates)
     turn.log(
         "results_ranked",
-        passages=len(context.task.passages),
+        passages=len(context.request.passages),
         evidence=round(context.evidence, 4),
         algorithm=retrieval.algorithm if retrieval else None,
     )
@@ -188,12 +188,12 @@ def log_context(turn: Turn, context: AnswerContext) -> None:
         reasons = Counter(context.omissions.values())
         omitted = {f"omitted_{stage}": reasons[stage] for stage in get_args(Omission)}
         turn.log("results_filtered", candidates=len(retrieval.candidates), floor=retrieval.calibration.floor, **omitted)
-    task = context.task
+    request = context.request
     turn.log(
         "context_prepared",
-        passages=len(task.passages),
-        tokens=round(sum(estimate_tokens(passage.section) for passage in task.passages)),
-        messages=len(task.history),
-        summary=bool(task.summary),
-        user_context=len(task.context),
+        passages=len(request.passages),
+        tokens=round(sum(estimate_tokens(passage.section) for passage in request.passages)),
+        messages=len(request.history),
+        summary=bool(request.summary),
+        user_context=len(request.context),
     )

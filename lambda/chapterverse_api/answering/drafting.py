@@ -85,7 +85,7 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
 def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
     """Quote the documentation, since the model failed. Without passages there is nothing to quote."""
     segments = _open_segments(sources.documents, sources.idf)
-    if not sources.documents.task.passages:
+    if not sources.documents.request.passages:
         return ShownDraft(segments, turn.models.generator.name, _FAILED)
     yield from _stream(segments, Extractive(), sources.documents)
     return ShownDraft(segments, Extractive.name, _QUOTED)
@@ -102,7 +102,7 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
 def _open_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which begin with a note about the passages where one is needed."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, idf, note=note, votes=votes)
+    return Segments(context.request, idf, note=note, votes=votes)
 
 
 def _open_votes(turn: Turn) -> SecondVotes | None:
@@ -117,7 +117,7 @@ def _open_votes(turn: Turn) -> SecondVotes | None:
 
 
 def _stream(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
-    with closing(generator.generate(context.task)) as draft:
+    with closing(generator.generate(context.request)) as draft:
         for span in draft:
             yield from map(make_delta, segments.read(span))
             if segments.draft_reader.is_over:

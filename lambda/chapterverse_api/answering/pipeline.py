@@ -92,7 +92,7 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
     yield from sources.calls
     # First refusal: without evidence no generator runs, not even one that costs nothing.
-    if not context.task.passages:
+    if not context.request.passages:
         yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.

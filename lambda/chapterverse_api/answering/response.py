@@ -62,7 +62,7 @@ def _status(context: AnswerContext, verified: VerifiedDraft, degraded: str | Non
     if degraded:
         return "degraded"
     # A model that answers from weak passages has read them; quotes have not.
-    unsure = context.task.unsure and quoted
+    unsure = context.request.unsure and quoted
     return "partial" if unsure or context.other_language or verified.partial else "answered"
 
 

@@ -65,12 +65,12 @@ class Segments:
     """
 
     def __init__(
-        self, task: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
+        self, request: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
     ) -> None:
-        self.draft_reader = DraftReader(task.passages)
+        self.draft_reader = DraftReader(request.passages)
         self.shown: list[Span] = []
         self.restarted = False
-        self._task, self._weigh, self._votes = task, weigh, votes
+        self._request, self._weigh, self._votes = request, weigh, votes
         self._verifier = self._new_verifier()
         self._waiting = [_Waiting(Span(note, kind="framing"))] if note else []
         self._restarts = 0
@@ -142,8 +142,8 @@ class Segments:
 
     def _new_verifier(self) -> Verifier:
         # A sentence that repeats only the reader or a memory claims nothing of the documentation.
-        own = "\n\n".join((self._task.context, *self._task.memories))
-        return Verifier(self._task.passages, self._task.language, self._weigh, context=own)
+        own = "\n\n".join((self._request.context, *self._request.memories))
+        return Verifier(self._request.passages, self._request.language, self._weigh, context=own)
 
     def _restart(self) -> None:
         """Drop the segments that turned out to be thoughts, unless they were shown."""

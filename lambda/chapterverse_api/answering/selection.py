@@ -42,7 +42,7 @@ def search_selection(turn: Turn) -> AnswerContext:
     """
     with suppress(IndexFault):
         context = find_sources(turn, turn.query.selected_text or "")
-        if context.task.passages:
+        if context.request.passages:
             return context
     return read_selection(turn)
 
@@ -64,7 +64,7 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     )
     return AnswerContext(
         mode="selected_text",
-        task=request_of(turn, words, (passage,), language, home.language if home else language, persona),
+        request=request_of(turn, words, (passage,), language, home.language if home else language, persona),
         language=persona.language or language,
         sources=(source,),
         nearest=(home.place,) if home else (),

@@ -62,7 +62,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     results = search_in_scope(query, snapshot, turn.resources.index, search, follow_up)
     context = _from_results(turn, query, results, snapshot)
     if selection:
-        return replace(context, task=replace(context.task, selection=selection))
+        return replace(context, request=replace(context.request, selection=selection))
     return replace(context, searched_as=_describe_search(question, results))
 
 
@@ -82,7 +82,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
     near = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
     return AnswerContext(
         mode="rag",
-        task=replace(
+        request=replace(
             request_of(turn, retrieval.question, choice.passages, language, source_language, persona),
             unsure=retrieval.verdict == "perhaps",
             selected=False,
@@ -178,7 +178,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     turn.progress.enter("searching")
     return AnswerContext(
         mode="rag",
-        task=request_of(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        request=request_of(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
         sources=(source_chunk(passage, entry),),
         nearest=(),
@@ -210,7 +210,7 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     persona = turn.resources.index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        task=request_of(turn, Question((), ()), (), language, language, persona),
+        request=request_of(turn, Question((), ()), (), language, language, persona),
         language=persona.language or language,
         sources=(),
         nearest=(),

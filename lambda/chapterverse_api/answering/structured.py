@@ -46,7 +46,7 @@ def fill_schema(
     except ProviderError as error:
         turn.log_failure("generator", error)
         return None
-    check = LeafCheck(context.task.passages, context.task.language, weigh)
+    check = LeafCheck(context.request.passages, context.request.language, weigh)
     cited: dict[tuple[str | int, ...], str] = {}
     spans: list[Span] = []
     for leaf in leaves(data):
@@ -65,13 +65,13 @@ def fill_schema(
 
 def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
     nonce = new_nonce()
-    instructions, messages = data_instructions(context.task, nonce, schema), conversation(context.task, nonce)
+    instructions, messages = data_instructions(context.request, nonce, schema), conversation(context.request, nonce)
     problem = ""
     for _ in range(DATA_TRIES):
         request = ModelRequest(instructions, ask_again(messages, problem), DATA_TOKENS, turn.deadline)
         text = writer.write_data(request, schema)
         try:
-            data: dict[str, Any] = read_data(text, schema, AddressFilter(context.task.passages))
+            data: dict[str, Any] = read_data(text, schema, AddressFilter(context.request.passages))
         except DataProblem as error:
             problem = str(error)
         else:

@@ -148,7 +148,7 @@ def is_descriptive(heading: str) -> bool:
 
 def _find_uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
-    ours = {p.chunk_id for p in context.task.passages if p.id in cited}
+    ours = {p.chunk_id for p in context.request.passages if p.id in cited}
     related = retrieval.candidates[0].score * RELATED
     strong = [c.chunk for c in choose(retrieval.strong, _SECTIONS) if c.score >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]

@@ -125,7 +125,7 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
 
 def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
     nonce = new_nonce()
-    request = ModelRequest(tool_instructions(nonce), conversation(context.task, nonce), TOOL_TOKENS, end)
+    request = ModelRequest(tool_instructions(nonce), conversation(context.request, nonce), TOOL_TOKENS, end)
     calls = caller.choose_tools(request, tools.specs)
     if calls is None:
         log.event("error", turn_id=None, code="tools_not_offered", message="The generator's model takes no tools.")
@@ -154,22 +154,22 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
 
 
 def _next_number(context: AnswerContext) -> int:
-    return 1 + max((int(passage.id) for passage in context.task.passages), default=0)
+    return 1 + max((int(passage.id) for passage in context.request.passages), default=0)
 
 
 def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
     """Return a context with further sources, without the sections that it has already."""
-    task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * PROMPT_TOKEN_BYTES)
-    held, passages = {passage.url for passage in task.passages if passage.url}, list(task.passages)
+    request, sources, left = context.request, list(context.sources), int(RESULT_TOKENS * PROMPT_TOKEN_BYTES)
+    held, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
     number = _next_number(context)
     for one in output:
         # An address that another server names must not become one of ours.
-        text = one.text if one.url else AddressFilter(context.task.passages).without_foreign(one.text)
+        text = one.text if one.url else AddressFilter(context.request.passages).without_foreign(one.text)
         text = cut_to_bytes(text, left).strip()
         if not text or one.url in held:
             continue
         left -= len(text.encode())
-        words = lexical.words(f"{one.title}\n{text}", task.language)
+        words = lexical.words(f"{one.title}\n{text}", request.language)
         terms = frozenset(term for word in words for term in word.terms)
         passages.append(Passage(str(number), (one.title,), text, text, terms, 0.0, 1.0, one.url, None))
         sources.append(
@@ -184,4 +184,4 @@ def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> Answer
             )
         )
         number += 1
-    return replace(context, task=replace(task, passages=tuple(passages)), sources=tuple(sources))
+    return replace(context, request=replace(request, passages=tuple(passages)), sources=tuple(sources))

@@ -81,8 +81,8 @@ def test_an_answer_is_made_with_so_many_entries(settings: Settings) -> None:
 
 
 def test_what_is_switched_off_is_not_used(settings: Settings) -> None:
-    assert context(settings).task.persona.name == "Quentin"
-    assert context(settings, enable_persona=False).task.persona.name == ""
+    assert context(settings).request.persona.name == "Quentin"
+    assert context(settings, enable_persona=False).request.persona.name == ""
     assert entries(context(settings, enable_faq=False)) == 0
     assert types(settings, {}) >= {"faq", "memory"}
     assert "faq" not in types(settings, {}, enable_faq=False)

@@ -59,7 +59,7 @@ class PlanDraft:
 
 def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> PlanDraft:
     """Return the plan that a model makes of the passages, or else the one that a page numbers."""
-    passages, failure = sources.context.task.passages, None
+    passages, failure = sources.context.request.passages, None
     if not passages:
         return PlanDraft()
     if writer := turn.models.data_writer:
@@ -75,15 +75,15 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
 
 def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
     names = [spec.name for spec in tools.specs] if tools else []
-    task, nonce = sources.context.task, new_nonce()
+    request, nonce = sources.context.request, new_nonce()
     offered = json.dumps([asdict(spec) for spec in tools.specs]) if tools else ""
-    instructions = plan_instructions(task, nonce, SCHEMA, offered)
-    messages, reason = conversation(task, nonce), ""
+    instructions = plan_instructions(request, nonce, SCHEMA, offered)
+    messages, reason = conversation(request, nonce), ""
     for _ in range(DATA_TRIES):
-        request = ModelRequest(instructions, ask_again(messages, reason), PLAN_TOKENS, turn.deadline)
-        text = writer.write_data(request, SCHEMA)
+        sent = ModelRequest(instructions, ask_again(messages, reason), PLAN_TOKENS, turn.deadline)
+        text = writer.write_data(sent, SCHEMA)
         try:
-            data = read_data(text, SCHEMA, AddressFilter(task.passages))
+            data = read_data(text, SCHEMA, AddressFilter(request.passages))
             plan = Plan.model_validate(_read_plan(data))
             check_plan(plan, names)
             return _cite_steps(plan, sources)
@@ -117,14 +117,14 @@ def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
     Raises:
         PlanProblem: no source says an action, or holds a word of a question.
     """
-    task = sources.context.task
-    carriers, steps = LeafCheck(task.passages, task.language, sources.idf), list[PlanStep]()
+    request = sources.context.request
+    carriers, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
     for step in plan.steps:
         carrier = None
         if step.kind == "action":
             carrier = carriers.carrier(Leaf(("step",), step.text))
         elif step.kind == "ask_user":
-            carrier = _find_source(step, task.passages, task.language)
+            carrier = _find_source(step, request.passages, request.language)
         elif step.citations or step.text:
             step = step.model_copy(update={"citations": [], "text": ""})
         if step.kind in SHOWN:
