@@ -29,16 +29,15 @@ from chapterverse_api.answering.plans.contract import (
     StepKind,
 )
 from chapterverse_api.answering.plans.machine import SHOWN, PlanProblem, check_plan
-from chapterverse_api.answering.structured import ask_again
+from chapterverse_api.answering.structured import write_data
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_cost import DATA_TRIES
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.structured_output.data import DataProblem, Leaf, LeafCheck, read_data
+from chapterverse_api.structured_output.data import Leaf, LeafCheck, read_data
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
@@ -74,34 +73,35 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
 
 
 def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
-    names = [spec.name for spec in tools.specs] if tools else []
-    request, nonce = sources.context.request, new_nonce()
-    offered = json.dumps([asdict(spec) for spec in tools.specs]) if tools else ""
-    instructions = plan_instructions(request, nonce, SCHEMA, offered)
-    messages, reason = conversation(request, nonce), ""
-    for _ in range(DATA_TRIES):
-        sent = ModelRequest(instructions, ask_again(messages, reason), PLAN_TOKENS, turn.deadline)
-        text = writer.write_data(sent, SCHEMA)
-        try:
-            data = read_data(text, SCHEMA, AddressFilter(request.passages))
-            plan = Plan.model_validate(_read_plan(data))
-            check_plan(plan, names)
-            return _cite_steps(plan, sources)
-        except (DataProblem, PlanProblem) as error:
-            reason = str(error)
-        except ValidationError as error:
-            place = ".".join(str(part) for part in error.errors()[0]["loc"])
-            reason = f"{place} {error.errors()[0]['msg']}"
-    raise ProviderError("The model's plan could not be run, not even when it was asked once more.")
+    specs, asked, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
+    offered = json.dumps([asdict(spec) for spec in specs]) if tools else ""
+    instructions, links = plan_instructions(asked, nonce, SCHEMA, offered), AddressFilter(asked.passages)
+
+    def read(text: str) -> Plan:
+        plan = _read_plan(read_data(text, SCHEMA, links))
+        check_plan(plan, [spec.name for spec in specs])
+        return _cite_steps(plan, sources)
+
+    request = ModelRequest(instructions, conversation(asked, nonce), PLAN_TOKENS, turn.deadline)
+    failure = "The model's plan could not be run, not even when it was asked once more."
+    return write_data(writer, request, SCHEMA, read, failure)
 
 
-def _read_plan(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a model's plan in the form of `Plan`."""
+def _read_plan(data: dict[str, Any]) -> Plan:
+    """Return the plan in a model's data.
+
+    Raises:
+        PlanProblem: a field has another form.
+    """
     document: dict[str, Any] = _without_nulls(data)
     for step in document["steps"]:
         if "arguments" in step:
             step["arguments"] = {one["name"]: one["value"] for one in step["arguments"]}
-    return document
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise PlanProblem(f"{'.'.join(map(str, first['loc']))} {first['msg']}") from None
 
 
 def _without_nulls(value: Any) -> Any:

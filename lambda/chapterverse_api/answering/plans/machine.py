@@ -20,6 +20,7 @@ from chapterverse_api.answering.plans.contract import (
     StepOption,
     ToolOutcome,
 )
+from chapterverse_api.structured_output.data import DataProblem
 
 #: Farther from zero no number is exact.
 _LARGEST = 1e15
@@ -30,7 +31,7 @@ SHOWN = ("ask_user", "action")
 Values: TypeAlias = dict[str, str | float]
 
 
-class PlanProblem(Exception):
+class PlanProblem(DataProblem):
     """A plan can't be run; the message says why, for the model."""
 
 
