@@ -53,11 +53,11 @@ class AnswerContext:
     mode: Mode
     request: GenerationRequest
     language: str
-    sources: tuple[SourceChunk, ...]
-    nearest: tuple[Nearest, ...]
-    candidates: int
-    evidence: float
-    retrieval_used: bool
+    sources: tuple[SourceChunk, ...] = ()
+    nearest: tuple[Nearest, ...] = ()
+    candidates: int = 0
+    evidence: float = 0.0
+    retrieval_used: bool = False
     snapshot: Snapshot | None = None
     retrieval: Retrieval | None = None
     pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)

@@ -70,7 +70,6 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
         nearest=(home.place,) if home else (),
         candidates=1,
         evidence=1.0,
-        retrieval_used=False,
         snapshot=snapshot,
     )
 
