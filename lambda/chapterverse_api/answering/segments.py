@@ -19,7 +19,7 @@ from chapterverse_api.grounding.results import VerifiedDraft, Weigh
 from chapterverse_api.grounding.verifier import Verifier
 
 #: Segments that wait for the first one that is confirmed, at most.
-MOST_WAITING = 3
+MAX_WAITING_SEGMENTS = 3
 
 
 class Vote(Protocol):
@@ -162,7 +162,7 @@ class Segments:
             self._count(one)
             ready += 1
         before = [one.span for one in self._waiting[:ready]]
-        wait = sum(span.kind != "framing" for span in before) < MOST_WAITING
+        wait = sum(span.kind != "framing" for span in before) < MAX_WAITING_SEGMENTS
         if self.shown or not wait or any(span.check == "confirmed" for span in before):
             yield from self._release(ready)
 

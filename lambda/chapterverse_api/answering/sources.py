@@ -38,7 +38,7 @@ NEAREST = 3
 #: are below, and 18 % of 1,183 about other sites (`benchmarks/answerability.py`). The nearest places are then the
 #: headings with its words.
 ON_TOPIC = 0.05
-#: Words of a selection that are searched for: those that the fewest texts of the index hold. The number is not measured.
+#: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
 SELECTED_WORDS = 8
 
 

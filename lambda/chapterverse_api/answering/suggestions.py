@@ -42,7 +42,7 @@ MAX_SUGGESTIONS, MAX_SUGGESTION_CHARS = 3, 80
 #: Searches after which no other section is tried: all of it takes 1.3 ms with 10,000 chunks.
 SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
-MOST_SECONDS = 0.1
+MAX_SECONDS = 0.1
 #: Share of the best result's score that makes a section worth naming.
 RELATED = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
@@ -55,7 +55,7 @@ _READ = 4 * MAX_SUGGESTION_CHARS
 _REMEMBERED = 4096
 _FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], SectionKey | None]] = WeakKeyDictionary()
 #: Letters of a heading that may say something: a version has fewer.
-_LEAST_LETTERS = 3
+_MIN_LETTERS = 3
 #: The scripts of East Asia begin here in Unicode; two of their letters are a word.
 _UNSPACED, _UNSPACED_LETTER = "\u2e80", 2
 
@@ -139,10 +139,7 @@ def is_descriptive(heading: str) -> bool:
     words = _WORD.findall(heading.lower())
     letters = sum(_UNSPACED_LETTER if c >= _UNSPACED else 1 for word in words for c in word)
     return (
-        letters >= _LEAST_LETTERS
-        and " ".join(words) not in _EMPTY
-        and "://" not in heading
-        and not _STEP.match(heading)
+        letters >= _MIN_LETTERS and " ".join(words) not in _EMPTY and "://" not in heading and not _STEP.match(heading)
     )
 
 
@@ -185,7 +182,7 @@ class _SuggestionTester:
     @property
     def is_spent(self) -> bool:
         """Whether the number of searches or the time is used up."""
-        return self._left <= 0 or time.perf_counter() - self._started > MOST_SECONDS
+        return self._left <= 0 or time.perf_counter() - self._started > MAX_SECONDS
 
     def name_section(self, chunk: Chunk) -> str:
         """Return the suggestion of a section; empty where its heading says nothing, or nothing new."""

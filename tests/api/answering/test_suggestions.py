@@ -217,5 +217,5 @@ def test_a_long_heading_is_read_in_linear_time() -> None:
 
 def test_nobody_waits_for_suggestions_of_a_slow_index(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert quill.ask(service, QUESTION).follow_ups
-    monkeypatch.setattr("chapterverse_api.answering.suggestions.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("chapterverse_api.answering.suggestions.MAX_SECONDS", 0.0)
     assert quill.ask(service, QUESTION).follow_ups == []

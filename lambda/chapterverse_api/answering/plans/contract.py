@@ -24,11 +24,11 @@ from chapterverse_api.contract import (
 )
 
 #: Steps of a plan.
-MOST_STEPS = 20
+MAX_STEPS = 20
 #: Characters of a plan's title, of a step's text, and of a reader's answer or a tool's result.
-MOST_TITLE, MOST_TEXT, MOST_VALUE = 200, 600, 500
+MAX_TITLE_CHARS, MAX_TEXT_CHARS, MAX_VALUE_CHARS = 200, 600, 500
 #: Characters of a state: a plan of twenty long steps with its sources.
-MOST_STATE = 60_000
+MAX_STATE_CHARS = 60_000
 
 StepKind = Literal["ask_user", "call_tool", "decide", "action", "compute"]
 ComparisonOperator = Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"]
@@ -79,7 +79,7 @@ class PlanStep(ResponseModel):
 
     id: StepId
     kind: StepKind
-    text: Annotated[str, StringConstraints(max_length=MOST_TEXT)] = ""
+    text: Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)] = ""
     citations: list[str] = Field(default=[], max_length=8)
     next: StepId | None = None
     options: list[StepOption] = Field(default=[], max_length=6)
@@ -100,8 +100,8 @@ class PlanStep(ResponseModel):
 class Plan(ResponseModel):
     """Steps with their transitions; the first one begins."""
 
-    title: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TITLE)]
-    steps: Annotated[list[PlanStep], Field(min_length=1, max_length=MOST_STEPS)]
+    title: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TITLE_CHARS)]
+    steps: Annotated[list[PlanStep], Field(min_length=1, max_length=MAX_STEPS)]
 
     def step(self, step_id: str) -> PlanStep:
         return next(step for step in self.steps if step.id == step_id)
@@ -115,8 +115,8 @@ class PlanRequest(RequestModel):
     language: LanguageTag | None = None
     version: VersionName | None = None
     filters: dict[str, Any] = Field(default_factory=dict)
-    state: Annotated[str, StringConstraints(min_length=1, max_length=MOST_STATE)] | None = None
-    input: Annotated[str, StringConstraints(max_length=MOST_VALUE)] | None = None
+    state: Annotated[str, StringConstraints(min_length=1, max_length=MAX_STATE_CHARS)] | None = None
+    input: Annotated[str, StringConstraints(max_length=MAX_VALUE_CHARS)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> PlanRequest:

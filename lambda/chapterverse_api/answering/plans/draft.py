@@ -18,9 +18,9 @@ from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answering.context import DraftSources
 from chapterverse_api.answering.plans.contract import (
-    MOST_STEPS,
-    MOST_TEXT,
-    MOST_TITLE,
+    MAX_STEPS,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
     ArithmeticOperator,
     ComparisonOperator,
     Plan,
@@ -150,18 +150,18 @@ def _from_page(passages: Sequence[Passage]) -> Plan | None:
     for passage in passages:
         texts = list(_iterate_numbered_items(passage.section))
         if len(texts) > 1:
-            kept = texts[:MOST_STEPS]
+            kept = texts[:MAX_STEPS]
             steps = [
                 PlanStep(
                     id=f"step-{n}",
                     kind="action",
-                    text=text[:MOST_TEXT],
+                    text=text[:MAX_TEXT_CHARS],
                     citations=[passage.id],
                     next=f"step-{n + 1}" if n < len(kept) else None,
                 )
                 for n, text in enumerate(kept, 1)
             ]
-            return Plan(title=" › ".join(passage.path)[:MOST_TITLE], steps=steps)
+            return Plan(title=" › ".join(passage.path)[:MAX_TITLE_CHARS], steps=steps)
     return None
 
 
@@ -226,4 +226,4 @@ _STEP = _object(
     },
 )
 #: The form of a model's plan. Services reject a free set of names, so a tool's arguments are a list.
-SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": MOST_STEPS}))
+SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": MAX_STEPS}))

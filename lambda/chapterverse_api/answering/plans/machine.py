@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from chapterverse.errors import InputError
 from chapterverse_api.answering.plans.contract import (
-    MOST_VALUE,
+    MAX_VALUE_CHARS,
     Operation,
     Plan,
     PlanStep,
@@ -151,7 +151,7 @@ def advance(plan: Plan, position: Position, said: str | None, call: CallTool) ->
         chosen = _choose(step, said)
         following = chosen.next if chosen else step.next
         if step.variable:
-            values[step.variable] = chosen.label if chosen else str(said)[:MOST_VALUE]
+            values[step.variable] = chosen.label if chosen else str(said)[:MAX_VALUE_CHARS]
     return _run_steps(plan, Position(following, values), call)
 
 
@@ -181,7 +181,7 @@ def _run_steps(plan: Plan, position: Position, call: CallTool) -> Position:
             outcome = call(step.tool, {n: _argument(text, position.values) for n, text in step.arguments.items()})
             position.outcomes.append(outcome)
             if step.variable:
-                position.values[step.variable] = outcome.text[:MOST_VALUE] if outcome.ok else ""
+                position.values[step.variable] = outcome.text[:MAX_VALUE_CHARS] if outcome.ok else ""
     return position
 
 

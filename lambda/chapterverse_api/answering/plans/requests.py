@@ -24,6 +24,9 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ToolCall
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 
+#: Characters of a tool's result or error that a reader sees.
+_MAX_OUTCOME_CHARS = 2_000
+
 
 def read_request(document: object) -> PlanRequest:
     """Return a request from a parsed body.
@@ -100,7 +103,7 @@ def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
         deadline.check()
         links = AddressFilter(())
         text = "\n\n".join(one.text if one.url else links.without_foreign(one.text) for one in result.output)
-        return ToolOutcome(name=name, ok=result.ok, text=(text if result.ok else result.error)[:2000])
+        return ToolOutcome(name=name, ok=result.ok, text=(text if result.ok else result.error)[:_MAX_OUTCOME_CHARS])
 
     return call
 

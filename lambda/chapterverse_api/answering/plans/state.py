@@ -18,7 +18,7 @@ from chapterverse_api.conversation.transcript import Signer
 #: Seconds for which a reader may go on with a plan.
 LIFETIME = 24 * 60 * 60
 #: Bytes of a state that are searched for a tool without its key: one that unpacks to more is taken to have one.
-_SEARCHED = 200_000
+_MAX_SEARCHED_BYTES = 200_000
 _PURPOSE = b"chapterverse/plan/1"
 
 
@@ -72,7 +72,7 @@ def calls_tools(sealed: str) -> bool:
     """Whether a state may lead to a tool, as far as can be read without its key: such a request is counted."""
     try:
         reading = zlib.decompressobj()
-        data = reading.decompress(base64.urlsafe_b64decode(sealed.partition(".")[0]), _SEARCHED)
+        data = reading.decompress(base64.urlsafe_b64decode(sealed.partition(".")[0]), _MAX_SEARCHED_BYTES)
     except (ValueError, zlib.error):
         return True
     return bool(reading.unconsumed_tail) or b'"call_tool"' in data
