@@ -115,7 +115,7 @@ class DraftSources:
         return cls(documents, documents, IdfLookup(documents.snapshot))
 
 
-def request_of(
+def make_request(
     turn: Turn,
     words: Question,
     passages: tuple[Passage, ...],

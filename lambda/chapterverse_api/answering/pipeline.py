@@ -1,5 +1,6 @@
 """The pipeline: a question in, a cited and verified answer out. `_answer` shows all of it, top to bottom.
 
+begin                        `turn`: the conversation, and the `models` that the budget allows
 understand, search, decide   `sources` and `selection`: passages with enough evidence, or none
 prepare                      `tool_use`: the results of the site's tools, as further sources
 generate, check              `drafting`, or `structured` for data

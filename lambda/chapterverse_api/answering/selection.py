@@ -13,7 +13,7 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, snippet
+from chapterverse_api.answering.context import AnswerContext, make_request, nearest_place, snippet
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.contract import Nearest, SourceChunk
 from chapterverse_api.generation.passage import Passage
@@ -64,7 +64,7 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     )
     return AnswerContext(
         mode="selected_text",
-        request=request_of(turn, words, (passage,), language, home.language if home else language, persona),
+        request=make_request(turn, words, (passage,), language, home.language if home else language, persona),
         language=persona.language or language,
         sources=(source,),
         nearest=(home.place,) if home else (),

@@ -12,7 +12,7 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, source_chunk
+from chapterverse_api.answering.context import AnswerContext, make_request, nearest_place, source_chunk
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
@@ -84,7 +84,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
     return AnswerContext(
         mode="rag",
         request=replace(
-            request_of(turn, retrieval.question, choice.passages, language, source_language, persona),
+            make_request(turn, retrieval.question, choice.passages, language, source_language, persona),
             unsure=retrieval.verdict == "perhaps",
             selected=False,
             compares=retrieval.compares,
@@ -179,7 +179,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     turn.progress.enter("searching")
     return AnswerContext(
         mode="rag",
-        request=request_of(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        request=make_request(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
         sources=(source_chunk(passage, entry),),
         candidates=1,
@@ -210,7 +210,7 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     persona = turn.resources.index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        request=request_of(turn, Question((), ()), (), language, language, persona),
+        request=make_request(turn, Question((), ()), (), language, language, persona),
         language=persona.language or language,
         snapshot=snapshot,
         off_topic=True,

@@ -71,10 +71,10 @@ def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: D
     instructions, links = data_instructions(asked, nonce, schema), AddressFilter(asked.passages)
     request = ModelRequest(instructions, conversation(asked, nonce), DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
-    return write_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
+    return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
 
 
-def write_data(
+def ask_for_data(
     writer: DataWriter, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
 ) -> _Data:
     """Return a model's data as it was read. A model whose reply won't do is told why, and asked again.

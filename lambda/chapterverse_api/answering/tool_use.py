@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -95,32 +95,24 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
     caller, end = turn.models.tool_caller, turn.deadline.within(TOOL_SECONDS)
     if caller is None:
         return sources
-    context = sources.context
-    known, made, failed = {spec.name for spec in tools.specs}, set[ToolCall](), list[str]()
-    uses = list[ToolUse]()
+    known, made = {spec.name for spec in tools.specs}, set[ToolCall]()
     with turn.timing("tools"):
         for _ in range(TOOL_ROUNDS):
             try:
                 with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
-                    chosen = _choose(caller, context, tools, end)
+                    chosen = _choose(caller, sources.context, tools, end)
             except ProviderError as error:
                 turn.log_failure("generator", error)
-                return replace(sources, context=context, missing=_NOT_CHOSEN, calls=tuple(uses))
+                return replace(sources, missing=_NOT_CHOSEN)
             calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
             made.update(calls)
-            for one in _run_calls(calls, tools, end):
-                name = one.call.name if one.call.name in known else "unknown"
-                reason = {"message": one.result.error} if one.result.error else {}
-                turn.log("tool_called", tool=name, ok=one.result.ok, seconds=one.seconds, **reason)
-                uses.append(ToolUse(id=str(_next_number(context)), name=name, ok=one.result.ok))
-                context = _add_sources(context, one.result.output)
-                failed += [] if one.result.ok else [name]
+            for record in _run_calls(calls, tools, end):
+                sources = _add_result(sources, record, known, turn)
             turn.deadline.check()
             if not calls or len(made) >= TOOL_CALLS or not end.left:
                 break
-    names = ", ".join(dict.fromkeys(failed))
-    missing = f"Tools of the site could not be used: {names}." if names else None
-    return replace(sources, context=context, missing=missing, calls=tuple(uses))
+    failed = ", ".join(dict.fromkeys(use.name for use in sources.calls if not use.ok))
+    return replace(sources, missing=f"Tools of the site could not be used: {failed}.") if failed else sources
 
 
 def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
@@ -151,6 +143,15 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
         one.result() if one in done else _CallRecord(call, late, TOOL_SECONDS)
         for call, one in zip(calls, started, strict=True)
     ]
+
+
+def _add_result(sources: DraftSources, record: _CallRecord, known: Collection[str], turn: Turn) -> DraftSources:
+    """Return the sources with the result of a call, after logging it."""
+    result, name = record.result, record.call.name if record.call.name in known else "unknown"
+    reason = {"message": result.error} if result.error else {}
+    turn.log("tool_called", tool=name, ok=result.ok, seconds=record.seconds, **reason)
+    use = ToolUse(id=str(_next_number(sources.context)), name=name, ok=result.ok)
+    return replace(sources, context=_add_sources(sources.context, result.output), calls=(*sources.calls, use))
 
 
 def _next_number(context: AnswerContext) -> int:

@@ -29,7 +29,7 @@ from chapterverse_api.answering.plans.contract import (
     StepKind,
 )
 from chapterverse_api.answering.plans.machine import SHOWN, PlanProblem, check_plan
-from chapterverse_api.answering.structured import write_data
+from chapterverse_api.answering.structured import ask_for_data
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation.passage import Passage
@@ -84,7 +84,7 @@ def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: Turn
 
     request = ModelRequest(instructions, conversation(asked, nonce), PLAN_TOKENS, turn.deadline)
     failure = "The model's plan could not be run, not even when it was asked once more."
-    return write_data(writer, request, SCHEMA, read, failure)
+    return ask_for_data(writer, request, SCHEMA, read, failure)
 
 
 def _read_plan(data: dict[str, Any]) -> Plan:
