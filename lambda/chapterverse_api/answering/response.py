@@ -48,7 +48,7 @@ def make_answer(
         grounding_confidence=round(verified.confidence, 4),
         retrieval_used=context.retrieval_used,
         sources_cited=_cited_urls(context.sources, cited),
-        follow_ups=[] if not_in_docs else [suggestion.text for suggestion in suggest(context, cited, turn)],
+        follow_ups=[] if not_in_docs else suggest(context, cited, turn),
         nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,

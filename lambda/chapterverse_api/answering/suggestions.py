@@ -15,7 +15,6 @@ import functools
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -90,19 +89,7 @@ _LISTED = """
 _EMPTY = frozenset(heading.strip() for heading in _LISTED.replace("\n", "|").split("|"))
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A question that the docs answer.
-
-    Attributes:
-        chunk: a chunk of the section that it names.
-    """
-
-    text: str
-    chunk: Chunk
-
-
-def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
+def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[str]:
     """Return further questions, best first; none beside a selection, or where the turn has used up its time.
 
     Args:
@@ -114,14 +101,14 @@ def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[
         return []
     asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
     tester = _SuggestionTester(snapshot, retrieval.calibration, asked)
-    made: list[Suggestion] = []
+    made = list[str]()
     try:
         for chunk in _find_uncited(context, retrieval, cited):
             if len(made) == MAX_SUGGESTIONS or tester.is_spent or not turn.deadline.left:
                 break
             text = tester.name_section(chunk)
             if text and tester.leads_to(text, chunk):
-                made.append(Suggestion(text, chunk))
+                made.append(text)
     except IndexFault:
         # The answer is complete; its generation may be gone by now.
         return made

@@ -136,7 +136,12 @@ class Turn:
             entry: the FAQ entry that answered.
         """
         self._log_response(response)
-        self._measure(response)
+        metrics.measure_turn(
+            seconds=self.seconds,
+            stages=self.stages,
+            not_in_docs=response.status == "not_in_docs",
+            degraded=response.degraded_reason is not None or self.models.turn_budget.level != "full",
+        )
         try:
             yield response
         finally:
@@ -159,14 +164,6 @@ class Turn:
         self.progress.enter("completed")
         spent, cited = self.models.turn_budget, len(response.sources_cited)
         self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=spent.usd)
-
-    def _measure(self, response: ChatResponse) -> None:
-        metrics.measure_turn(
-            seconds=self.seconds,
-            stages=self.stages,
-            not_in_docs=response.status == "not_in_docs",
-            degraded=response.degraded_reason is not None or self.models.turn_budget.level != "full",
-        )
 
     def _keep(self, response: ChatResponse, entry: Chunk | None) -> None:
         """Add the turn to its thread, and the FAQ entry that answered, where threads are kept."""

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chapterverse_api import validation
 from chapterverse_api.answering.context import DraftSources
 from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.answering.plans.draft import draft_plan
@@ -26,15 +25,6 @@ from chapterverse_api.grounding.links.address_filter import AddressFilter
 
 #: Characters of a tool's result or error that a reader sees.
 _MAX_OUTCOME_CHARS = 2_000
-
-
-def read_request(document: object) -> PlanRequest:
-    """Return a request from a parsed body.
-
-    Raises:
-        InputError: it does not fit the contract.
-    """
-    return validation.parse_request(PlanRequest, document)
 
 
 def respond(
