@@ -146,20 +146,20 @@ def make_request(
     )
 
 
-def source_chunk(passage: Passage, chunk: Chunk) -> SourceChunk:
+def make_source(passage: Passage, chapter: str, section: str | None = None) -> SourceChunk:
     """Return what the reader sees of a passage."""
     return SourceChunk(
         id=passage.id,
-        chapter=chunk.chapter_title,
-        section=chunk.section_heading,
-        snippet=snippet(passage.text),
+        chapter=chapter,
+        section=section,
+        snippet=_cut_snippet(passage.text),
         url=passage.url,
         score=round(passage.evidence, 4),
-        chunk_id=chunk.chunk_id,
+        chunk_id=passage.chunk_id,
     )
 
 
-def snippet(text: str) -> str:
+def _cut_snippet(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
 

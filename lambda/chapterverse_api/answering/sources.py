@@ -12,7 +12,7 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.context import AnswerContext, make_request, nearest_place, source_chunk
+from chapterverse_api.answering.context import AnswerContext, make_request, make_source, nearest_place
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
@@ -92,7 +92,10 @@ def _from_results(turn: Turn, query: ChatQuery, results: ScopedResults, snapshot
             memories=tuple(plain(memory.chunk.text) for memory in choice.memories if not memory.chunk.url),
         ),
         language=persona.language or language,
-        sources=tuple(source_chunk(p, c.chunk) for p, c in zip(choice.passages, choice.kept, strict=False)),
+        sources=tuple(
+            make_source(passage, candidate.chunk.chapter_title, candidate.chunk.section_heading)
+            for passage, candidate in zip(choice.passages, choice.kept, strict=False)
+        ),
         nearest=_nearest(near, url),
         candidates=retrieval.total,
         evidence=retrieval.evidence,
@@ -181,7 +184,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
         mode="rag",
         request=make_request(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
-        sources=(source_chunk(passage, entry),),
+        sources=(make_source(passage, entry.chapter_title, entry.section_heading),),
         candidates=1,
         evidence=match.probability,
         retrieval_used=True,

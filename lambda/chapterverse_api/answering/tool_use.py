@@ -12,10 +12,10 @@ from typing import Protocol
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes
-from chapterverse_api.answering.context import AnswerContext, DraftSources, snippet
+from chapterverse_api.answering.context import AnswerContext, DraftSources, make_source
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
-from chapterverse_api.contract import SourceChunk, ToolUse
+from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import (
@@ -173,16 +173,6 @@ def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> Answer
         words = lexical.words(f"{one.title}\n{text}", request.language)
         terms = frozenset(term for word in words for term in word.terms)
         passages.append(Passage(str(number), (one.title,), text, text, terms, 0.0, 1.0, one.url, None))
-        sources.append(
-            SourceChunk(
-                id=str(number),
-                chapter=one.title,
-                section=None,
-                snippet=snippet(text),
-                url=one.url,
-                score=1.0,
-                chunk_id=None,
-            )
-        )
+        sources.append(make_source(passages[-1], one.title))
         number += 1
     return replace(context, request=replace(request, passages=tuple(passages)), sources=tuple(sources))
