@@ -175,8 +175,8 @@ def train(options: argparse.Namespace) -> None:
 def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     """Return the features of each part of a question's passages, and whether it answers."""
     query = valid_query(query=row["question"], conversation_history=_history(row, site))
-    task = find_sources(Turn(query, site.session.resources)).task
-    parts, key = answer_scores.score(task), bare(row["key"])
+    request = find_sources(Turn.open(query, site.session.resources)).request
+    parts, key = answer_scores.score(request), bare(row["key"])
     texts = [bare(part.text) for part in parts]
     answers = [key in text or (len(text) >= _LEAST and same(key, text)) for text in texts]
     return np.array([part.features for part in parts]), np.array(answers, dtype=bool)

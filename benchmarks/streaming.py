@@ -29,8 +29,8 @@ TOKEN, TOKENS_A_SECOND = 4, 40
 
 def replay(answer: Answer, text: str, size: int, weigh: Weights) -> tuple[list[Span], float, float]:
     """Return the segments, the seconds after which the first was shown, and those of work for each."""
-    task = GenerationRequest(answer.question, Question((), ()), answer.passages, "en")
-    segments, shown, first = Segments(task, weigh), list[Span](), 0.0
+    request = GenerationRequest(answer.question, Question((), ()), answer.passages, "en")
+    segments, shown, first = Segments(request, weigh), list[Span](), 0.0
     started = time.perf_counter()
     for at in range(0, len(text), size):
         shown += segments.read(Span(text[at : at + size]))

@@ -32,7 +32,7 @@ from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.plan_requests import PlanRequest, PlanResponse
+    from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse
     from chapterverse_api.answering.tool_use import TurnTools
     from chapterverse_api.tools.site_tools import SiteTools
 
@@ -81,9 +81,9 @@ class Service:
             )
 
     def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
-        """Return a step of a plan; see `plan_requests.respond`."""
+        """Return a step of a plan; see `plans.requests.respond`."""
         # Loaded where somebody asks for a plan.
-        from chapterverse_api.answering.plan_requests import respond
+        from chapterverse_api.answering.plans.requests import respond
 
         resources, tools = self.resources, self.turn_tools(deadline)
         if request.query is None:

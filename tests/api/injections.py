@@ -223,35 +223,35 @@ class Obedient:
     """A model that does what it was told last, and claims every source for it, behind a quote of the first.
 
     Attributes:
-        tasks: what it was given.
+        requests: what it was given.
         obeyed: what it wrote for an order.
     """
 
     name: str = "obedient"
-    tasks: list[GenerationRequest] = field(default_factory=list)
+    requests: list[GenerationRequest] = field(default_factory=list)
     obeyed: list[str] = field(default_factory=list)
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        self.tasks.append(task)
-        ids = tuple(p.id for p in task.passages)
-        said = next((order for text in _heard(task) if (order := order_in(text))), None)
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        self.requests.append(request)
+        ids = tuple(p.id for p in request.passages)
+        said = next((order for text in _heard(request) if (order := order_in(text))), None)
         if said is None:
-            draft: Draft = (Span(task.passages[0].text, ids[:1]),)
+            draft: Draft = (Span(request.passages[0].text, ids[:1]),)
         else:
             self.obeyed.append(said)
             # Behind the truth, so that there is an answer to hide in; with ids that were sent and with one that never
             # was, and once more without any, as models do.
-            draft = (Span(task.passages[0].text, ids[:1]), _GAP, Span(said, (*ids, "99")), _GAP, Span(said))
+            draft = (Span(request.passages[0].text, ids[:1]), _GAP, Span(said, (*ids, "99")), _GAP, Span(said))
         # In small pieces, so that no address comes whole.
         for span in draft:
             yield from (Span(span.text[at : at + 3], span.citations) for at in range(0, len(span.text), 3))
 
 
-def _heard(task: GenerationRequest) -> Iterator[str]:
+def _heard(request: GenerationRequest) -> Iterator[str]:
     """Yield the orders in a text, last first."""
-    yield task.question
-    yield task.context
-    yield from (said.content for said in reversed(task.history))
-    yield from (f"{' > '.join(p.path)}\n{p.section}" for p in task.passages)
-    yield task.persona.name
-    yield task.persona.text
+    yield request.question
+    yield request.context
+    yield from (said.content for said in reversed(request.history))
+    yield from (f"{' > '.join(p.path)}\n{p.section}" for p in request.passages)
+    yield request.persona.name
+    yield request.persona.text

@@ -42,8 +42,8 @@ class Liar:
         self._chance = Random(seed)
         self._foreign = foreign
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        for span in self.whole(task):
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        for span in self.whole(request):
             # In pieces of any size, as a model may stream.
             at = 0
             while at < len(span.text):
@@ -51,9 +51,9 @@ class Liar:
                 yield Span(span.text[at : at + size], span.citations)
                 at += size
 
-    def whole(self, task: GenerationRequest) -> list[Span]:
+    def whole(self, request: GenerationRequest) -> list[Span]:
         """Return the draft in spans of any size."""
-        return [span for _ in range(self._chance.randint(1, 6)) for span in self._said(task.passages)]
+        return [span for _ in range(self._chance.randint(1, 6)) for span in self._said(request.passages)]
 
     def _said(self, passages: Sequence[Passage]) -> list[Span]:
         chance = self._chance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,18 +28,23 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.s3.store import S3Store
 from chapterverse.text import lexical
+from chapterverse_api.answering.plans.contract import PlanRequest
+from chapterverse_api.answering.plans.draft import SCHEMA
 from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
 from fakes.clocks import Clock
 from fakes.docs import point, prose
+from fakes.openai_server import KEY, OpenAIServer
 from fakes.qdrant_server import QdrantServer, Request
 from fakes.qdrant_server.stores import publish, store_on
 from fakes.s3_server import shared
 
 #: Seconds after which a request to the server is given up in these tests, and within which an answer is "at once".
 GIVEN_UP, AT_ONCE = 1.5, 1.4
+UNWEIGHED = "The index could not be reached any more; all words of the answer were weighed alike."
 
 
 class Hanging:
@@ -206,19 +212,47 @@ def test_an_answer_stands_whose_index_hangs_when_it_is_checked(server: QdrantSer
     # Quotes need no index for the check; a model's sentence does.
     model = ScriptedGenerator(Span("The command `quill cache clean` removes every entry.", ("1",)))
     service = quill.service(Settings(site=quill.SCOPE.site), store=reading(server), generator=model)
-    counts = list[Request]()
-
-    def of_the_answer(request: Request) -> bool:
-        counts.extend([request] if request.path.endswith("/query/batch") else [])
-        return len(counts) > 1
-
-    with Hanging(server, of_the_answer):
+    with Hanging(server, after_the_search()):
         said = quill.ask(service, "How do I clear the cache?")
     assert said.status == "degraded"
     assert said.sources_cited
-    assert said.degraded_reason == (
-        "The index could not be reached any more; all words of the answer were weighed alike."
-    )
+    assert said.degraded_reason == UNWEIGHED
+
+
+def test_a_plan_stands_whose_index_hangs_when_it_is_checked(
+    server: QdrantServer, service: Service, tmp_path: Path
+) -> None:
+    (tmp_path / "broken").write_bytes(b"no database" * 100)
+    step = {"id": "a", "kind": "action", "text": "The command `quill cache clean` removes every entry."}
+    members = SCHEMA.document["properties"]["steps"]["items"]["properties"]
+    with OpenAIServer() as model:
+        model.scripts.append([json.dumps({"title": "Clean", "steps": [{**dict.fromkeys(members), **step}]})])
+        settings = Settings(
+            site=quill.SCOPE.site,
+            generator="openai:gpt-4.1-mini",
+            openai_url=model.url,
+            openai_api_key=KEY,
+            records=f"sqlite:{tmp_path / 'broken'}",
+        )
+        planning = quill.service(settings, store=reading(server))
+        assert planning.threads
+        planning.threads.recall("abc")
+        assert planning.threads.degraded
+        with Hanging(server, after_the_search()):
+            reply = planning.plan_step(PlanRequest(query="How do I clear the cache?"), deadline=Deadline())
+    # A plan is not kept: it loses nothing by a database that can't be reached.
+    assert (reply.status, reply.planned_by, reply.degraded_reason) == ("open", "model", UNWEIGHED)
+
+
+def after_the_search() -> Callable[[Request], bool]:
+    """Return which requests of an answer come after the first, its search."""
+    counts = list[Request]()
+
+    def touches(request: Request) -> bool:
+        counts.extend([request] if request.path.endswith("/query/batch") else [])
+        return len(counts) > 1
+
+    return touches
 
 
 @pytest.fixture

@@ -53,10 +53,10 @@ class Counting:
 
     def __init__(self, text: str = "Run `quill cache clean` [1].") -> None:
         self.text = text
-        self.tasks: list[GenerationRequest] = []
+        self.requests: list[GenerationRequest] = []
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        self.tasks.append(task)
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        self.requests.append(request)
         yield Span(self.text)
 
 
@@ -89,7 +89,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_entry_answers_word_for_word_under_its_authors_name(site: Path, question: str) -> None:
     model = Counting()
     answer = ask(site, question, model)
-    assert model.tasks == []
+    assert model.requests == []
     label, path, text = answer.segments
     assert (label.text, label.kind) == (f"{OURS}\n\n", "framing")
     assert (path.text, path.kind) == ("**Orders › Who ships ordered zeppelins?**\n\n", "framing")
@@ -158,9 +158,9 @@ def test_a_memory_informs_a_model_and_is_no_source(tmp_path: Path) -> None:
     question = "How do I clear the cache?"
     model = Counting("`quill cache clean` removes every entry [1]. It resets every wumpus counter [2].")
     answer = ask(tmp_path, question, model)
-    [task] = model.tasks
-    assert task.memories == ("Clearing the cache also resets every wumpus counter of a zeppelin fleet.",)
-    assert all("wumpus" not in passage.section for passage in task.passages)
+    [request] = model.requests
+    assert request.memories == ("Clearing the cache also resets every wumpus counter of a zeppelin fleet.",)
+    assert all("wumpus" not in passage.section for passage in request.passages)
     assert all("wumpus" not in source.snippet for source in answer.source_chunks)
     [claim] = [segment for segment in answer.segments if "wumpus" in segment.text]
     assert (claim.citations, claim.check) == ([], "none")
@@ -173,11 +173,11 @@ def test_a_memory_with_a_page_is_a_source_behind_the_others(tmp_path: Path) -> N
     index(tmp_path)
     model = Counting(f"`quill cache clean` removes every entry [1]. {fact}")
     answer = ask(tmp_path, "How do I clear the cache?", model)
-    [task] = model.tasks
-    assert task.memories == ()
-    assert task.passages[-1].section == fact
+    [request] = model.requests
+    assert request.memories == ()
+    assert request.passages[-1].section == fact
     [claim] = [segment for segment in answer.segments if "wumpus" in segment.text]
-    assert (claim.citations, claim.check) == ([task.passages[-1].id], "confirmed")
+    assert (claim.citations, claim.check) == ([request.passages[-1].id], "confirmed")
     assert f"{quill.BASE}install/" in answer.sources_cited
 
 
@@ -186,7 +186,7 @@ def test_without_passages_a_memory_answers_nothing(tmp_path: Path) -> None:
     index(tmp_path)
     model = Counting("Nobody ships zeppelins.")
     assert ask(tmp_path, "Who ships zeppelins?", model).status == "not_in_docs"
-    assert model.tasks == []
+    assert model.requests == []
 
 
 def test_memories_rank_by_evidence_importance_and_recency(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_an_entitys_memory_needs_its_name(tmp_path: Path) -> None:
     model = Counting()
     ask(tmp_path, "How do I clear the cache?", model)
     ask(tmp_path, "How do I clear the cache?", model, entity="enterprise")
-    assert [task.memories for task in model.tasks] == [(), ("Clearing the cache needs an admin.",)]
+    assert [request.memories for request in model.requests] == [(), ("Clearing the cache needs an admin.",)]
 
 
 @pytest.mark.slow

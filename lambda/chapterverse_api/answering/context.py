@@ -34,7 +34,7 @@ class AnswerContext:
 
     Attributes:
         language: BCP 47 tag of our own words around the answer.
-        sources: the passages of `task` as the reader sees them, with the same ids.
+        sources: the passages of `request` as the reader sees them, with the same ids.
         nearest: places to read instead, best first.
         candidates: how many chunks were considered.
         snapshot: weighs the words of an answer (see `IdfLookup`); None without an index.
@@ -51,13 +51,13 @@ class AnswerContext:
     """
 
     mode: Mode
-    task: GenerationRequest
+    request: GenerationRequest
     language: str
-    sources: tuple[SourceChunk, ...]
-    nearest: tuple[Nearest, ...]
-    candidates: int
-    evidence: float
-    retrieval_used: bool
+    sources: tuple[SourceChunk, ...] = ()
+    nearest: tuple[Nearest, ...] = ()
+    candidates: int = 0
+    evidence: float = 0.0
+    retrieval_used: bool = False
     snapshot: Snapshot | None = None
     retrieval: Retrieval | None = None
     pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
@@ -109,8 +109,13 @@ class DraftSources:
     missing: str | None = None
     calls: tuple[ToolUse, ...] = ()
 
+    @classmethod
+    def of(cls, documents: AnswerContext) -> DraftSources:
+        """Return the passages of the documentation as all sources."""
+        return cls(documents, documents, IdfLookup(documents.snapshot))
 
-def request_of(
+
+def make_request(
     turn: Turn,
     words: Question,
     passages: tuple[Passage, ...],
@@ -141,20 +146,20 @@ def request_of(
     )
 
 
-def source_chunk(passage: Passage, chunk: Chunk) -> SourceChunk:
+def make_source(passage: Passage, chapter: str, section: str | None = None) -> SourceChunk:
     """Return what the reader sees of a passage."""
     return SourceChunk(
         id=passage.id,
-        chapter=chunk.chapter_title,
-        section=chunk.section_heading,
-        snippet=snippet(passage.text),
+        chapter=chapter,
+        section=section,
+        snippet=_cut_snippet(passage.text),
         url=passage.url,
         score=round(passage.evidence, 4),
-        chunk_id=chunk.chunk_id,
+        chunk_id=passage.chunk_id,
     )
 
 
-def snippet(text: str) -> str:
+def _cut_snippet(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
 
@@ -175,7 +180,7 @@ def log_context(turn: Turn, context: AnswerContext) -> None:
     turn.log("retrieval_performed", mode=context.mode, candidates=context.candidates)
     turn.log(
         "results_ranked",
-        passages=len(context.task.passages),
+        passages=len(context.request.passages),
         evidence=round(context.evidence, 4),
         algorithm=retrieval.algorithm if retrieval else None,
     )
@@ -183,12 +188,12 @@ def log_context(turn: Turn, context: AnswerContext) -> None:
         reasons = Counter(context.omissions.values())
         omitted = {f"omitted_{stage}": reasons[stage] for stage in get_args(Omission)}
         turn.log("results_filtered", candidates=len(retrieval.candidates), floor=retrieval.calibration.floor, **omitted)
-    task = context.task
+    request = context.request
     turn.log(
         "context_prepared",
-        passages=len(task.passages),
-        tokens=round(sum(estimate_tokens(passage.section) for passage in task.passages)),
-        messages=len(task.history),
-        summary=bool(task.summary),
-        user_context=len(task.context),
+        passages=len(request.passages),
+        tokens=round(sum(estimate_tokens(passage.section) for passage in request.passages)),
+        messages=len(request.history),
+        summary=bool(request.summary),
+        user_context=len(request.context),
     )

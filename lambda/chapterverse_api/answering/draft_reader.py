@@ -26,7 +26,7 @@ from chapterverse_api.grounding.claimed_ids import ClaimedIds
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
-LONGEST_SENTENCE, LONGEST_CODE = 2_000, 8_000
+MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class DraftReader:
             yield from self._clean(sentence)
             if self.refused:
                 return
-        longest = LONGEST_CODE if self._sentences.is_code else LONGEST_SENTENCE
+        longest = MAX_CODE_CHARS if self._sentences.is_code else MAX_SENTENCE_CHARS
         if last:
             self._sentences, self._claims = SentenceReader(), ClaimedIds()
         elif len(self._sentences.waiting) > longest:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.errors import ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
-from chapterverse_api.answering.response import segment
+from chapterverse_api.answering.response import make_segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import Delta
@@ -53,7 +53,7 @@ class ShownDraft:
         """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
         if self.generator == CuratedAnswer.name:
             return False
-        return self.segments.draft.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
+        return self.segments.draft_reader.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
 
     @property
     def thoughts(self) -> str | None:
@@ -85,7 +85,7 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
 def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
     """Quote the documentation, since the model failed. Without passages there is nothing to quote."""
     segments = _open_segments(sources.documents, sources.idf)
-    if not sources.documents.task.passages:
+    if not sources.documents.request.passages:
         return ShownDraft(segments, turn.models.generator.name, _FAILED)
     yield from _stream(segments, Extractive(), sources.documents)
     return ShownDraft(segments, Extractive.name, _QUOTED)
@@ -102,7 +102,7 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
 def _open_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which begin with a note about the passages where one is needed."""
     note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.task, idf, note=note, votes=votes)
+    return Segments(context.request, idf, note=note, votes=votes)
 
 
 def _open_votes(turn: Turn) -> SecondVotes | None:
@@ -117,13 +117,13 @@ def _open_votes(turn: Turn) -> SecondVotes | None:
 
 
 def _stream(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
-    with closing(generator.generate(context.task)) as draft:
+    with closing(generator.generate(context.request)) as draft:
         for span in draft:
             yield from map(make_delta, segments.read(span))
-            if segments.draft.is_over:
+            if segments.draft_reader.is_over:
                 break
     yield from map(make_delta, segments.end())
 
 
 def make_delta(span: Span) -> Delta:
-    return Delta(**segment(span).model_dump())
+    return Delta(**make_segment(span).model_dump())

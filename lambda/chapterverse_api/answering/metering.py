@@ -136,24 +136,24 @@ class MeteredGenerator:
     def name(self) -> str:
         return self.generator.name
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
         # A model that is interrupted may write on, and its service bills what nobody reads.
         billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.call.thoughts)
         texts: list[str] = []
         try:
-            with closing(self.generator.generate(task)) as spans:
+            with closing(self.generator.generate(request)) as spans:
                 for span in spans:
                     began = True
                     texts.append(span.text)
                     yield span
             # A service that doesn't report its bill may have billed thoughts besides the draft.
-            written = task.usage.written or estimated_tokens(*texts) + self.call.thoughts
+            written = request.usage.written or estimated_tokens(*texts) + self.call.thoughts
         except ProviderError as error:
             billed = began or not error.unbilled
             raise
         finally:
             if billed:
-                self.call.turn_budget.add_generated(self.call.price, task.usage.read or _prompt(task), written)
+                self.call.turn_budget.add_generated(self.call.price, request.usage.read or _prompt(request), written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +246,10 @@ def _counting(charge: Callable[[], None]) -> Iterator[None]:
             charge()
 
 
-def _prompt(task: GenerationRequest) -> float:
+def _prompt(request: GenerationRequest) -> float:
     """Return about how many tokens a generator is sent: what those that take documents get is no more."""
     return estimated_tokens(
-        prompts.instructions(task), *(message.content for message in prompts.conversation(task, "nonce"))
+        prompts.instructions(request), *(message.content for message in prompts.conversation(request, "nonce"))
     )
 
 

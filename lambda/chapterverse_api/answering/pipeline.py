@@ -1,5 +1,6 @@
 """The pipeline: a question in, a cited and verified answer out. `_answer` shows all of it, top to bottom.
 
+begin                        `turn`: the conversation, and the `models` that the budget allows
 understand, search, decide   `sources` and `selection`: passages with enough evidence, or none
 prepare                      `tool_use`: the results of the site's tools, as further sources
 generate, check              `drafting`, or `structured` for data
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from chapterverse.errors import InputError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup, log_context
+from chapterverse_api.answering.context import AnswerContext, DraftSources, log_context
 from chapterverse_api.answering.drafting import ShownDraft, make_delta, quote_documents, quote_entry, write_draft
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.response import answer, explain_degradation, refusal
+from chapterverse_api.answering.response import explain_degradation, make_answer, make_refusal
 from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
@@ -72,7 +73,7 @@ def answer_query(
         IndexFault: there is no index that can be read.
     """
     schema = _load_schema(query.output, resources) if query.output else None
-    turn = Turn(query, resources, deadline or Deadline(), origins, turn_budget)
+    turn = Turn.open(query, resources, deadline, origins, turn_budget)
     turn.log_query()
     trace = trace or AnswerTrace()
     trace.progress = turn.progress
@@ -92,8 +93,8 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
     yield from sources.calls
     # First refusal: without evidence no generator runs, not even one that costs nothing.
-    if not context.task.passages:
-        yield from turn.end(refusal(context, turn, sources.missing))
+    if not context.request.passages:
+        yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     writer = turn.models.data_writer if schema else None
@@ -119,28 +120,27 @@ def _search(turn: Turn) -> AnswerContext:
 
 def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> DraftSources:
     """Return the sources of a draft: the passages, and the results of the tools that the model calls."""
-    idf = IdfLookup(documents.snapshot)
+    sources = DraftSources.of(documents)
     if not tools or not documents.retrieval_used or documents.faq:
-        return DraftSources(documents, documents, idf)
+        return sources
     # Loaded where a site has tools.
     from chapterverse_api.answering.tool_use import add_tool_results
 
-    context, missing, calls = add_tool_results(documents, turn, tools)
-    return DraftSources(context, documents, idf, missing, calls)
+    return add_tool_results(sources, turn, tools)
 
 
 def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
     """End the turn with the shown segments, or with a refusal where there is none."""
     context, segments = sources.context, draft.segments
-    degraded = explain_degradation(sources, turn, draft.failure, sources.missing, draft.thoughts)
+    degraded = explain_degradation(sources, turn, draft.failure, draft.thoughts)
     turn.log("response_generated", generator=draft.generator, dropped_citations=segments.verified.dropped)
     if not segments.shown:
-        yield from turn.end(refusal(context, turn, degraded))
+        yield from turn.end(make_refusal(context, degraded, turn))
         return
     ours, not_in_docs = phrases.of(context.language), draft.not_in_docs
-    if not_in_docs or segments.draft.is_cut:
+    if not_in_docs or segments.draft_reader.is_cut:
         yield from map(make_delta, segments.add(ours.refused if not_in_docs else ours.cut))
-    response = answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
+    response = make_answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
     yield from turn.end(response, context.faq.entry if context.faq else None)
 
 
@@ -157,10 +157,11 @@ def _answer_with_data(
     degraded, verified = explain_degradation(sources, turn), filled.verified
     turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
     if not verified.cited:
-        yield from turn.end(refusal(context, turn, degraded))
+        yield from turn.end(make_refusal(context, degraded, turn))
         return True
     yield from map(make_delta, verified.spans)
-    yield from turn.end(answer(context, verified, degraded, turn, quoted=False, not_in_docs=False, data=filled))
+    response = make_answer(context, verified, degraded, turn, data=filled.data, data_citations=filled.citations)
+    yield from turn.end(response)
     return True
 
 

@@ -2,74 +2,89 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources
 from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment
+from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment, SourceChunk
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.results import VerifiedDraft
-
-if TYPE_CHECKING:
-    from chapterverse_api.answering.structured import FilledSchema
 
 #: Statuses whose response names places to look on.
 _POINTED = ("partial", "not_in_docs")
 
 
-def answer(
+def make_answer(
     context: AnswerContext,
     verified: VerifiedDraft,
     degraded: str | None,
     turn: Turn,
     *,
-    quoted: bool,
-    not_in_docs: bool,
-    data: FilledSchema | None = None,
+    quoted: bool = False,
+    not_in_docs: bool = False,
+    data: dict[str, Any] | None = None,
+    data_citations: dict[str, Any] | None = None,
 ) -> ChatResponse:
     """Return the response that the shown segments make.
 
     Args:
         quoted: whether they are quotes, by no model.
         not_in_docs: whether the docs hold no answer after all.
-        data: the filled schema, where the reader asked for data.
+        data: what the reader asked for in the form of a schema.
+        data_citations: the data with the ids of sources as values.
     """
-    segments = [segment(span) for span in verified.spans]
-    cited = dict.fromkeys(i for span in verified.spans for i in span.citations)
-    by_id = {s.id: s for s in context.sources}
-    # Quotes set the order of the sources, so that the first one is of the first.
-    sources = [by_id[i] for i in cited] if quoted else [s for s in context.sources if s.id in cited]
-    sources += [s for s in context.sources if s.id not in cited]
-    # A model that answers from weak passages has read them; quotes have not.
-    unsure = context.task.unsure and quoted
-    status: AnswerStatus = "partial" if unsure or context.other_language or verified.partial else "answered"
-    status = "not_in_docs" if not_in_docs else "degraded" if degraded else status
-    return turn.response(
-        response="".join(one.text for one in segments),
-        source_chunks=sources,
+    segments = [make_segment(span) for span in verified.spans]
+    cited = tuple(dict.fromkeys(i for span in verified.spans for i in span.citations))
+    status = "not_in_docs" if not_in_docs else _status(context, verified, degraded, quoted=quoted)
+    return turn.make_response(
+        "".join(one.text for one in segments),
+        source_chunks=_sort_sources(context.sources, cited, quoted=quoted),
         segments=segments,
         mode=context.mode,
         status=status,
         grounding_confidence=round(verified.confidence, 4),
         retrieval_used=context.retrieval_used,
-        sources_cited=_cited_urls(verified, context),
-        follow_ups=[] if not_in_docs else [suggestion.text for suggestion in suggest(context, cited, turn)],
+        sources_cited=_cited_urls(context.sources, cited),
+        follow_ups=[] if not_in_docs else suggest(context, cited, turn),
         nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,
-        data=data.data if data else None,
-        data_citations=data.citations if data else None,
+        data=data,
+        data_citations=data_citations,
     )
 
 
-def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> ChatResponse:
+def _status(context: AnswerContext, verified: VerifiedDraft, degraded: str | None, *, quoted: bool) -> AnswerStatus:
+    """Return the status of an answer that the docs hold."""
+    if degraded:
+        return "degraded"
+    # A model that answers from weak passages has read them; quotes have not.
+    unsure = context.request.unsure and quoted
+    return "partial" if unsure or context.other_language or verified.partial else "answered"
+
+
+def _sort_sources(sources: Sequence[SourceChunk], cited: Sequence[str], *, quoted: bool) -> list[SourceChunk]:
+    """Return the cited sources before the others. Quotes set their order, so that the first one is of the first."""
+    if not quoted:
+        return sorted(sources, key=lambda source: source.id not in cited)
+    return sorted(sources, key=lambda source: cited.index(source.id) if source.id in cited else len(cited))
+
+
+def _cited_urls(sources: Sequence[SourceChunk], cited: Sequence[str]) -> list[str]:
+    """Return the addresses of the cited sources, in the order of the citations."""
+    urls = {source.id: source.url for source in sources}
+    return list(dict.fromkeys(url for i in cited if (url := urls[i])))
+
+
+def make_refusal(context: AnswerContext, degraded: str | None, turn: Turn) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
     ours = phrases.of(context.language)
     text = ours.purpose if context.off_topic else ours.refused
-    return turn.response(
-        response=text,
+    return turn.make_response(
+        text,
         source_chunks=[],
         segments=[Segment(text=text, kind="framing")],
         mode=context.mode,
@@ -78,30 +93,27 @@ def refusal(context: AnswerContext, turn: Turn, degraded: str | None = None) -> 
         retrieval_used=context.retrieval_used,
         sources_cited=[],
         nearest=list(context.nearest),
-        degraded_reason=degraded or " ".join(_reasons(context, turn)) or None,
+        degraded_reason=degraded,
         searched_as=context.searched_as,
     )
 
 
-def explain_degradation(sources: DraftSources, turn: Turn, *failures: str | None) -> str | None:
-    """Return why not everything went as configured, the failures first; None if it did."""
-    reasons = [*filter(None, failures), *_reasons(sources.context, turn)]
+def explain_degradation(
+    sources: DraftSources, turn: Turn, *failures: str | None, remembered: bool = True
+) -> str | None:
+    """Return why not everything went as configured, the failures first; None if it did.
+
+    Args:
+        remembered: whether turns of this kind are kept: plans are not, so they lose nothing where no records are.
+    """
+    context = sources.context
+    reasons = [*failures, sources.missing, turn.models.turn_budget.reason, context.degraded]
+    reasons.append(turn.degraded if remembered else None)
     # A selection needs no index.
-    if sources.idf.lost and sources.context.retrieval_used:
+    if sources.idf.lost and context.retrieval_used:
         reasons.append("The index could not be reached any more; all words of the answer were weighed alike.")
-    return " ".join(reasons) or None
+    return " ".join(filter(None, reasons)) or None
 
 
-def _reasons(context: AnswerContext, turn: Turn) -> list[str]:
-    return [*filter(None, (turn.models.turn_budget.reason, context.degraded, turn.degraded))]
-
-
-def segment(span: Span) -> Segment:
+def make_segment(span: Span) -> Segment:
     return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
-
-
-def _cited_urls(verified: VerifiedDraft, context: AnswerContext) -> list[str]:
-    """Return the addresses of the cited sources, in the order of the citations."""
-    urls = {s.id: s.url for s in context.sources}
-    cited = (urls[i] for span in verified.spans for i in span.citations)
-    return list(dict.fromkeys(url for url in cited if url))

@@ -11,14 +11,14 @@ from threading import Thread
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answering.turn_cost import MOST_CHECKED, MOST_CHECKED_BYTES
+from chapterverse_api.answering.turn_cost import MAX_CHECK_BYTES, MAX_CHECKS
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
 VOTE_SECONDS = 3.0
 #: Characters of a question that a guardrail takes; a source may have 100,000, a claim 5,000.
-_MOST_QUESTION = 1_000
+_MAX_QUESTION_CHARS = 1_000
 #: Seconds more for a transport to notice that its time is up.
 _GRACE = 0.5
 
@@ -34,14 +34,14 @@ class SecondVotes:
         self, checker: Checker, question: str, deadline: Deadline, report: Callable[[ProviderError], None]
     ) -> None:
         self._checker, self._deadline, self._report = checker, deadline, report
-        self._question = question[:_MOST_QUESTION]
+        self._question = question[:_MAX_QUESTION_CHARS]
         self._votes = list[_Vote]()
         self._failed = False
 
     def ask(self, document: str, claim: str) -> _Vote | None:
         """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
         size = sum(utf8_length(text) for text in (document, claim, self._question))
-        if self._failed or len(self._votes) == MOST_CHECKED or size > MOST_CHECKED_BYTES or not self._deadline.left:
+        if self._failed or len(self._votes) == MAX_CHECKS or size > MAX_CHECK_BYTES or not self._deadline.left:
             return None
         request = CheckRequest(document, claim, self._question, self._deadline.within(VOTE_SECONDS))
         self._votes.append(vote := _Vote(self._checker, request, self._fail))

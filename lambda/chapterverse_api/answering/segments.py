@@ -19,7 +19,7 @@ from chapterverse_api.grounding.results import VerifiedDraft, Weigh
 from chapterverse_api.grounding.verifier import Verifier
 
 #: Segments that wait for the first one that is confirmed, at most.
-MOST_WAITING = 3
+MAX_WAITING_SEGMENTS = 3
 
 
 class Vote(Protocol):
@@ -60,17 +60,17 @@ class Segments:
 
     Attributes:
         shown: the segments that the reader has.
-        draft: reads the model's text.
+        draft_reader: reads the model's text.
         restarted: thoughts were shown before it was known that they were some.
     """
 
     def __init__(
-        self, task: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
+        self, request: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
     ) -> None:
-        self.draft = DraftReader(task.passages)
+        self.draft_reader = DraftReader(request.passages)
         self.shown: list[Span] = []
         self.restarted = False
-        self._task, self._weigh, self._votes = task, weigh, votes
+        self._request, self._weigh, self._votes = request, weigh, votes
         self._verifier = self._new_verifier()
         self._waiting = [_Waiting(Span(note, kind="framing"))] if note else []
         self._restarts = 0
@@ -81,7 +81,7 @@ class Segments:
         Raises:
             ProviderError: the model writes more than its limit.
         """
-        yield from self._check(self.draft.read(span))
+        yield from self._check(self.draft_reader.read(span))
         yield from self._settle()
 
     def end(self) -> Iterator[Span]:
@@ -90,7 +90,7 @@ class Segments:
         Raises:
             ProviderError: the model wrote nothing.
         """
-        yield from self._check(self.draft.end())
+        yield from self._check(self.draft_reader.end())
         yield from self.settle()
 
     def settle(self) -> Iterator[Span]:
@@ -101,7 +101,7 @@ class Segments:
 
     def add(self, text: str) -> Iterator[Span]:
         """Yield words of our own behind the answer."""
-        fence = "\n```" if self.draft.is_open else ""
+        fence = "\n```" if self.draft_reader.is_open else ""
         self._waiting.append(_Waiting(Span(f"{fence}\n\n{text}", kind="framing")))
         yield from self._release(len(self._waiting))
 
@@ -109,13 +109,13 @@ class Segments:
     def verified(self) -> VerifiedDraft:
         """The result of the check for the shown segments."""
         verified = self._verifier.to_result(self.shown)
-        if not (self.draft.is_cut and self.shown):
+        if not (self.draft_reader.is_cut and self.shown):
             return verified
         return replace(verified, spans=(*self.shown[:-1], replace(self.shown[-1], cut=True)))
 
     def _check(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
         for one in sentences:
-            if self._restarts < self.draft.restarts:
+            if self._restarts < self.draft_reader.restarts:
                 self._restart()
             for waiting in self._read(one):
                 self._waiting.append(waiting)
@@ -142,12 +142,12 @@ class Segments:
 
     def _new_verifier(self) -> Verifier:
         # A sentence that repeats only the reader or a memory claims nothing of the documentation.
-        own = "\n\n".join((self._task.context, *self._task.memories))
-        return Verifier(self._task.passages, self._task.language, self._weigh, context=own)
+        own = "\n\n".join((self._request.context, *self._request.memories))
+        return Verifier(self._request.passages, self._request.language, self._weigh, context=own)
 
     def _restart(self) -> None:
         """Drop the segments that turned out to be thoughts, unless they were shown."""
-        self._restarts = self.draft.restarts
+        self._restarts = self.draft_reader.restarts
         self._waiting = [one for one in self._waiting if one.span.kind == "framing"]
         self.restarted = bool(self.shown)
         if not self.shown:
@@ -162,7 +162,7 @@ class Segments:
             self._count(one)
             ready += 1
         before = [one.span for one in self._waiting[:ready]]
-        wait = sum(span.kind != "framing" for span in before) < MOST_WAITING
+        wait = sum(span.kind != "framing" for span in before) < MAX_WAITING_SEGMENTS
         if self.shown or not wait or any(span.check == "confirmed" for span in before):
             yield from self._release(ready)
 

@@ -13,9 +13,9 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, snippet
+from chapterverse_api.answering.context import AnswerContext, make_request, make_source, nearest_place
 from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.contract import Nearest, SourceChunk
+from chapterverse_api.contract import Nearest
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.index import addresses
@@ -42,7 +42,7 @@ def search_selection(turn: Turn) -> AnswerContext:
     """
     with suppress(IndexFault):
         context = find_sources(turn, turn.query.selected_text or "")
-        if context.task.passages:
+        if context.request.passages:
             return context
     return read_selection(turn)
 
@@ -59,18 +59,14 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
     terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
-    source = SourceChunk(
-        id="1", chapter=chapter, section=None, snippet=snippet(selection), url=url, score=1.0, chunk_id=None
-    )
     return AnswerContext(
         mode="selected_text",
-        task=request_of(turn, words, (passage,), language, home.language if home else language, persona),
+        request=make_request(turn, words, (passage,), language, home.language if home else language, persona),
         language=persona.language or language,
-        sources=(source,),
+        sources=(make_source(passage, chapter),),
         nearest=(home.place,) if home else (),
         candidates=1,
         evidence=1.0,
-        retrieval_used=False,
         snapshot=snapshot,
     )
 

@@ -12,7 +12,7 @@ from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.context import AnswerContext, nearest_place, request_of, source_chunk
+from chapterverse_api.answering.context import AnswerContext, make_request, make_source, nearest_place
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 #: Pages that a refusal names.
 NEAREST = 3
-#: Without passages, a question below this answerability is about another subject: 1 % of 614 questions on twelve sites
-#: are below, and 27 % of 1,560 about other tools. The nearest places are then the headings with its words.
+#: Without passages, a question below this answerability is about another subject: 1 % of 607 questions on twelve sites
+#: are below, and 18 % of 1,183 about other sites (`benchmarks/answerability.py`). The nearest places are then the
+#: headings with its words.
 ON_TOPIC = 0.05
-#: Words of a selection that are searched for: those that the fewest texts of the index hold.
+#: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
 SELECTED_WORDS = 8
 
 
@@ -62,7 +63,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     results = search_site(query, snapshot, turn.resources.index, search, follow_up)
     context = _from_results(turn, query, results, snapshot)
     if selection:
-        return replace(context, task=replace(context.task, selection=selection))
+        return replace(context, request=replace(context.request, selection=selection))
     return replace(context, searched_as=_describe_search(question, results))
 
 
@@ -73,7 +74,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
     def url(chunk: Chunk) -> str:
         return index.public_url(chunk, snapshot.head)
 
-    choice = _choose(query, retrieval, turn, snapshot, url)
+    choice = _choose_sources(query, retrieval, turn, snapshot, url)
     source_language = next(
         (c.chunk.language for c in (*choice.kept, *retrieval.candidates)), snapshot.head.languages[0]
     )
@@ -82,8 +83,8 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
     near = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
     return AnswerContext(
         mode="rag",
-        task=replace(
-            request_of(turn, retrieval.question, choice.passages, language, source_language, persona),
+        request=replace(
+            make_request(turn, retrieval.question, choice.passages, language, source_language, persona),
             unsure=retrieval.verdict == "perhaps",
             selected=False,
             compares=retrieval.compares,
@@ -91,7 +92,10 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
             memories=tuple(plain(memory.chunk.text) for memory in choice.memories if not memory.chunk.url),
         ),
         language=persona.language or language,
-        sources=tuple(source_chunk(p, c.chunk) for p, c in zip(choice.passages, choice.kept, strict=False)),
+        sources=tuple(
+            make_source(passage, candidate.chunk.chapter_title, candidate.chunk.section_heading)
+            for passage, candidate in zip(choice.passages, choice.kept, strict=False)
+        ),
         nearest=_nearest(near, url),
         candidates=retrieval.total,
         evidence=retrieval.evidence,
@@ -126,32 +130,45 @@ class _Choice:
     omissions: Mapping[str, Omission]
 
 
-def _choose(
+def _choose_sources(
     query: ChatQuery, retrieval: Retrieval, turn: Turn, snapshot: Snapshot, url: Callable[[Chunk], str]
 ) -> _Choice:
     """Return the sections that the answer may rest on, and why the other results are left out."""
     settings, index = turn.resources.settings, turn.resources.index
-    distinct = choose(retrieval.strong, len(retrieval.strong), len(retrieval.strong))
-    kept = choose(retrieval.strong, query.top_k, settings.faq_top_k)
-    stages: list[tuple[Omission, Sequence[Candidate]]] = [
+    chosen = choose(retrieval.strong, query.top_k, settings.faq_top_k)
+    # A memory alone is no answer.
+    memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
+    # One that names a page can be looked up, so it is a source behind those that were found.
+    kept = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
+    passages = make_passages(kept, url, pages)
+    if query.top_k is None:
+        kept = drop_irrelevant(kept, passages, retrieval.question)
+        passages = make_passages(kept, url, pages) if len(kept) < len(passages) else passages
+    return _Choice(kept, tuple(passages), pages, memories, _explain_choice(retrieval, chosen, kept, len(passages)))
+
+
+def _explain_choice(
+    retrieval: Retrieval, chosen: Sequence[Candidate], kept: Sequence[Candidate], passages: int
+) -> Mapping[str, Omission]:
+    """Return by chunk id why each candidate is no source.
+
+    Args:
+        chosen: the best of each section.
+        kept: those that have to do with the question.
+        passages: how many of those fit into the budget, from the first on.
+    """
+    strong = retrieval.strong
+    return explain_omissions(
+        retrieval.candidates,
         ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
         ("evidence", retrieval.related),
-        ("unsure", retrieval.strong),
-        ("section", distinct),
-        ("limit", kept),
-    ]
-    # A memory alone is no answer.
-    memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if kept else []
-    # One that names a page can be looked up, so it is a source behind those that were found.
-    kept = [*kept, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
-    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    sources = tuple(make_passages(kept, url, pages))
-    if query.top_k is None:
-        kept = drop_irrelevant(kept, sources, retrieval.question)
-        sources = tuple(make_passages(kept, url, pages)) if len(kept) < len(sources) else sources
-        stages.append(("relevance", kept))
-    stages.append(("budget", kept[: len(sources)]))
-    return _Choice(kept, sources, pages, memories, explain_omissions(retrieval.candidates, *stages))
+        ("unsure", strong),
+        ("section", choose(strong, len(strong), len(strong))),
+        ("limit", chosen),
+        ("relevance", kept),
+        ("budget", kept[:passages]),
+    )
 
 
 def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContext:
@@ -165,10 +182,9 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     turn.progress.enter("searching")
     return AnswerContext(
         mode="rag",
-        task=request_of(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        request=make_request(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
-        sources=(source_chunk(passage, entry),),
-        nearest=(),
+        sources=(make_source(passage, entry.chapter_title, entry.section_heading),),
         candidates=1,
         evidence=match.probability,
         retrieval_used=True,
@@ -197,13 +213,8 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     persona = turn.resources.index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        task=request_of(turn, Question((), ()), (), language, language, persona),
+        request=make_request(turn, Question((), ()), (), language, language, persona),
         language=persona.language or language,
-        sources=(),
-        nearest=(),
-        candidates=0,
-        evidence=0.0,
-        retrieval_used=False,
         snapshot=snapshot,
         off_topic=True,
     )

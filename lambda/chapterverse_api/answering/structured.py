@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.context import AnswerContext
@@ -12,10 +13,12 @@ from chapterverse_api.answering.turn_cost import DATA_TRIES
 from chapterverse_api.generation.draft import Check, Span
 from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_instructions, new_nonce
 from chapterverse_api.generation.protocols import DataWriter
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
+from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.results import VerifiedDraft, Weigh
 from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
+
+_Data = TypeVar("_Data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,11 @@ def fill_schema(
     """
     try:
         with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            data = _data(context, turn, schema, writer)
+            data = _write(context, turn, schema, writer)
     except ProviderError as error:
         turn.log_failure("generator", error)
         return None
-    check = LeafCheck(context.task.passages, context.task.language, weigh)
+    check = LeafCheck(context.request.passages, context.request.language, weigh)
     cited: dict[tuple[str | int, ...], str] = {}
     spans: list[Span] = []
     for leaf in leaves(data):
@@ -63,25 +66,32 @@ def fill_schema(
     return FilledSchema(data, mirror(data, cited), verified)
 
 
-def _data(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
-    nonce = new_nonce()
-    instructions, messages = data_instructions(context.task, nonce, schema), conversation(context.task, nonce)
-    problem = ""
+def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
+    asked, nonce = context.request, new_nonce()
+    instructions, links = data_instructions(asked, nonce, schema), AddressFilter(asked.passages)
+    request = ModelRequest(instructions, conversation(asked, nonce), DATA_TOKENS, turn.deadline)
+    failure = "The model's data did not fit the schema, not even when it was asked once more."
+    return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
+
+
+def ask_for_data(
+    writer: DataWriter, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
+) -> _Data:
+    """Return a model's data as it was read. A model whose reply won't do is told why, and asked again.
+
+    Args:
+        read: reads a reply, and raises `DataProblem` where it won't do.
+        failure: the error's sentence where no reply would do.
+
+    Raises:
+        ProviderError: no reply would do, or the model failed.
+    """
+    *earlier, last = request.messages
     for _ in range(DATA_TRIES):
-        request = ModelRequest(instructions, ask_again(messages, problem), DATA_TOKENS, turn.deadline)
         text = writer.write_data(request, schema)
         try:
-            data: dict[str, Any] = read_data(text, schema, AddressFilter(context.task.passages))
+            return read(text)
         except DataProblem as error:
-            problem = str(error)
-        else:
-            return data
-    raise ProviderError("The model's data did not fit the schema, not even when it was asked once more.")
-
-
-def ask_again(messages: tuple[ChatMessage, ...], problem: str) -> tuple[ChatMessage, ...]:
-    """Return the conversation, with the problem of the model's last reply."""
-    if not problem:
-        return messages
-    *earlier, last = messages
-    return (*earlier, ChatMessage(last.role, f"{last.content}\n\nYour reply before was rejected: {problem[:200]}."))
+            told = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
+            request = replace(request, messages=(*earlier, replace(last, content=told)))
+    raise ProviderError(failure)

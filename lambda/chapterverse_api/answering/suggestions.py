@@ -15,7 +15,6 @@ import functools
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -42,7 +41,7 @@ MAX_SUGGESTIONS, MAX_SUGGESTION_CHARS = 3, 80
 #: Searches after which no other section is tried: all of it takes 1.3 ms with 10,000 chunks.
 SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
-MOST_SECONDS = 0.1
+MAX_SECONDS = 0.1
 #: Share of the best result's score that makes a section worth naming.
 RELATED = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
@@ -55,7 +54,7 @@ _READ = 4 * MAX_SUGGESTION_CHARS
 _REMEMBERED = 4096
 _FIRST: WeakKeyDictionary[Snapshot, dict[tuple[str, str], SectionKey | None]] = WeakKeyDictionary()
 #: Letters of a heading that may say something: a version has fewer.
-_LEAST_LETTERS = 3
+_MIN_LETTERS = 3
 #: The scripts of East Asia begin here in Unicode; two of their letters are a word.
 _UNSPACED, _UNSPACED_LETTER = "\u2e80", 2
 
@@ -90,19 +89,7 @@ _LISTED = """
 _EMPTY = frozenset(heading.strip() for heading in _LISTED.replace("\n", "|").split("|"))
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A question that the docs answer.
-
-    Attributes:
-        chunk: a chunk of the section that it names.
-    """
-
-    text: str
-    chunk: Chunk
-
-
-def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[Suggestion]:
+def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[str]:
     """Return further questions, best first; none beside a selection, or where the turn has used up its time.
 
     Args:
@@ -114,14 +101,14 @@ def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[
         return []
     asked = (*turn.conversation.questions, *filter(None, (turn.query.query,)))
     tester = _SuggestionTester(snapshot, retrieval.calibration, asked)
-    made: list[Suggestion] = []
+    made = list[str]()
     try:
         for chunk in _find_uncited(context, retrieval, cited):
             if len(made) == MAX_SUGGESTIONS or tester.is_spent or not turn.deadline.left:
                 break
             text = tester.name_section(chunk)
             if text and tester.leads_to(text, chunk):
-                made.append(Suggestion(text, chunk))
+                made.append(text)
     except IndexFault:
         # The answer is complete; its generation may be gone by now.
         return made
@@ -139,16 +126,13 @@ def is_descriptive(heading: str) -> bool:
     words = _WORD.findall(heading.lower())
     letters = sum(_UNSPACED_LETTER if c >= _UNSPACED else 1 for word in words for c in word)
     return (
-        letters >= _LEAST_LETTERS
-        and " ".join(words) not in _EMPTY
-        and "://" not in heading
-        and not _STEP.match(heading)
+        letters >= _MIN_LETTERS and " ".join(words) not in _EMPTY and "://" not in heading and not _STEP.match(heading)
     )
 
 
 def _find_uncited(context: AnswerContext, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
-    ours = {p.chunk_id for p in context.task.passages if p.id in cited}
+    ours = {p.chunk_id for p in context.request.passages if p.id in cited}
     related = retrieval.candidates[0].score * RELATED
     strong = [c.chunk for c in choose(retrieval.strong, _SECTIONS) if c.score >= related or c.chunk.chunk_id in ours]
     quoted = [chunk for chunk in strong if chunk.chunk_id in ours]
@@ -185,7 +169,7 @@ class _SuggestionTester:
     @property
     def is_spent(self) -> bool:
         """Whether the number of searches or the time is used up."""
-        return self._left <= 0 or time.perf_counter() - self._started > MOST_SECONDS
+        return self._left <= 0 or time.perf_counter() - self._started > MAX_SECONDS
 
     def name_section(self, chunk: Chunk) -> str:
         """Return the suggestion of a section; empty where its heading says nothing, or nothing new."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from typing import Protocol
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes
-from chapterverse_api.answering.context import AnswerContext, snippet
+from chapterverse_api.answering.context import AnswerContext, DraftSources, make_source
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
-from chapterverse_api.contract import SourceChunk, ToolUse
+from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import (
@@ -83,10 +83,8 @@ class _CallRecord:
     seconds: float
 
 
-def add_tool_results(
-    context: AnswerContext, turn: Turn, tools: TurnTools
-) -> tuple[AnswerContext, str | None, tuple[ToolUse, ...]]:
-    """Return the context with the results as sources, what failed, and the calls.
+def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> DraftSources:
+    """Return the sources with the results of the tools that the model calls, and a sentence about those that failed.
 
     A model asks for its calls at most twice, the second time with the first results, and gets three in all. Those of
     one request run at once.
@@ -96,36 +94,30 @@ def add_tool_results(
     """
     caller, end = turn.models.tool_caller, turn.deadline.within(TOOL_SECONDS)
     if caller is None:
-        return context, None, ()
-    known, made, failed = {spec.name for spec in tools.specs}, set[ToolCall](), list[str]()
-    uses = list[ToolUse]()
+        return sources
+    known, made = {spec.name for spec in tools.specs}, set[ToolCall]()
     with turn.timing("tools"):
         for _ in range(TOOL_ROUNDS):
             try:
                 with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
-                    chosen = _choose(caller, context, tools, end)
+                    chosen = _choose(caller, sources.context, tools, end)
             except ProviderError as error:
                 turn.log_failure("generator", error)
-                return context, _NOT_CHOSEN, tuple(uses)
+                return replace(sources, missing=_NOT_CHOSEN)
             calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
             made.update(calls)
-            for one in _run_calls(calls, tools, end):
-                name = one.call.name if one.call.name in known else "unknown"
-                reason = {"message": one.result.error} if one.result.error else {}
-                turn.log("tool_called", tool=name, ok=one.result.ok, seconds=one.seconds, **reason)
-                uses.append(ToolUse(id=str(_next_number(context)), name=name, ok=one.result.ok))
-                context = _add_sources(context, one.result.output)
-                failed += [] if one.result.ok else [name]
+            for record in _run_calls(calls, tools, end):
+                sources = _add_result(sources, record, known, turn)
             turn.deadline.check()
             if not calls or len(made) >= TOOL_CALLS or not end.left:
                 break
-    names = ", ".join(dict.fromkeys(failed))
-    return context, f"Tools of the site could not be used: {names}." if names else None, tuple(uses)
+    failed = ", ".join(dict.fromkeys(use.name for use in sources.calls if not use.ok))
+    return replace(sources, missing=f"Tools of the site could not be used: {failed}.") if failed else sources
 
 
 def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
     nonce = new_nonce()
-    request = ModelRequest(tool_instructions(nonce), conversation(context.task, nonce), TOOL_TOKENS, end)
+    request = ModelRequest(tool_instructions(nonce), conversation(context.request, nonce), TOOL_TOKENS, end)
     calls = caller.choose_tools(request, tools.specs)
     if calls is None:
         log.event("error", turn_id=None, code="tools_not_offered", message="The generator's model takes no tools.")
@@ -153,35 +145,34 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
     ]
 
 
+def _add_result(sources: DraftSources, record: _CallRecord, known: Collection[str], turn: Turn) -> DraftSources:
+    """Return the sources with the result of a call, after logging it."""
+    result, name = record.result, record.call.name if record.call.name in known else "unknown"
+    reason = {"message": result.error} if result.error else {}
+    turn.log("tool_called", tool=name, ok=result.ok, seconds=record.seconds, **reason)
+    use = ToolUse(id=str(_next_number(sources.context)), name=name, ok=result.ok)
+    return replace(sources, context=_add_sources(sources.context, result.output), calls=(*sources.calls, use))
+
+
 def _next_number(context: AnswerContext) -> int:
-    return 1 + max((int(passage.id) for passage in context.task.passages), default=0)
+    return 1 + max((int(passage.id) for passage in context.request.passages), default=0)
 
 
 def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
     """Return a context with further sources, without the sections that it has already."""
-    task, sources, left = context.task, list(context.sources), int(RESULT_TOKENS * PROMPT_TOKEN_BYTES)
-    held, passages = {passage.url for passage in task.passages if passage.url}, list(task.passages)
+    request, sources, left = context.request, list(context.sources), int(RESULT_TOKENS * PROMPT_TOKEN_BYTES)
+    held, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
     number = _next_number(context)
     for one in output:
         # An address that another server names must not become one of ours.
-        text = one.text if one.url else AddressFilter(context.task.passages).without_foreign(one.text)
+        text = one.text if one.url else AddressFilter(context.request.passages).without_foreign(one.text)
         text = cut_to_bytes(text, left).strip()
         if not text or one.url in held:
             continue
         left -= len(text.encode())
-        words = lexical.words(f"{one.title}\n{text}", task.language)
+        words = lexical.words(f"{one.title}\n{text}", request.language)
         terms = frozenset(term for word in words for term in word.terms)
         passages.append(Passage(str(number), (one.title,), text, text, terms, 0.0, 1.0, one.url, None))
-        sources.append(
-            SourceChunk(
-                id=str(number),
-                chapter=one.title,
-                section=None,
-                snippet=snippet(text),
-                url=one.url,
-                score=1.0,
-                chunk_id=None,
-            )
-        )
+        sources.append(make_source(passages[-1], one.title))
         number += 1
-    return replace(context, task=replace(task, passages=tuple(passages)), sources=tuple(sources))
+    return replace(context, request=replace(request, passages=tuple(passages)), sources=tuple(sources))

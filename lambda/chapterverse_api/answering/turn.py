@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -45,30 +45,45 @@ class Turn:
 
     query: ChatQuery
     resources: Resources
-    deadline: Deadline = field(default_factory=Deadline)
-    origins: Collection[str] = ()
-    turn_budget: InitVar[TurnBudget | None] = None
-    id: str = field(default_factory=lambda: uuid4().hex)
-    started: float = field(default_factory=time.perf_counter)
+    deadline: Deadline
+    origins: Collection[str]
+    models: TurnModels
+    conversation: Conversation
+    thread_id: str | None
+    progress: QueryProgress
+    id: str
+    started: float
     stages: dict[str, float] = field(default_factory=dict)
-    thread_id: str | None = field(init=False)
-    progress: QueryProgress = field(init=False)
-    models: TurnModels = field(init=False)
-    conversation: Conversation = field(init=False)
 
-    def __post_init__(self, turn_budget: TurnBudget | None) -> None:
-        self.models = TurnModels.of(self.resources.models, turn_budget)
-        threads, self.thread_id = self.resources.threads, self.query.thread_id
-        settings = self.resources.settings
-        thread = threads.recall(self.thread_id) if threads and self.thread_id else None
-        if thread and not settings.enable_turn:
-            thread = replace(thread, turns=())
-        if thread and not settings.enable_summary:
-            thread = replace(thread, summary="")
-        if threads and not self.thread_id:
-            self.thread_id = new_thread_id()
-        self.conversation = Conversation.of(self.query, self.resources.signer, thread, settings.turn_top_k)
-        self.progress = QueryProgress(self.id, self.id, self.thread_id, started=self.started)
+    @classmethod
+    def open(
+        cls,
+        query: ChatQuery,
+        resources: Resources,
+        deadline: Deadline | None = None,
+        origins: Collection[str] = (),
+        turn_budget: TurnBudget | None = None,
+    ) -> Turn:
+        """Begin the turn of a question: its time runs, and a kept conversation is read from the database.
+
+        Args:
+            deadline: 25 seconds from now where it is left out.
+            turn_budget: the most that the models may cost; no limit where it is left out.
+        """
+        started, turn_id = time.perf_counter(), uuid4().hex
+        thread_id = query.thread_id or (new_thread_id() if resources.threads else None)
+        return cls(
+            query=query,
+            resources=resources,
+            deadline=deadline or Deadline(),
+            origins=origins,
+            models=TurnModels.of(resources.models, turn_budget),
+            conversation=_recall_conversation(query, resources),
+            thread_id=thread_id,
+            progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
+            id=turn_id,
+            started=started,
+        )
 
     @property
     def degraded(self) -> str | None:
@@ -110,8 +125,31 @@ class Turn:
         finally:
             self.stages[stage] = time.perf_counter() - started
 
-    def _log_answer(self, response: ChatResponse) -> None:
-        """Log the figures of an answer, and its words only if the operator has enabled that."""
+    def log_failure(self, part: str, error: ProviderError) -> None:
+        """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
+        rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
+
+    def end(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
+        """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that.
+
+        Args:
+            entry: the FAQ entry that answered.
+        """
+        self._log_response(response)
+        metrics.measure_turn(
+            seconds=self.seconds,
+            stages=self.stages,
+            not_in_docs=response.status == "not_in_docs",
+            degraded=response.degraded_reason is not None or self.models.turn_budget.level != "full",
+        )
+        try:
+            yield response
+        finally:
+            # Also where the reader hangs up as soon as the answer is there, as the widget does.
+            self._keep(response, entry)
+
+    def _log_response(self, response: ChatResponse) -> None:
+        """Log the figures of a response, and its words only if the operator has enabled that."""
         checks = Counter(segment.check for segment in response.segments if segment.kind != "framing")
         words = {"answer": response.response} if self.resources.settings.log_answers else {}
         self.log(
@@ -123,47 +161,39 @@ class Turn:
             confidence=response.grounding_confidence,
             **words,
         )
-
-    def log_failure(self, part: str, error: ProviderError) -> None:
-        """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
-        rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
-
-    def end(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
-        """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that.
-
-        Args:
-            entry: the FAQ entry that answered.
-        """
-        spent, cited = self.models.turn_budget, len(response.sources_cited)
-        self._log_answer(response)
         self.progress.enter("completed")
+        spent, cited = self.models.turn_budget, len(response.sources_cited)
         self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=spent.usd)
-        metrics.measure_turn(
-            seconds=self.seconds,
-            stages=self.stages,
-            not_in_docs=response.status == "not_in_docs",
-            degraded=response.degraded_reason is not None or spent.level != "full",
-        )
-        try:
-            yield response
-        finally:
-            # Also where the reader hangs up as soon as the answer is there, as the widget does.
-            if self.resources.threads and self.thread_id:
-                seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
-                writer = self.models.writer
-                if entry:
-                    self.resources.threads.match(entry_id(entry), self.thread_id)
-                self.resources.threads.remember(self.thread_id, self.query, response, writer, seconds=seconds)
 
-    def response(self, response: str, **fields: Any) -> ChatResponse:
+    def _keep(self, response: ChatResponse, entry: Chunk | None) -> None:
+        """Add the turn to its thread, and the FAQ entry that answered, where threads are kept."""
+        threads = self.resources.threads
+        if threads and self.thread_id:
+            seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
+            if entry:
+                threads.match(entry_id(entry), self.thread_id)
+            threads.remember(self.thread_id, self.query, response, self.models.writer, seconds=seconds)
+
+    def make_response(self, text: str, **fields: Any) -> ChatResponse:
         """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""
         question = signed_question(self.query)
         return ChatResponse(
-            response=response,
+            response=text,
             turn_id=self.id,
             thread_id=self.thread_id,
             timestamp=utc_now("milliseconds"),
             execution_time=self.seconds,
-            signature=self.resources.signer.sign(self.id, self.conversation.previous, question, response),
+            signature=self.resources.signer.sign(self.id, self.conversation.previous, question, text),
             **fields,
         )
+
+
+def _recall_conversation(query: ChatQuery, resources: Resources) -> Conversation:
+    """Return the messages that a query sends, and the turns and the summary that are kept of its thread."""
+    threads, settings = resources.threads, resources.settings
+    thread = threads.recall(query.thread_id) if threads and query.thread_id else None
+    if thread and not settings.enable_turn:
+        thread = replace(thread, turns=())
+    if thread and not settings.enable_summary:
+        thread = replace(thread, summary="")
+    return Conversation.of(query, resources.signer, thread, settings.turn_top_k)

@@ -30,7 +30,7 @@ _RULES = 6000
 #: Bytes of a character.
 _WIDEST = 4
 #: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
-MOST_CHECKED, MOST_CHECKED_BYTES = 6, 12_000
+MAX_CHECKS, MAX_CHECK_BYTES = 6, 12_000
 #: Bytes of a schema, and how often at most data that fits it is asked for.
 _SCHEMA, DATA_TRIES = 8_000 * _WIDEST, 2
 #: Bytes of all tools that are offered; how often a model may ask for calls, and how many calls it gets in all.
@@ -66,10 +66,10 @@ def max_turn_cost(
     longest = max(alone + subject, _WIDEST * MAX_REWRITTEN_CHARS) if earlier else alone
     embedded = prices.embedder.of(read=FRAME + alone) + (prices.embedder.of(read=FRAME + longest) if earlier else 0.0)
     reranked = prices.reranker.of(searches=max_searches(longest))
-    checked = MOST_CHECKED * prices.checker.of(
-        read=FRAME + (CHECK_RULES + MOST_CHECKED_BYTES) / BILLED_TOKEN_BYTES,
+    checked = MAX_CHECKS * prices.checker.of(
+        read=FRAME + (CHECK_RULES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
         written=VERDICT + prompts.THOUGHT_TOKENS,
-        searches=math.ceil(MOST_CHECKED_BYTES / TEXT_UNIT),
+        searches=math.ceil(MAX_CHECK_BYTES / TEXT_UNIT),
     )
     economy = embedded + generation_cost(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.

@@ -14,7 +14,7 @@ from chapterverse_api.commands.search import History
 from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import parse_request, valid_query
 
 if TYPE_CHECKING:
     from chapterverse_api.commands.enrichment import ServiceEnricher
@@ -42,9 +42,11 @@ class ServiceSession(Service):
 
     def plan(self, **fields: Any) -> dict[str, Any]:
         # Other commands do without it.
-        from chapterverse_api.answering.plan_requests import read_request, respond
+        from chapterverse_api.answering.plans.contract import PlanRequest
+        from chapterverse_api.answering.plans.requests import respond
 
-        request, deadline = read_request({k: v for k, v in fields.items() if v is not None}), Deadline()
+        document, deadline = {k: v for k, v in fields.items() if v is not None}, Deadline()
+        request = parse_request(PlanRequest, document)
         return dump(respond(request, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
 
     def trace(self, **fields: Any) -> dict[str, Any]:

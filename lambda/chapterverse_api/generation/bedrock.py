@@ -72,11 +72,11 @@ class BedrockGenerator:
         # Anybody may read it, and an ARN begins with the number of an account.
         return f"bedrock:{self._model.rpartition('/')[2]}"
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
         nonce = new_nonce()
-        body = self._body(instructions(task, nonce), conversation(task, nonce))
-        yield from spans(self._texts(body, task.deadline, task.usage))
+        body = self._body(instructions(request, nonce), conversation(request, nonce))
+        yield from spans(self._texts(body, request.deadline, request.usage))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text; see `Writer`."""

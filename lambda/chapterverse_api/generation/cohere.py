@@ -67,15 +67,15 @@ class CohereGenerator:
     def name(self) -> str:
         return f"cohere:{self.model}"
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the text as Cohere writes it, with Cohere's own citations; see `Generator`."""
         answer = CohereAnswer()
-        with self._stream(self._question(task), task.deadline) as stream:
+        with self._stream(self._question(request), request.deadline) as stream:
             for event in stream.events():
                 yield from answer.read(event)
                 if answer.is_over:
                     break
-        task.usage.read, task.usage.written = answer.usage.read, answer.usage.written
+        request.usage.read, request.usage.written = answer.usage.read, answer.usage.written
         yield from answer.end()
 
     def write(self, request: ModelRequest) -> str:
@@ -126,12 +126,12 @@ class CohereGenerator:
         self._learn(reply.status)
         return reply
 
-    def _question(self, task: GenerationRequest) -> dict[str, Any]:
-        instructions, messages = prompts.instructions(task), prompts.conversation(task)
+    def _question(self, request: GenerationRequest) -> dict[str, Any]:
+        instructions, messages = prompts.instructions(request), prompts.conversation(request)
         return {
-            **self._body(ModelRequest(instructions, messages, prompts.ANSWER_TOKENS, task.deadline)),
+            **self._body(ModelRequest(instructions, messages, prompts.ANSWER_TOKENS, request.deadline)),
             "stream": True,
-            "documents": [_document(passage) for passage in task.passages],
+            "documents": [_document(passage) for passage in request.passages],
             # Citations among the text, each behind its words, so that a sentence can be checked when it is whole; the
             # newer models know no other way: https://docs.cohere.com/docs/rag-citations
             "citation_options": {"mode": "FAST"},

@@ -22,8 +22,8 @@ class CuratedAnswer:
     def __init__(self, language: str) -> None:
         self._language = language
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        (entry,) = task.passages
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        (entry,) = request.passages
         path = " › ".join(map(escape_markdown, entry.path))
         yield Span(f"{phrases.of(self._language).curated}\n\n", kind="framing")
         yield Span(f"**{path}**\n\n", kind="framing")

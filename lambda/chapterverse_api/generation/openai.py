@@ -130,12 +130,12 @@ class OpenAIGenerator:
     def name(self) -> str:
         return f"openai:{self._model}"
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft as it is written; see `Generator`."""
         nonce = new_nonce()
-        messages = conversation(task, nonce)
-        request = ModelRequest(instructions(task, nonce), messages, ANSWER_TOKENS, task.deadline, task.usage)
-        yield from spans(self._texts(request))
+        messages = conversation(request, nonce)
+        sent = ModelRequest(instructions(request, nonce), messages, ANSWER_TOKENS, request.deadline, request.usage)
+        yield from spans(self._texts(sent))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text, and fill in its usage; see `Writer`."""

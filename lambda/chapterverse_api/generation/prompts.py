@@ -74,20 +74,20 @@ _HIDDEN = re.compile(
 )
 
 
-def instructions(task: GenerationRequest, nonce: str = "") -> str:
+def instructions(request: GenerationRequest, nonce: str = "") -> str:
     """Return the system prompt.
 
     Args:
-        task: what is asked.
+        request: what is asked.
         nonce: what the marks around the sources hold, for a model that gets them by `conversation`; else empty.
     """
-    rules = _rules(task, nonce)
+    rules = _rules(request, nonce)
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
-    return f"{_PURPOSE}\n\n{numbered}{_persona(task.persona)}"
+    return f"{_PURPOSE}\n\n{numbered}{_persona(request.persona)}"
 
 
 def data_instructions(
-    task: GenerationRequest, nonce: str, schema: ResponseSchema, purpose: str = "You fill in data", *rules: str
+    request: GenerationRequest, nonce: str, schema: ResponseSchema, purpose: str = "You fill in data", *rules: str
 ) -> str:
     """Return the system prompt for data that fits a schema, from sources that `conversation` gives.
 
@@ -104,7 +104,7 @@ def data_instructions(
         _DATA,
         f"The sources stand between <cv-sources-{nonce}> and </cv-sources-{nonce}>; nothing else is a source.",
         _NO_LINKS,
-        f"Write texts in {_language(task)}.",
+        f"Write texts in {_language(request)}.",
     ]
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(listed, 1))
     purpose = f"{purpose} from the sources of one documentation site, and from nothing else. Your rules:"
@@ -112,7 +112,7 @@ def data_instructions(
     return f"{purpose}\n\n{numbered}\n\nThe JSON Schema:\n{document}"
 
 
-def plan_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchema, tools: str) -> str:
+def plan_instructions(request: GenerationRequest, nonce: str, schema: ResponseSchema, tools: str) -> str:
     """Return the system prompt for a plan.
 
     Args:
@@ -137,7 +137,7 @@ def plan_instructions(task: GenerationRequest, nonce: str, schema: ResponseSchem
         else "There is no tool to call: use no step of the kind call_tool.",
         "citations holds the numbers of the sources that say the step. What a kind does not use is null.",
     )
-    return data_instructions(task, nonce, schema, "You plan steps for a reader", *rules)
+    return data_instructions(request, nonce, schema, "You plan steps for a reader", *rules)
 
 
 def tool_instructions(nonce: str) -> str:
@@ -159,30 +159,30 @@ def new_nonce() -> str:
     return secrets.token_hex(8)
 
 
-def conversation(task: GenerationRequest, nonce: str = "") -> tuple[ChatMessage, ...]:
+def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessage, ...]:
     """Return the conversation, oldest message first, and last the question; roles alternate, from a user to a user.
 
     Args:
-        task: what is asked.
+        request: what is asked.
         nonce: if given, the sources precede the question.
     """
     # Only the newest message can be too long.
-    messages = [ChatMessage(said.role, _truncate(said.content, HISTORY_TOKENS)) for said in task.history]
-    if summary := task.summary.strip():
+    messages = [ChatMessage(said.role, _truncate(said.content, HISTORY_TOKENS)) for said in request.history]
+    if summary := request.summary.strip():
         messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{_truncate(summary, SUMMARY_TOKENS)}"))
-    if recalled := task.recalled.strip():
+    if recalled := request.recalled.strip():
         messages.insert(
             0, ChatMessage("user", f"What we said of this earlier:\n{_truncate(recalled, RECALLED_TOKENS)}")
         )
     # Defused when they are put together, as two messages could hold a half each.
     earlier = (ChatMessage(said.role, defuse(said.content)) for said in _alternate_roles(messages))
-    return _alternate_roles([*earlier, ChatMessage("user", _user_message(task, nonce))])
+    return _alternate_roles([*earlier, ChatMessage("user", _user_message(request, nonce))])
 
 
-def sources(task: GenerationRequest, nonce: str) -> str:
+def sources(request: GenerationRequest, nonce: str) -> str:
     """Return the passages with their ids as numbers, for a model that takes no documents."""
     lines = [f"<cv-sources-{nonce}>"]
-    for passage in task.passages:
+    for passage in request.passages:
         text = f"{' › '.join(passage.path)}\n\n{passage.section}"
         lines += [f'<cv-source-{nonce} number="{passage.id}">', defuse(text), f"</cv-source-{nonce}>"]
     return "\n".join([*lines, f"</cv-sources-{nonce}>"])
@@ -207,7 +207,7 @@ _NO_LINKS = "Write no link, address or image that does not stand in the sources,
 _PURPOSE = "You answer questions about one documentation site, from its sources and from nothing else. Your rules:"
 
 
-def _rules(task: GenerationRequest, nonce: str) -> list[str]:
+def _rules(request: GenerationRequest, nonce: str) -> list[str]:
     rules = [
         _ONLY_SOURCES,
         # One word, so that code can tell a refusal from an answer, and half an answer is not refused whole.
@@ -222,9 +222,9 @@ def _rules(task: GenerationRequest, nonce: str) -> list[str]:
         # Changed code is worse than none, and the check that follows compares to the letter.
         "Copy code, commands, names and numbers from the sources to the letter; code of whole lines in fenced blocks.",
         _NO_LINKS,
-        f"Answer in {_language(task)}.",
+        f"Answer in {_language(request)}.",
     ]
-    if task.selected:
+    if request.selected:
         # Nothing was searched for, so what lies beyond the selection is not known.
         rules.append("The only source is what the reader selected on a page: explain it or answer from it alone.")
     return rules
@@ -255,21 +255,21 @@ def _persona(persona: Persona) -> str:
     )
 
 
-def _language(task: GenerationRequest) -> str:
-    found = _LANGUAGE.match(task.language)
+def _language(request: GenerationRequest) -> str:
+    found = _LANGUAGE.match(request.language)
     return f'the language with the tag "{found.group()}"' if found else "the language of the question"
 
 
-def _user_message(task: GenerationRequest, nonce: str) -> str:
-    parts = [sources(task, nonce)] if nonce else []
-    if task.memories:
+def _user_message(request: GenerationRequest, nonce: str) -> str:
+    parts = [sources(request, nonce)] if nonce else []
+    if request.memories:
         # Memories inform an answer. They are never cited, because readers couldn't look them up.
-        notes = defuse(_truncate("\n".join(f"- {' '.join(text.split())}" for text in task.memories), MEMORIES_TOKENS))
-        parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{notes}")
-    if context := task.context.strip():
+        notes = _truncate("\n".join(f"- {' '.join(text.split())}" for text in request.memories), MEMORIES_TOKENS)
+        parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{defuse(notes)}")
+    if context := request.context.strip():
         # The reader's own words about themselves: they choose between answers and prove nothing.
         parts.append(f"About me, in my own words and no source:\n{defuse(_truncate(context, CONTEXT_TOKENS))}")
-    question = defuse(task.question).strip() or _EXPLAIN
+    question = defuse(request.question).strip() or _EXPLAIN
     parts.append(f"My question:\n{question}" if parts else question)
     return "\n\n".join(parts)
 

@@ -16,7 +16,7 @@ class Generator(Protocol):
     @property
     def name(self) -> str: ...
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
         """Yield the draft with its claimed citations, as it comes.
 
         Spans of prose are pieces of one text and may end anywhere. They may hold the marks by which a model cites,

@@ -10,7 +10,7 @@ from chapterverse_api.contract import ChatQuery, Events, Feedback, RetrievalRequ
 from chapterverse_api.deadline import Deadline
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.plan_requests import PlanRequest, PlanResponse
+    from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse
     from chapterverse_api.answering.resources import Resources
     from chapterverse_api.conversation.threads import Threads
 

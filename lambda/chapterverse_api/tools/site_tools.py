@@ -33,7 +33,7 @@ from chapterverse_api.structured_output.schema import parse_schema, problem
 from chapterverse_api.tools import documentation
 from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, tool_of
 
-_MOST_TOOLS = 16
+_MAX_TOOLS = 16
 #: Characters of a model's arguments.
 _ARGUMENTS = 8_000
 #: Characters of one value of an address.
@@ -75,7 +75,7 @@ class ToolFile(RequestModel):
     """What `tools.yml` holds."""
 
     built_in: Annotated[list[BuiltIn], Field(default_factory=list)]
-    tools: Annotated[list[ToolEntry], Field(default_factory=list, max_length=_MOST_TOOLS)]
+    tools: Annotated[list[ToolEntry], Field(default_factory=list, max_length=_MAX_TOOLS)]
 
 
 class ClockArguments(RequestModel):

@@ -61,7 +61,7 @@ def index(settings: Settings, docs: Path) -> None:
 def context(settings: Settings, **chosen: Any) -> AnswerContext:
     service = quill.service(settings.override(**chosen))
     # About a selection, so that no entry is the answer alone.
-    return find_sources(Turn(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
+    return find_sources(Turn.open(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
 
 
 def entries(found: AnswerContext) -> int:
@@ -81,8 +81,8 @@ def test_an_answer_is_made_with_so_many_entries(settings: Settings) -> None:
 
 
 def test_what_is_switched_off_is_not_used(settings: Settings) -> None:
-    assert context(settings).task.persona.name == "Quentin"
-    assert context(settings, enable_persona=False).task.persona.name == ""
+    assert context(settings).request.persona.name == "Quentin"
+    assert context(settings, enable_persona=False).request.persona.name == ""
     assert entries(context(settings, enable_faq=False)) == 0
     assert types(settings, {}) >= {"faq", "memory"}
     assert "faq" not in types(settings, {}, enable_faq=False)
@@ -140,7 +140,7 @@ def test_a_conversation_is_told_as_far_as_it_is_switched_on(settings: Settings, 
 
     def turn(**chosen: Any) -> Turn:
         service = quill.service(kept.override(**chosen))
-        return Turn(ChatQuery(query=QUESTION, thread_id="thread"), service.resources)
+        return Turn.open(ChatQuery(query=QUESTION, thread_id="thread"), service.resources)
 
     told = turn().conversation
     assert (told.summary, told.recalled.count("Reader:")) == ("They spoke of fleets.", 4)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from api.generation.drafts import task
+from api.generation.drafts import make_request
 from chapterverse_api.answering.metering import MeteredGenerator, MeteredReranker, MeteredWriter, ModelCall
 from chapterverse_api.answering.turn_cost import max_search_cost, max_turn_cost
 from chapterverse_api.budget.daily_budget import TurnBudget
@@ -86,15 +86,15 @@ def test_where_nobody_tells_what_was_billed_there_may_have_been_thoughts(
     class Saying:
         name = "any"
 
-        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-            task.usage.read, task.usage.written = usage
+        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+            request.usage.read, request.usage.written = usage
             yield Span("Here.")
 
     turn_budget = TurnBudget()
     metered = MeteredGenerator(
         Saying(), ModelCall(CircuitBreaker("generator"), Price(written=1), turn_budget, thoughts=2000)
     )
-    list(metered.generate(task(usage=Usage())))
+    list(metered.generate(make_request(usage=Usage())))
     assert turn_budget.micros == written
 
 

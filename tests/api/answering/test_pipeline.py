@@ -29,17 +29,17 @@ FOREIGN = "Every penguin inherits seven golden bicycles from the ministry."
 
 
 class ScriptedGenerator:
-    """A generator that writes fixed spans for every task."""
+    """A generator that writes fixed spans for every request."""
 
     name = "scripted"
 
     def __init__(self, *spans: Span, breaks: int | None = None) -> None:
-        self.tasks: list[GenerationRequest] = []
+        self.requests: list[GenerationRequest] = []
         self._spans = spans
         self._breaks = breaks
 
-    def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-        self.tasks.append(task)
+    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        self.requests.append(request)
         for i, span in enumerate(self._spans):
             if i == self._breaks:
                 raise ProviderError("The model broke off.", retryable=True)
@@ -155,7 +155,7 @@ def test_what_the_docs_do_not_hold_is_refused_without_asking_a_model(index: Path
     answer = ask(service, question)
     assert answer.status == "not_in_docs"
     assert (answer.source_chunks, answer.sources_cited, answer.grounding_confidence) == ([], [], 0.0)
-    assert generator.tasks == []
+    assert generator.requests == []
 
 
 def test_a_refusal_points_to_the_nearest_pages(service: Service) -> None:
@@ -172,7 +172,7 @@ def test_a_model_may_answer_in_its_own_words(index: Path) -> None:
     assert [s.citations for s in answer.segments] == [["1"], []]
     assert answer.response == "The command `quill cache clean` removes every entry. Good luck!"
     assert 0.9 < answer.grounding_confidence < 0.995
-    assert [p.id for p in generator.tasks[0].passages] == ["1"]
+    assert [p.id for p in generator.requests[0].passages] == ["1"]
 
 
 def test_ids_that_were_never_sent_are_dropped(index: Path) -> None:
@@ -205,8 +205,8 @@ def test_a_citation_of_the_wrong_passage_moves_to_the_right_one(index: Path) -> 
     question = "How do I install Quill?"
     service, generator = told(index, Span("Clone the repository and remove the binary.", ("1",)))
     ask(service, question)
-    wrong = next(p.id for p in generator.tasks[0].passages if "brew" in p.text)
-    right = next(p.id for p in generator.tasks[0].passages if "binary" in p.text)
+    wrong = next(p.id for p in generator.requests[0].passages if "brew" in p.text)
+    right = next(p.id for p in generator.requests[0].passages if "binary" in p.text)
     service, _ = told(index, Span("Remove the binary and the folder `~/.quill`.", (wrong,)))
     assert [s.citations for s in ask(service, question).segments] == [[right]]
 
@@ -266,7 +266,7 @@ def test_a_model_that_says_that_the_docs_say_nothing_is_a_refusal(index: Path) -
         deltas, answer = drafted(service, QUESTION)
         assert (answer.status, deltas) == ("not_in_docs", "")
         assert answer.nearest[0].section == "Clearing the cache"
-        assert len(generator.tasks) == 1
+        assert len(generator.requests) == 1
 
 
 def test_what_no_source_carries_is_shown_as_such(index: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_sentence_that_never_ends_is_cut_behind_a_word(index: Path) -> None:
     class Endless:
         name = "endless"
 
-        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
             try:
                 yield Span(f"{TRUE} ", ("1",))
                 while True:
@@ -363,7 +363,7 @@ def test_each_segment_is_sent_as_soon_as_it_is_whole(index: Path) -> None:
     class Slow:
         name = "slow"
 
-        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
             for word in (f"{TRUE} {TRUE} {TRUE}").split(" "):
                 written.append(word)
                 yield Span(f"{word} ", ("1",))
@@ -386,7 +386,7 @@ def test_a_model_that_keeps_failing_is_not_asked_any_more(index: Path) -> None:
     service, generator = told(index, breaks=0)
     answers = [ask(service, QUESTION) for _ in range(FAILURES + 2)]
     assert {a.status for a in answers} == {"degraded"}
-    assert len(generator.tasks) == FAILURES
+    assert len(generator.requests) == FAILURES
     assert service.status().degraded == ["generator"]
 
 
@@ -566,7 +566,7 @@ def test_the_note_stands_before_a_models_own_words_and_before_what_replaces_them
     answer = ask(service, ABROAD, language="en")
     assert (answer.response, answer.status) == (note + quote, "partial")
     # An answer in another language than its sources could not be checked.
-    assert generator.tasks[0].language == "de"
+    assert generator.requests[0].language == "de"
     service, _ = told(bilingual, Span("One begins by "), Span("never"), breaks=1)
     broken = ask(service, ABROAD, language="en")
     assert broken.response.startswith(note)

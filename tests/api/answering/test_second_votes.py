@@ -18,7 +18,7 @@ from api.answering.test_pipeline import ScriptedGenerator
 from chapterverse.settings import Settings
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.answering.turn_cost import MOST_CHECKED, MOST_CHECKED_BYTES, max_turn_cost
+from chapterverse_api.answering.turn_cost import MAX_CHECK_BYTES, MAX_CHECKS, max_turn_cost
 from chapterverse_api.budget.daily_budget import Level, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices
 from chapterverse_api.commands.session import ServiceSession
@@ -175,8 +175,8 @@ def test_what_waits_for_a_vote_is_shown_before_the_model_is_said_to_have_failed(
 
 def test_of_one_answer_only_so_many_sentences_are_asked_about(index: Path, server: OpenAIServer) -> None:
     server.verdict = lambda document, claim: "No"
-    answer = answered(service(index, server, SURE, *[DOUBTFUL] * (MOST_CHECKED + 2)))
-    assert len(server.history) == MOST_CHECKED
+    answer = answered(service(index, server, SURE, *[DOUBTFUL] * (MAX_CHECKS + 2)))
+    assert len(server.history) == MAX_CHECKS
     assert [s.check for s in answer.segments][-2:] == ["confirmed", "confirmed"]
 
 
@@ -237,8 +237,8 @@ def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer
     most = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps=False).full
     assert max_turn_cost(ChatQuery(query=QUESTION), Prices(), keeps=False).full == 0
     # The longest texts that are asked about, and a server that does not count.
-    assert most > MOST_CHECKED * (MOST_CHECKED_BYTES / 2.5 * 3 + 16 * 7)
-    server.play(*[Fault(change=lambda frames: (f for f in frames if b"usage" not in f))] * MOST_CHECKED)
+    assert most > MAX_CHECKS * (MAX_CHECK_BYTES / 2.5 * 3 + 16 * 7)
+    server.play(*[Fault(change=lambda frames: (f for f in frames if b"usage" not in f))] * MAX_CHECKS)
     budget = TurnBudget()
     answered(service(index, server, SURE, *[DOUBTFUL] * 8, prices="checker=3/7"), budget=budget)
     assert 0 < budget.micros <= most

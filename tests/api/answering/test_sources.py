@@ -28,16 +28,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
-    return find_sources(Turn(ChatQuery.model_validate({"query": query, **fields}), service.resources))
+    return find_sources(Turn.open(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
 def selected(service: Service, text: str, **fields: object) -> AnswerContext:
-    return read_selection(Turn(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
+    return read_selection(Turn.open(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
     context = context_of(service, "How do I change the colors?")
-    passage, source = context.task.passages[0], context.sources[0]
+    passage, source = context.request.passages[0], context.sources[0]
     assert (passage.id, passage.path) == ("1", ("Themes", "Changing colors"))
     assert passage.text in passage.section
     assert (source.id, source.chapter, source.section) == ("1", "Themes", "Changing colors")
@@ -54,7 +54,7 @@ def test_a_section_is_one_source_however_many_of_its_chunks_match(service: Servi
 
 
 def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Service) -> None:
-    (passage,) = context_of(service, "How do I set --flag-5 of the engine?").task.passages
+    (passage,) = context_of(service, "How do I set --flag-5 of the engine?").request.passages
     assert "--flag-5" in passage.text
     assert all(f"--flag-{i}`" in passage.section for i in (4, 5, 6))
     assert "--flag-0`" not in passage.section
@@ -94,7 +94,7 @@ SHOWN = "A kettle whistles when its _water_ boils,\nsee the physics and https://
 def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"kettles.md": LINKED, **quill.PAGES}))
     context = context_of(service, "When does a kettle whistle?")
-    passage, source = context.task.passages[0], context.sources[0]
+    passage, source = context.request.passages[0], context.sources[0]
     assert passage.text == passage.section == f"{SHOWN}\n\n```js\nkettle[0](whistle)\n```"
     assert source.snippet == " ".join(passage.text.split())
     answer = quill.ask(service, "When does a kettle whistle?")
@@ -107,7 +107,7 @@ def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
 
 def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) -> None:
     context = context_of(service, "Who won the cache world cup of 1966 in Paris?")
-    assert context.task.passages == ()
+    assert context.request.passages == ()
     assert 0 < context.evidence < 0.5
     assert [n.section for n in context.nearest] == ["Clearing the cache"]
 
@@ -119,27 +119,27 @@ def test_nearest_are_three_pages_at_most_each_once(service: Service) -> None:
 
 def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not_name(service: Service) -> None:
     context = context_of(service, "Who won the world cup of entries in Paris with zebras?")
-    assert (context.task.passages, context.off_topic, context.nearest) == ((), True, ())
+    assert (context.request.passages, context.off_topic, context.nearest) == ((), True, ())
     assert context.retrieval
     assert 0 < context.retrieval.answerability.docs < ON_TOPIC
 
 
 def test_small_talk_is_not_searched_for(service: Service) -> None:
     context = context_of(service, "Danke schön!")
-    assert (context.task.passages, context.off_topic, context.nearest) == ((), True, ())
+    assert (context.request.passages, context.off_topic, context.nearest) == ((), True, ())
     assert (context.language, context.retrieval_used) == ("de", False)
 
 
 def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> None:
     text = "Each deployment is numbered. Kettles sing."
-    turn = Turn(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
+    turn = Turn.open(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
     context = search_selection(turn)
     assert (context.mode, context.sources[0].section, context.searched_as) == ("rag", "Rolling back", None)
-    assert (context.task.selection, context.task.selected) == (text, False)
+    assert (context.request.selection, context.request.selected) == (text, False)
 
 
 def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Service) -> None:
-    turn = Turn(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
+    turn = Turn.open(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
     assert search_selection(turn).mode == "selected_text"
 
 
@@ -148,8 +148,8 @@ def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> No
     alone = context_of(service, "and accent?")
     led = context_of(service, "and accent?", conversation_history=history)
     assert led.sources[0].section == "Changing colors"
-    assert led.task.question == "and accent?"
-    assert len(led.task.words.words) > len(alone.task.words.words)
+    assert led.request.question == "and accent?"
+    assert len(led.request.words.words) > len(alone.request.words.words)
 
 
 def test_a_filter_restricts_where_answers_come_from(service: Service) -> None:
@@ -207,8 +207,8 @@ def test_the_readers_language_is_kept_to_where_there_is_one(bilingual: Service) 
 
 
 def test_without_one_the_answer_speaks_as_its_best_source_does(bilingual: Service) -> None:
-    assert context_of(bilingual, "Wie leere ich den Zwischenspeicher?").task.language == "de"
-    assert context_of(bilingual, "How do I roll back a deployment?").task.language == "en"
+    assert context_of(bilingual, "Wie leere ich den Zwischenspeicher?").request.language == "de"
+    assert context_of(bilingual, "How do I roll back a deployment?").request.language == "en"
 
 
 def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> None:
@@ -251,7 +251,7 @@ def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: 
     text = "The server is at https://cdn.quill.example.com/up, or [here](https://evil.example.net/x)."
     for page, known in ((f"{quill.BASE}deploy/", True), (None, False)):
         context = selected(service, text, page_url=page)
-        (source,), (passage,) = context.sources, context.task.passages
+        (source,), (passage,) = context.sources, context.request.passages
         assert "evil" not in source.snippet + passage.text + passage.section
         assert ("cdn.quill.example.com/up" in passage.text) is known
         assert "or here" in source.snippet
@@ -260,7 +260,7 @@ def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: 
 def test_an_answer_is_in_the_readers_language_only_where_its_sources_are(bilingual: Service) -> None:
     for wanted, written in (("en-GB", "en-GB"), ("fr", "en")):
         context = context_of(bilingual, "How do I clear the cache with quill cache clean?", language=wanted)
-        assert (context.task.language, context.language) == (written, wanted)
+        assert (context.request.language, context.language) == (written, wanted)
 
 
 def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service) -> None:
@@ -270,7 +270,7 @@ def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service
 
 def test_a_selection_brings_no_word_of_the_index(service: Service) -> None:
     context = selected(service, "Caching", query="How do I clear the cache?", page_url=f"{quill.BASE}cache/")
-    (passage,) = context.task.passages
+    (passage,) = context.request.passages
     assert (passage.text, passage.section, passage.chunk_id, passage.evidence) == ("Caching", "Caching", None, 1.0)
     assert (context.mode, context.retrieval_used, context.candidates) == ("selected_text", False, 1)
 

@@ -148,7 +148,9 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
         sync.index([quill.source("rotation.md", ROTATION)], target)
         # What a snapshot found once it knows, so each turn has one of its own.
         turns = [
-            Turn(ChatQuery(query=QUESTION), quill.service(Settings(), store=store, generator=Extractive()).resources)
+            Turn.open(
+                ChatQuery(query=QUESTION), quill.service(Settings(), store=store, generator=Extractive()).resources
+            )
             for _ in range(2)
         ]
         materials = [find_sources(turn) for turn in turns]
@@ -215,5 +217,5 @@ def test_a_long_heading_is_read_in_linear_time() -> None:
 
 def test_nobody_waits_for_suggestions_of_a_slow_index(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert quill.ask(service, QUESTION).follow_ups
-    monkeypatch.setattr("chapterverse_api.answering.suggestions.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("chapterverse_api.answering.suggestions.MAX_SECONDS", 0.0)
     assert quill.ask(service, QUESTION).follow_ups == []

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from api import quill
+from api.answering.test_structured import TASKS
 from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
@@ -219,6 +220,23 @@ def test_a_server_that_attacks_costs_its_result_alone(
     assert answer.degraded_reason == "Tools of the site could not be used: order_status."
     assert "Orders" not in {source.chapter for source in answer.source_chunks}
     assert answer.segments[0].check == "confirmed"
+
+
+def test_a_tool_that_fails_is_named_in_a_refusal_and_beside_data(
+    settings: Settings, model: OpenAIServer, shop: Shop, tmp_path: Path
+) -> None:
+    shop.planted = lambda _: Answer(500, b"{}", JSON)
+    model.calls.append([("order_status", {"order": "A17"})])
+    failed = "Tools of the site could not be used: order_status."
+    (tmp_path / "broken").write_bytes(b"no database" * 100)
+    forgetful = ServiceSession.open(settings.override(records=f"sqlite:{tmp_path / 'broken'}"))
+    refused = quill.ask(forgetful, QUESTION, thread_id="abc")
+    assert refused.status == "not_in_docs"
+    assert str(refused.degraded_reason).startswith(f"{failed} The database of the conversations can't be reached")
+    model.calls.append([("order_status", {"order": "A17"})])
+    model.scripts.append([json.dumps(TASKS)])
+    filled = quill.ask(ServiceSession.open(settings), "How do I clear the cache?", output="tasks")
+    assert (filled.status, filled.degraded_reason, filled.data) == ("degraded", failed, TASKS)
 
 
 @pytest.mark.slow

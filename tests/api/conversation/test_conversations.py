@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,7 +161,8 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
     service, scribe = quill.service(keeping), Scribe("They clear the cache.")
     for _ in range(SUMMARY_TURNS - 1):
         answer = quill.ask(service, CACHE, thread_id="abc")
-    turn = Turn(ChatQuery(query=CACHE, thread_id="abc"), service.resources, started=time.perf_counter() - took)
+    turn = Turn.open(ChatQuery(query=CACHE, thread_id="abc"), service.resources)
+    turn.started -= took
     turn.models = replace(turn.models, writer=scribe)
     list(turn.end(answer.model_copy(update={"turn_id": turn.id})))
     assert left - 1 <= scribe.asked[0].seconds <= left

@@ -1,4 +1,4 @@
-"""A task with two passages, drafts read to their end, and damaged streams."""
+"""A request with two passages, drafts read to their end, and damaged streams."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ PASSAGES = (
     passage("1", "Guide", "Keys", text="To rotate a key, make a new one and remove the old one."),
     passage("2", "Guide", "Limits", text="A key has 32 characters; `argv[1]` is its name."),
 )
-TASK = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en")
+REQUEST = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en")
 
 
-def task(seconds: float = 10.0, **changes: Any) -> GenerationRequest:
-    return replace(TASK, deadline=Deadline(seconds), **changes)
+def make_request(seconds: float = 10.0, **changes: Any) -> GenerationRequest:
+    return replace(REQUEST, deadline=Deadline(seconds), **changes)
 
 
 def drafted(made: Generator, asked: GenerationRequest | None = None) -> Draft:
     """Return the draft of a generator; see `played`."""
-    return played(made.generate(asked or task()))
+    return played(made.generate(asked or make_request()))
 
 
 def played(steps: Iterable[Span], passages: Sequence[Passage] = PASSAGES) -> Draft:
@@ -67,14 +67,14 @@ def cited(draft: Draft) -> list[tuple[str, tuple[str, ...]]]:
 def outcome(made: Generator, seconds: float = 10.0) -> Draft | ProviderError:
     """Return a draft or the failure of one; anything else is raised."""
     try:
-        return drafted(made, task(seconds))
+        return drafted(made, make_request(seconds))
     except ProviderError as error:
         return error
 
 
 def check_leaving(made: Generator, server: LoopbackServer) -> None:
     """Check that a generator that waits for a silent server fails soon after its reader is gone."""
-    asked = task(20)
+    asked = make_request(20)
     with leaving(server, asked.deadline.abort), pytest.raises(ProviderError):
         drafted(made, asked)
 

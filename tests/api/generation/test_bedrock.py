@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from api.generation.drafts import check_leaving, cited, damaged, drafted, outcome, task
+from api.generation.drafts import check_leaving, cited, damaged, drafted, make_request, outcome
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
@@ -62,7 +62,7 @@ def test_an_answer_comes_without_its_marks_and_with_what_they_say(server: Bedroc
 
 
 def test_thoughts_that_nobody_sees_are_counted(server: BedrockServer) -> None:
-    server.thoughts, asked = 400, task(usage=Usage())
+    server.thoughts, asked = 400, make_request(usage=Usage())
     drafted(BedrockGenerator.open(NOVA), asked)
     assert (asked.usage.read, asked.usage.written) == (1, 400 + tokens("It has 32 characters [1]."))
 
@@ -71,7 +71,7 @@ def test_thoughts_that_nobody_sees_are_counted(server: BedrockServer) -> None:
     "behind", [[], [exception("throttlingException")], [b"garbage"], [event("metadata", {"usage": {"inputTokens": 1}})]]
 )
 def test_what_follows_the_answer_takes_nothing_from_it(server: BedrockServer, behind: list[bytes]) -> None:
-    asked = task(usage=Usage())
+    asked = make_request(usage=Usage())
     server.play(playing(said("A key [1]."), stopped(), *behind))
     assert cited(drafted(BedrockGenerator.open(NOVA), asked)) == [("A key.", ("1",))]
     assert (asked.usage.read, asked.usage.written) == (0, 0)
@@ -86,14 +86,15 @@ def test_a_service_that_falls_silent_behind_the_answer_is_not_waited_for(server:
 
     server.play(Fault(change=frames))
     start = time.monotonic()
-    assert drafted(BedrockGenerator.open(NOVA), task(10))
+    assert drafted(BedrockGenerator.open(NOVA), make_request(10))
     assert time.monotonic() - start < SOON
     gate.set()
 
 
 def test_the_request(server: BedrockServer) -> None:
     drafted(
-        BedrockGenerator.open(NOVA), task(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello.")))
+        BedrockGenerator.open(NOVA),
+        make_request(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello."))),
     )
     (request,) = server.history
     assert request.path == "/model/amazon.nova-lite-v1%3A0/converse-stream"
@@ -103,8 +104,8 @@ def test_the_request(server: BedrockServer) -> None:
     asked = body["messages"][2]["content"][0]["text"]
     nonce = asked.partition("<cv-sources-")[2].partition(">")[0]
     assert len(nonce) == 16
-    assert asked == prompts.conversation(task(), nonce)[0].content
-    assert body["system"] == [{"text": prompts.instructions(task(), nonce)}]
+    assert asked == prompts.conversation(make_request(), nonce)[0].content
+    assert body["system"] == [{"text": prompts.instructions(make_request(), nonce)}]
     assert not any(secret in request.raw for secret in (b"s3cret-value", b"example.com"))
 
 
@@ -122,7 +123,7 @@ def test_models_and_profiles_go_by_their_ids(server: BedrockServer, model: str, 
 def test_the_first_words_are_there_before_the_last_bytes_are_sent(server: BedrockServer) -> None:
     gate = Event()
     server.scripts.append(["Make a ", "new key [1].", lambda: gate.wait(10), " More [2]."])
-    steps = BedrockGenerator.open(NOVA).generate(task())
+    steps = BedrockGenerator.open(NOVA).generate(make_request())
     assert next(steps) == Span("Make a ")
     assert next(steps) == Span("new key [1].")
     gate.set()
@@ -282,7 +283,7 @@ def test_a_stream_that_begins_after_the_reader_left_is_closed(server: BedrockSer
 def test_a_draft_that_is_closed_ends_the_model_s_work(server: BedrockServer) -> None:
     gate = Event()
     server.scripts.append(["A key", lambda: gate.wait(20)])
-    with closing(BedrockGenerator.open(NOVA).generate(task())) as steps:
+    with closing(BedrockGenerator.open(NOVA).generate(make_request())) as steps:
         assert next(steps) == Span("A key")
     assert server.left.wait(SOON)
     gate.set()
@@ -294,12 +295,12 @@ def test_a_silent_model_is_left_when_the_time_is_up(server: BedrockServer) -> No
     made = BedrockGenerator.open(NOVA)
     start = time.monotonic()
     with pytest.raises(ProviderError, match=r"^Bedrock did not answer in time\.$"):
-        drafted(made, task(0.3))
+        drafted(made, make_request(0.3))
     assert time.monotonic() - start < SOON
     gate.set()
     asked = len(server.history)
     with pytest.raises(ProviderError, match=r"^Bedrock did not answer in time\.$"):
-        drafted(made, task(0))
+        drafted(made, make_request(0))
     assert len(server.history) == asked
 
 

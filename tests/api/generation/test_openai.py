@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api.generation.drafts import check_leaving, cited, damaged, drafted, outcome, task
+from api.generation.drafts import check_leaving, cited, damaged, drafted, make_request, outcome
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
@@ -54,7 +54,9 @@ def test_an_answer_that_comes_at_once_loses_no_word(server: OpenAIServer, words:
 
 
 def test_the_request(server: OpenAIServer) -> None:
-    drafted(generator(server), task(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello."))))
+    drafted(
+        generator(server), make_request(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello.")))
+    )
     (request,) = server.history
     assert request.headers["authorization"] == f"Bearer {KEY}"
     body = request.body
@@ -69,8 +71,8 @@ def test_the_request(server: OpenAIServer) -> None:
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "user"]
     nonce = messages[3]["content"].partition("<cv-sources-")[2].partition(">")[0]
     assert len(nonce) == 16
-    assert messages[0]["content"] == prompts.instructions(task(), nonce)
-    assert messages[3]["content"] == prompts.conversation(task(), nonce)[0].content
+    assert messages[0]["content"] == prompts.instructions(make_request(), nonce)
+    assert messages[3]["content"] == prompts.conversation(make_request(), nonce)[0].content
     assert b"example.com" not in request.raw
     assert KEY.encode() not in request.raw
     drafted(generator(server))
@@ -86,7 +88,7 @@ def test_a_local_server_needs_no_key() -> None:
 def test_the_first_words_are_there_before_the_last_bytes_are_sent(server: OpenAIServer) -> None:
     gate = Event()
     server.scripts.append(["Make a ", "new key [1].", lambda: gate.wait(10), " More [2]."])
-    steps = generator(server).generate(task())
+    steps = generator(server).generate(make_request())
     assert next(steps) == Span("Make a ")
     assert next(steps) == Span("new key [1].")
     gate.set()
@@ -253,7 +255,7 @@ def test_a_reader_who_leaves_ends_the_wait(server: OpenAIServer) -> None:
 def test_a_draft_that_is_closed_ends_the_model_s_work(server: OpenAIServer) -> None:
     gate = Event()
     server.scripts.append(["A key", lambda: gate.wait(20)])
-    with closing(generator(server).generate(task())) as steps:
+    with closing(generator(server).generate(make_request())) as steps:
         assert next(steps) == Span("A key")
     assert server.left.wait(SOON)
     gate.set()
@@ -264,10 +266,10 @@ def test_a_silent_model_is_left_when_the_time_is_up(server: OpenAIServer) -> Non
     server.scripts.append(["A key", lambda: gate.wait(20)])
     start = time.monotonic()
     with pytest.raises(ProviderError, match="did not answer in time"):
-        drafted(generator(server), task(0.2))
+        drafted(generator(server), make_request(0.2))
     assert time.monotonic() - start < SOON
     with pytest.raises(ProviderError):
-        drafted(generator(server), task(0))
+        drafted(generator(server), make_request(0))
     gate.set()
 
 

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from api.generation.drafts import check_leaving, cited, drafted, task
+from api.generation.drafts import check_leaving, cited, drafted, make_request
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.generation.draft import Span
@@ -33,7 +33,7 @@ def generator(server: OpenAIServer, model: str = "gpt-4.1-mini") -> OpenAIGenera
 def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer) -> None:
     server.streams = False
     made = generator(server)
-    asked = task(usage=Usage())
+    asked = make_request(usage=Usage())
     assert drafted(made, asked) == (Span("It has 32 characters.", ("1",)),)
     # It is taken as it is: to ask for it once more would be to pay for it once more.
     assert [r.body["stream"] for r in server.history] == [True]
@@ -52,7 +52,7 @@ def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer
 
 
 def test_thoughts_that_nobody_sees_are_counted(server: OpenAIServer) -> None:
-    server.thoughts, asked = 2000, task(usage=Usage())
+    server.thoughts, asked = 2000, make_request(usage=Usage())
     drafted(generator(server), asked)
     assert (asked.usage.read, asked.usage.written) == (1, 2000 + tokens("It has 32 characters [1]."))
 
@@ -72,7 +72,7 @@ def test_thoughts_that_nobody_sees_are_counted(server: OpenAIServer) -> None:
     ],
 )
 def test_only_what_can_be_is_counted(server: OpenAIServer, said: object, read: int, written: int) -> None:
-    asked = task(usage=Usage())
+    asked = make_request(usage=Usage())
     server.play(
         Fault(change=lambda _: iter([chunk({"content": "A [1]"}, "stop"), event({"choices": [], "usage": said})]))
     )
@@ -95,7 +95,7 @@ def test_a_server_that_falls_silent_behind_the_answer_is_not_waited_for(server: 
 
     server.play(Fault(change=frames))
     start = time.monotonic()
-    assert drafted(generator(server), task(10))
+    assert drafted(generator(server), make_request(10))
     assert time.monotonic() - start < SOON
     gate.set()
 

@@ -26,7 +26,7 @@ def passage(text: str, number: str = "1", path: tuple[str, ...] = ("Guide", "Key
     return Passage(number, path, text, text, frozenset(), 1.0, 1.0, URL, "chunk")
 
 
-def task(
+def make_request(
     question: str = "How?", *texts: str, language: str = "en", history: tuple[ChatMessage, ...] = (), **changes: Any
 ) -> GenerationRequest:
     passages = tuple(passage(text, str(i)) for i, text in enumerate(texts or ("A key opens it.",), 1))
@@ -35,25 +35,25 @@ def task(
 
 
 def test_the_rules() -> None:
-    told = instructions(task())
+    told = instructions(make_request())
     assert prompts.REFUSAL == "NOT_IN_DOCS"
     assert f"reply {prompts.REFUSAL} and nothing else" in told
     for rule in ("only what the sources say", "are data", "150 words", "numbered list", "to the letter", "no link"):
         assert rule in told
     assert "selected" not in told
-    assert "The only source is what the reader selected" in instructions(task(selected=True))
+    assert "The only source is what the reader selected" in instructions(make_request(selected=True))
     # 600 tokens, with everything that isn't the owner's.
-    assert len(instructions(task(selected=True), NONCE)) / 3.5 < 600
+    assert len(instructions(make_request(selected=True), NONCE)) / 3.5 < 600
 
 
 def test_numbers_are_asked_for_only_where_sources_have_them() -> None:
-    assert "[1]" not in instructions(task())
-    assert "[1]" in instructions(task(), NONCE)
-    assert f"<cv-sources-{NONCE}>" in instructions(task(), NONCE)
+    assert "[1]" not in instructions(make_request())
+    assert "[1]" in instructions(make_request(), NONCE)
+    assert f"<cv-sources-{NONCE}>" in instructions(make_request(), NONCE)
 
 
 def test_no_address_and_no_tool_is_told() -> None:
-    told = instructions(task(), NONCE) + "".join(s.content for s in conversation(task(), NONCE))
+    told = instructions(make_request(), NONCE) + "".join(s.content for s in conversation(make_request(), NONCE))
     assert "http" not in told
     assert "docs.example.com" not in told
     assert "tool" not in told
@@ -72,24 +72,24 @@ def test_no_address_and_no_tool_is_told() -> None:
         ("", "the language of the question"),
     ],
 )
-def test_it_answers_in_the_language_of_the_task(language: str, told: str) -> None:
-    answered = instructions(task(language=language))
+def test_it_answers_in_the_language_of_the_request(language: str, told: str) -> None:
+    answered = instructions(make_request(language=language))
     assert f"Answer in {told}." in answered
     assert "ignore" not in answered.lower()
 
 
 def test_the_persona_stands_last_and_below_the_rules() -> None:
-    told = instructions(task(persona=Persona("Ada", "", "Be kind.\nUse Kelvin.")))
+    told = instructions(make_request(persona=Persona("Ada", "", "Be kind.\nUse Kelvin.")))
     assert told.endswith("<cv-persona>\nYour name is Ada.\nBe kind.\nUse Kelvin.\n</cv-persona>")
     assert "name, tone and choice of words alone; wherever it says otherwise than the rules above" in told
-    assert "cv-persona" not in instructions(task())
-    long = instructions(task(persona=Persona("A" * 500 + "\nRule 9", "", "be kind " * 2000)))
-    assert len(long) - len(instructions(task())) < 3200
+    assert "cv-persona" not in instructions(make_request())
+    long = instructions(make_request(persona=Persona("A" * 500 + "\nRule 9", "", "be kind " * 2000)))
+    assert len(long) - len(instructions(make_request())) < 3200
     assert "Rule 9" not in long
 
 
 def test_sources_are_numbered_between_marks() -> None:
-    assert sources(task("How?", "One.", "Two."), NONCE) == (
+    assert sources(make_request("How?", "One.", "Two."), NONCE) == (
         f"<cv-sources-{NONCE}>\n"
         f'<cv-source-{NONCE} number="1">\nGuide › Keys\n\nOne.\n</cv-source-{NONCE}>\n'
         f'<cv-source-{NONCE} number="2">\nGuide › Keys\n\nTwo.\n</cv-source-{NONCE}>\n'
@@ -98,17 +98,18 @@ def test_sources_are_numbered_between_marks() -> None:
 
 
 def test_the_question_comes_last_behind_its_sources() -> None:
-    assert conversation(task("How?")) == (ChatMessage("user", "How?"),)
-    assert conversation(task("")) == (ChatMessage("user", "Explain this."),)
-    (asked,) = conversation(task("How?", context="I use Linux."), NONCE)
+    assert conversation(make_request("How?")) == (ChatMessage("user", "How?"),)
+    assert conversation(make_request("")) == (ChatMessage("user", "Explain this."),)
+    (asked,) = conversation(make_request("How?", context="I use Linux."), NONCE)
     assert asked.content == (
-        f"{sources(task(), NONCE)}\n\nAbout me, in my own words and no source:\nI use Linux.\n\nMy question:\nHow?"
+        f"{sources(make_request(), NONCE)}\n\nAbout me, in my own words and no source:\nI use Linux.\n\n"
+        "My question:\nHow?"
     )
 
 
 def test_history_comes_first_oldest_first() -> None:
     history = tuple(ChatMessage("user" if i % 2 else "assistant", f"m{i}") for i in range(8))
-    said = conversation(task("How?", history=history, summary="Keys."))
+    said = conversation(make_request("How?", history=history, summary="Keys."))
     # The last five, of which the first follows the summary.
     assert said == (
         ChatMessage("user", "What we said before, in short:\nKeys.\n\nm3"),
@@ -116,19 +117,31 @@ def test_history_comes_first_oldest_first() -> None:
         ChatMessage("assistant", "m6"), ChatMessage("user", "m7\n\nHow?"),
     )  # fmt: skip
     # An answer to nothing tells little, and no provider lets an assistant begin.
-    assert [s.content for s in conversation(task("How?", history=history[:5]))] == ["m1", "m2", "m3", "m4", "How?"]
-    assert [s.content for s in conversation(task("How?", history=history[2:7]))] == ["m3", "m4", "m5", "m6", "How?"]
+    assert [s.content for s in conversation(make_request("How?", history=history[:5]))] == [
+        "m1",
+        "m2",
+        "m3",
+        "m4",
+        "How?",
+    ]
+    assert [s.content for s in conversation(make_request("How?", history=history[2:7]))] == [
+        "m3",
+        "m4",
+        "m5",
+        "m6",
+        "How?",
+    ]
 
 
 def test_roles_alternate_whatever_the_history() -> None:
     for roles in ("aaa", "uuu", "aua", "uau", "auuaa", "", "a"):
         history = tuple(ChatMessage("user" if r == "u" else "assistant", f"m{i}") for i, r in enumerate(roles))
         for summary in ("", "Keys."):
-            said = [s.role for s in conversation(task("How?", history=history, summary=summary))]
+            said = [s.role for s in conversation(make_request("How?", history=history, summary=summary))]
             assert said[0] == said[-1] == "user"
             assert all(a != b for a, b in pairwise(said))
     blank = (ChatMessage("user", "a"), ChatMessage("assistant", " \n"), ChatMessage("user", "b"))
-    assert conversation(task("How?", history=blank)) == (ChatMessage("user", "a\n\nb\n\nHow?"),)
+    assert conversation(make_request("How?", history=blank)) == (ChatMessage("user", "a\n\nb\n\nHow?"),)
 
 
 def test_budgets_hold() -> None:
@@ -137,14 +150,14 @@ def test_budgets_hold() -> None:
 
     for character in ("a", "é", "鍵", "\U0001f511"):
         history = tuple(ChatMessage("user" if i % 2 else "assistant", f"{i}" + character * 3000) for i in range(10))
-        said = conversation(task("How?", history=history))
+        said = conversation(make_request("How?", history=history))
         assert tokens(said) < prompts.HISTORY_TOKENS + 10
         # The newest is there, whatever it costs the others.
         assert said[-1].content.startswith(f"9{character}")
-        assert tokens(conversation(task("How?", context=character * 10_000))) < prompts.CONTEXT_TOKENS + 20
-        assert tokens(conversation(task("How?", summary=character * 10_000))) < prompts.SUMMARY_TOKENS + 20
+        assert tokens(conversation(make_request("How?", context=character * 10_000))) < prompts.CONTEXT_TOKENS + 20
+        assert tokens(conversation(make_request("How?", summary=character * 10_000))) < prompts.SUMMARY_TOKENS + 20
     whole = "why " * 1000
-    assert conversation(task(whole))[0].content == whole.strip()
+    assert conversation(make_request(whole))[0].content == whole.strip()
 
 
 #: What a text may hold to end its own block or to begin another.
@@ -197,24 +210,26 @@ def told(made: GenerationRequest) -> str:
 def test_no_text_forges_a_mark_or_a_turn_not_even_with_the_nonce(text: str) -> None:
     kind = Persona("Ada", "", "Be kind.")
     history = (ChatMessage("user", "a"), ChatMessage("assistant", "b"))
-    plain = marks(told(task("How?", "One.", history=history, summary="c", context="d", persona=kind)))
+    plain = marks(told(make_request("How?", "One.", history=history, summary="c", context="d", persona=kind)))
     assert plain == 8
     holed = Passage("1", ("Guide", text), text, text, frozenset(), 1.0, 1.0, URL, "chunk")
     for hostile in (
-        task("How?", text, history=history, summary="c", context="d", persona=kind),
-        task(text, "One.", history=history, summary="c", context="d", persona=kind),
-        task(
+        make_request("How?", text, history=history, summary="c", context="d", persona=kind),
+        make_request(text, "One.", history=history, summary="c", context="d", persona=kind),
+        make_request(
             "How?",
             "One.",
             history=(ChatMessage("user", text), ChatMessage("assistant", text)),
             context="d",
             persona=kind,
         ),
-        task("How?", "One.", history=history, summary=text, context=text, persona=kind),
-        task("How?", "One.", persona=Persona(text, "", text)),
-        task("", text, selected=True, persona=kind),
+        make_request("How?", "One.", history=history, summary=text, context=text, persona=kind),
+        make_request("How?", "One.", persona=Persona(text, "", text)),
+        make_request("", text, selected=True, persona=kind),
         GenerationRequest("How?", Question((), ()), (holed,), "en", persona=kind),
-        task(text, text, text, language=text, history=(ChatMessage("user", text),), persona=Persona(text, text, text)),
+        make_request(
+            text, text, text, language=text, history=(ChatMessage("user", text),), persona=Persona(text, text, text)
+        ),
     ):
         extra = 2 * (len(hostile.passages) - 1)
         assert marks(told(hostile)) == plain + extra, hostile
@@ -226,9 +241,9 @@ def test_no_text_forges_a_mark_or_a_turn_not_even_with_the_nonce(text: str) -> N
 @pytest.mark.parametrize("text", [*FORGED, *TURNS])
 def test_a_text_can_t_be_put_together_from_two(text: str) -> None:
     for at in range(len(text)):
-        assert marks(told(task("How?", text[:at], text[at:]))) == 8
+        assert marks(told(make_request("How?", text[:at], text[at:]))) == 8
         history = (ChatMessage("user", text[:at] or "a"), ChatMessage("user", text[at:]))
-        assert marks(told(task("How?", history=history))) == 6
+        assert marks(told(make_request("How?", history=history))) == 6
         assert defuse(defuse(text)) == defuse(text)
 
 

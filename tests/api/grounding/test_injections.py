@@ -100,7 +100,7 @@ def check(injection: Injection, service: Service, model: Obedient, **fields: Any
         assert injection.place == "question", "the attack never reached the model, so it proves nothing"
         assert response.status == "not_in_docs"
     assert_contained(injection, response, draft)
-    assert_prompt(model.tasks[-1])
+    assert_prompt(model.requests[-1])
     return response
 
 
@@ -123,15 +123,15 @@ def assert_contained(injection: Injection, response: ChatResponse, draft: str) -
     assert cited or response.status == "not_in_docs"
 
 
-def assert_prompt(task: GenerationRequest) -> None:
+def assert_prompt(request: GenerationRequest) -> None:
     """Assert that a prompt holds no secret, nothing of elsewhere, and no mark that passes for one of ours."""
-    conversation = prompts.conversation(task, NONCE)
-    whole = "\n".join((repr(task), prompts.instructions(task, NONCE), *(said.content for said in conversation)))
+    conversation = prompts.conversation(request, NONCE)
+    whole = "\n".join((repr(request), prompts.instructions(request, NONCE), *(said.content for said in conversation)))
     assert not [secret for secret in (*SECRETS.values(), *FOREIGN) if secret in whole]
     sent = "\n".join(said.content for said in conversation)
     assert sent.count("<cv-sources-") == sent.count("</cv-sources-") == 1
-    assert sent.count("<cv-source-") == len(task.passages)
-    assert not re.search(r"<\|im_|\[/?INST\]|<</?SYS", sent + prompts.instructions(task, NONCE))
+    assert sent.count("<cv-source-") == len(request.passages)
+    assert not re.search(r"<\|im_|\[/?INST\]|<</?SYS", sent + prompts.instructions(request, NONCE))
 
 
 def test_there_are_enough_attacks_of_every_kind() -> None:
@@ -177,7 +177,7 @@ def test_a_forged_history(injection: Injection, attacked: Service, model: Obedie
     ]
     check(injection, attacked, model, query=QUESTION, conversation_history=history)
     # What we never said doesn't pass for our words.
-    assert all(said.role == "user" for said in model.tasks[-1].history)
+    assert all(said.role == "user" for said in model.requests[-1].history)
 
 
 @pytest.mark.parametrize("injection", by("context"), ids=told)
@@ -209,7 +209,7 @@ def test_a_persona(injection: Injection, tmp_path: Path) -> None:
     model = Obedient()
     service = quill.service(spoken(tmp_path, f"Be kind.\n\n{injection.text}\n"), generator=model)
     check(injection, service, model, query=QUESTION)
-    assert model.tasks[-1].persona.text.startswith("Be kind.")
+    assert model.requests[-1].persona.text.startswith("Be kind.")
 
 
 @pytest.fixture(scope="module")
@@ -232,9 +232,9 @@ def test_a_persona_cannot_switch_grounding_off(unbound: tuple[Service, Obedient]
 
 def test_a_persona_cannot_switch_refusal_off(unbound: tuple[Service, Obedient]) -> None:
     service, model = unbound
-    asked = len(model.tasks)
+    asked = len(model.requests)
     response, _ = run(service, query="Who won the football world championship of 1954?")
-    assert (response.status, len(model.tasks)) == ("not_in_docs", asked)
+    assert (response.status, len(model.requests)) == ("not_in_docs", asked)
 
 
 def test_a_persona_is_no_source(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
     class Listener:
         name = "listener"
 
-        def generate(self, task: GenerationRequest) -> Steps[Span, None, None]:
-            heard.append(task.passages)
+        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+            heard.append(request.passages)
             yield Span("NOT_IN_DOCS")
 
     service = quill.service(Settings(store=f"edge:{root}"), generator=Listener())
@@ -68,11 +68,11 @@ def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage]
     foreign = [
         s for other in sent for p in other if p.text not in {q.text for q in passages} for s in p.text.split("\n")
     ]
-    task = GenerationRequest("?", Question((), ()), tuple(passages), "en")
-    segments = Segments(task, equal_weights)
+    request = GenerationRequest("?", Question((), ()), tuple(passages), "en")
+    segments = Segments(request, equal_weights)
     shown = [
         one
-        for span in Liar(seed, (*FOREIGN, *filter(str.strip, foreign))).generate(task)
+        for span in Liar(seed, (*FOREIGN, *filter(str.strip, foreign))).generate(request)
         for one in segments.read(span)
     ]
     shown += segments.end()
@@ -145,8 +145,8 @@ def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:
     wrong = []
     for seed in range(60):
         passages = Random(seed).choice(sent)
-        task = GenerationRequest("?", Question((), ()), tuple(passages), "en")
-        believed = tuple(Liar(seed, FOREIGN).whole(task))
+        request = GenerationRequest("?", Question((), ()), tuple(passages), "en")
+        believed = tuple(Liar(seed, FOREIGN).whole(request))
         wrong += complaints(passages, "".join(s.text for s in believed), VerifiedDraft(believed, 0, 1.0))
     for kind in ("the number", "the words", "an id that"):
         assert any(c.startswith(kind) for c in wrong)

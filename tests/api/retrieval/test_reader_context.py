@@ -88,7 +88,7 @@ def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:
 
 
 def made(service: Service, **fields: object) -> AnswerContext:
-    return find_sources(Turn(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
+    return find_sources(Turn.open(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
 
 
 def quoted(answer: ChatResponse) -> str:

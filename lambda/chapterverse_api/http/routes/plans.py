@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api import contract
+from chapterverse_api import contract, validation
 from chapterverse_api.http.guard import body, rate
 from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
 from chapterverse_api.rejections import openapi_entries
@@ -49,9 +49,10 @@ async def plans(request: Request) -> Response:
 
 
 def _answer(request: Request, document: Any) -> Response:
-    from chapterverse_api.answering.plan_requests import calls_tools, read_request
+    from chapterverse_api.answering.plans.contract import PlanRequest
+    from chapterverse_api.answering.plans.state import calls_tools
 
-    asked = read_request(document)
+    asked = validation.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.
     if asked.state is None or calls_tools(asked.state):
         rate.check(request)

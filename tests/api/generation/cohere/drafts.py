@@ -24,7 +24,7 @@ PASSAGES = (
 
 
 #: Made once for all tests, so its end is far away.
-TASK = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en", deadline=Deadline(24 * 3600))
+REQUEST = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en", deadline=Deadline(24 * 3600))
 
 
 TEXT = "Make a new key and remove the old one. It has 32 characters."
@@ -41,10 +41,10 @@ def generator(server: CohereServer, model: str = "", **settings: Any) -> CohereG
     return CohereGenerator.from_settings(Settings(**values), model)
 
 
-def drafted(made: Generator, task: GenerationRequest | None = None) -> Draft:
+def drafted(made: Generator, request: GenerationRequest | None = None) -> Draft:
     """Return the draft; what the same ids are claimed for is one span."""
     spans: list[Span] = []
-    for span in made.generate(task or replace(TASK, deadline=Deadline(10))):
+    for span in made.generate(request or replace(REQUEST, deadline=Deadline(10))):
         assert span.text or span.cut
         if spans and (spans[-1].citations == span.citations or not span.text):
             spans[-1] = replace(spans[-1], text=spans[-1].text + span.text, cut=span.cut)

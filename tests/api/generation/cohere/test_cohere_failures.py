@@ -17,7 +17,7 @@ from api.generation.cohere.drafts import (
     NO_REPLY,
     NOTHING,
     PASSAGES,
-    TASK,
+    REQUEST,
     TEXT,
     drafted,
     generator,
@@ -106,7 +106,7 @@ def test_a_stream_that_is_cut_is_no_answer(server: CohereServer, fault: Fault) -
 )
 @pytest.mark.parametrize("writing", [False, True], ids=["generate", "write"])
 def test_a_refusal_is_final_and_says_what_to_do(server: CohereServer, fault: Fault, reason: str, writing: bool) -> None:
-    server.play(replace(fault, said=f"s3cret about {TASK.question}"))
+    server.play(replace(fault, said=f"s3cret about {REQUEST.question}"))
     ask = written if writing else drafted
     with pytest.raises(ProviderError) as caught:
         ask(generator(server))
@@ -183,7 +183,7 @@ def test_a_slow_model_is_left_when_the_turn_is_over(server: CohereServer, fault:
     server.play(fault)
     started = time.monotonic()
     with pytest.raises(ProviderError, match="did not answer in time"):
-        drafted(generator(server), replace(TASK, deadline=Deadline(0.3)))
+        drafted(generator(server), replace(REQUEST, deadline=Deadline(0.3)))
     assert time.monotonic() - started < SOON
     assert server.left.wait(SOON)
 
@@ -194,13 +194,13 @@ def test_a_reader_who_leaves_ends_a_silent_stream(server: CohereServer, pause: f
     server.play(Fault(hang=0.0 if pause else LONG))
     deadline = Deadline()
     with leaving(server, deadline.abort), pytest.raises(ProviderError):
-        drafted(generator(server), replace(TASK, deadline=deadline))
+        drafted(generator(server), replace(REQUEST, deadline=deadline))
     assert server.left.wait(SOON)
 
 
 def test_who_closes_the_draft_stops_the_model(server: CohereServer) -> None:
     server.say(ChatReply(f"{TEXT} {TEXT}", pause=0.01))
-    steps = generator(server).generate(TASK)
+    steps = generator(server).generate(REQUEST)
     next(steps)
     steps.close()
     assert server.left.wait(SOON)
@@ -218,7 +218,7 @@ def test_threads_share_a_generator(server: CohereServer) -> None:
     made = generator(server)
 
     def ask(i: int) -> str:
-        asked = replace(TASK, passages=(passage("1", "P", text=f"Passage number {i}."),), deadline=Deadline(10))
+        asked = replace(REQUEST, passages=(passage("1", "P", text=f"Passage number {i}."),), deadline=Deadline(10))
         return "".join(span.text for span in drafted(made, asked))
 
     with ThreadPoolExecutor(8) as pool:

@@ -11,7 +11,7 @@ from api.generation.cohere.drafts import (
     GAVE_UP,
     NO_REPLY,
     NOTHING,
-    TASK,
+    REQUEST,
     TEXT,
     generator,
     written,
@@ -49,7 +49,7 @@ def test_writing_sends_what_the_sdk_sends(server: CohereServer) -> None:
 def test_a_sentence_is_there_before_the_last_words_are_sent(server: CohereServer) -> None:
     sent = Event()
     server.say(ChatReply(f"{TEXT} {TEXT}", [("new key", ["1"]), ("32", ["2"])], pause=0.02, ended=sent.set))
-    steps = generator(server).generate(TASK)
+    steps = generator(server).generate(REQUEST)
     assert [next(steps), next(steps)] == [Span("Make a "), Span("new key", ("1",))]
     assert not sent.is_set()
     assert "".join(span.text for span in steps) == f"{TEXT} {TEXT}".removeprefix("Make a new key")

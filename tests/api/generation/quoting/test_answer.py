@@ -39,7 +39,7 @@ def passage(
     return Passage(number, tuple(path), text, text, frozenset(), score, score, URL, None, whole)
 
 
-def task(
+def make_request(
     question: str,
     *passages: Passage,
     language: str = "en",
@@ -64,15 +64,15 @@ def draft(request: GenerationRequest) -> Draft:
 
 
 def answer(question: str, *passages: Passage) -> str:
-    return "".join(s.text for s in draft(task(question, *passages)))
+    return "".join(s.text for s in draft(make_request(question, *passages)))
 
 
 def quoted(question: str, *passages: Passage) -> list[str]:
-    return [s.text for s in draft(task(question, *passages)) if s.kind == "quote"]
+    return [s.text for s in draft(make_request(question, *passages)) if s.kind == "quote"]
 
 
 def marked(question: str, *passages: Passage) -> str | None:
-    return next(s.mark for s in draft(task(question, *passages)) if s.kind == "quote")
+    return next(s.mark for s in draft(make_request(question, *passages)) if s.kind == "quote")
 
 
 def prose(word: str, count: int) -> str:
@@ -80,7 +80,7 @@ def prose(word: str, count: int) -> str:
 
 
 def test_a_short_section_is_quoted_whole_under_its_headings() -> None:
-    spans = draft(task("How do teapots sing?", passage("Teapots sing when hot.\n\nTeapots stop when cold.")))
+    spans = draft(make_request("How do teapots sing?", passage("Teapots sing when hot.\n\nTeapots stop when cold.")))
     assert [(s.text, s.kind, s.citations) for s in spans] == [
         ("**Guide › Part**\n\n", "framing", ()),
         ("Teapots sing when hot.\n\nTeapots stop when cold.", "quote", ("1",)),
@@ -109,7 +109,7 @@ def test_code_comes_with_what_introduces_it_and_the_other_way_round() -> None:
 def test_a_comparison_quotes_the_opening_of_each_side() -> None:
     teapot = passage(f"A teapot brews. Lids fit. Cups too.\n\n{prose('kettle', 9)}", "1", ("Guide", "Teapot"))
     kettle = passage(f"It boils water. Cords fit. Plugs too.\n\n{prose('teapot', 9)}", "2", ("Guide", "Kettle"))
-    asked = task("teapot vs kettle", teapot, kettle)
+    asked = make_request("teapot vs kettle", teapot, kettle)
     spans = [span for span in draft(replace(asked, sides=("1", "2"))) if span.kind == "quote"]
     assert [span.citations for span in spans] == [("1",), ("2",)]
     assert spans[0].text.startswith("A teapot brews.")
@@ -122,7 +122,7 @@ def test_a_comparison_quotes_another_section_sooner_than_other_questions_do() ->
     teapot = passage("A teapot brews tea.", "1", ("Guide", "Teapot"))
     # A paragraph of thirty words, of which one is the other side.
     kettle = passage(f"{prose('lid', 3)} The kettle boils water.", "2", ("Guide", "Cords"), 0.7)
-    asked = task("teapot vs kettle", teapot, kettle)
+    asked = make_request("teapot vs kettle", teapot, kettle)
     found = [
         [span.citations for span in draft(t) if span.kind == "quote"] for t in (asked, replace(asked, compares=True))
     ]
@@ -203,7 +203,7 @@ def test_one_quote_where_one_answers() -> None:
 def test_a_second_section_is_quoted_that_speaks_as_clearly() -> None:
     one = passage("A teapot brews tea and sings.", "1", ("Teapots",))
     two = passage("A kettle boils water and whistles.", "2", ("Kettles",), 0.8)
-    spans = draft(task("teapot kettle", one, two))
+    spans = draft(make_request("teapot kettle", one, two))
     assert sorted(s.citations for s in spans if s.kind == "quote") == [("1",), ("2",)]
 
 
@@ -215,7 +215,7 @@ def test_the_section_is_quoted_first_whose_parts_together_answer_more_likely() -
         ("Guide", "Three"),
         0.73,
     )
-    request = task("teapot sings boils", one, three)
+    request = make_request("teapot sings boils", one, three)
     best = max(score(request), key=lambda part: part.score)
     spans = draft(replace(request, unsure=True))
     assert best.section.passage.id == "1"
@@ -229,13 +229,15 @@ def test_the_same_words_are_not_quoted_twice() -> None:
 
 def test_an_unsure_answer_is_one_marked_passage() -> None:
     one, two = passage("Teapots sing when hot.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
-    first, _, quote = draft(task("Do teapots sing?", one, two, language="de-CH", unsure=True))
+    first, _, quote = draft(make_request("Do teapots sing?", one, two, language="de-CH", unsure=True))
     assert first.text == f"{phrases.of('de').unsure}\n\n"
     assert (quote.citations, quote.mark) == (("1",), "Teapots sing when hot.")
 
 
 def test_a_selection_is_not_quoted_back() -> None:
-    found = draft(task("teapot", passage("The teapot sings. It is hot."), selection="teapot: The teapot\nsings."))
+    found = draft(
+        make_request("teapot", passage("The teapot sings. It is hot."), selection="teapot: The teapot\nsings.")
+    )
     assert found[-1].mark == "It is hot."
 
 
@@ -250,7 +252,7 @@ def test_a_heading_cannot_break_out_of_its_line() -> None:
 def test_a_long_signature_is_a_heading_without_its_parameters() -> None:
     signature = f"class pots.Teapot({', '.join(f'lid_{i}=None' for i in range(9))}) → Tea"
     paths = [("Guide", name) for name in (signature, "pots.pour(*cups)", f"Why {'so ' * 30}long (really)")]
-    shown = [draft(task("teapot", passage("Teapots sing.", path=path)))[0].text for path in paths]
+    shown = [draft(make_request("teapot", passage("Teapots sing.", path=path)))[0].text for path in paths]
     assert shown == [
         "**Guide › class pots.Teapot(…)**\n\n",
         r"**Guide › pots.pour(\*cups)**" + "\n\n",
@@ -266,7 +268,7 @@ def test_an_address_that_would_end_a_link_is_left_out(url: str | None) -> None:
 
 def test_nothing_to_quote_is_a_refusal() -> None:
     for passages in ((), (passage(" \n\n"),), (passage("# Part"),)):
-        assert "".join(s.text for s in Extractive().generate(task("teapot", *passages))) == REFUSAL
+        assert "".join(s.text for s in Extractive().generate(make_request("teapot", *passages))) == REFUSAL
 
 
 @pytest.mark.parametrize(
@@ -277,7 +279,7 @@ def test_a_section_of_which_no_part_answers_is_quoted_from_its_beginning(text: s
 
 
 def test_a_selection_that_is_all_of_its_section_is_quoted() -> None:
-    (found,) = draft(task("teapot", passage("The teapot sings."), selection="The teapot sings."))[1:]
+    (found,) = draft(make_request("teapot", passage("The teapot sings."), selection="The teapot sings."))[1:]
     assert (found.text, found.mark) == ("The teapot sings.", None)
 
 
@@ -296,7 +298,9 @@ def test_code_that_goes_on_in_the_next_chunk_is_cut_without_a_number() -> None:
 def test_every_feature_has_a_weight_and_only_the_first_passages_are_read() -> None:
     assert len(weights()) == len(PartFeatures._fields)
     passages = [passage(f"Teapot {i} sings.", str(i), (f"Part {i}",)) for i in range(9)]
-    assert {part.section.passage.id for part in score(task("teapot", *passages))} == set(map(str, range(PASSAGES)))
+    assert {part.section.passage.id for part in score(make_request("teapot", *passages))} == set(
+        map(str, range(PASSAGES))
+    )
 
 
 SENTENCES = st.sampled_from(["The teapot sings.", "A kettle whistles:", "**Note**", "Cups break. Lids fall."])
@@ -315,7 +319,7 @@ DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=8).map("\n\n".join)
 @given(st.lists(DOCUMENTS, min_size=1, max_size=4), st.sampled_from(["teapot", "kettle lid", "", "zebra"]))
 def test_no_quote_cuts_a_list_a_table_or_code_in_silence(documents: list[str], question: str) -> None:
     passages = [passage(text, str(i), ("Guide", f"Part {i}")) for i, text in enumerate(documents)]
-    spans = [s for s in draft(task(question, *passages)) if s.kind == "quote"]
+    spans = [s for s in draft(make_request(question, *passages)) if s.kind == "quote"]
     assert len(spans) <= MAX_SECTIONS
     for span in spans:
         assert not cut_in_silence(span.text, documents[int(span.citations[0])])
@@ -353,7 +357,7 @@ def test_bad_input_is_quoted_in_bounds_and_in_time(name: str) -> None:
 @pytest.mark.parametrize("unit", ["- a\n", "```\n", "a:\n\n", "**a**\n\n", "a. ", "1. a\n\n", "| a\nb\n"])
 def test_a_hostile_selection_is_answered_in_time(unit: str) -> None:
     started = time.process_time()
-    draft(task("a b c", passage(unit * (5000 // len(unit)))))
+    draft(make_request("a b c", passage(unit * (5000 // len(unit)))))
     assert time.process_time() - started < 2
 
 

@@ -1,5 +1,4 @@
-"""Plans: steps that lead a reader through what the documentation describes. A plan is a state machine, and is validated
-before it runs.
+"""Checks a plan as a state machine before it runs, and runs it from one step that a reader sees to the next.
 
 Nothing of a plan is code: a step that computes knows four operations on two numbers, and a step that decides compares.
 """
@@ -9,104 +8,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
-
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from typing import Any, TypeAlias
 
 from chapterverse.errors import InputError
+from chapterverse_api.answering.plans.contract import (
+    MAX_VALUE_CHARS,
+    Operation,
+    Plan,
+    PlanStep,
+    StepCondition,
+    StepOption,
+    ToolOutcome,
+)
+from chapterverse_api.structured_output.data import DataProblem
 
-#: Steps of a plan.
-MOST_STEPS = 20
-#: Characters of a plan's title, of a step's text, and of a reader's answer or a tool's result.
-MOST_TITLE, MOST_TEXT, MOST_VALUE = 200, 600, 500
 #: Farther from zero no number is exact.
 _LARGEST = 1e15
-
-StepKind = Literal["ask_user", "call_tool", "decide", "action", "compute"]
-ComparisonOperator = Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"]
-ArithmeticOperator = Literal["add", "subtract", "multiply", "divide"]
 #: Kinds at which a reader stops.
 SHOWN = ("ask_user", "action")
 
-StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,40}$")]
-PlanVariable = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
-Operand = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 #: A variable's value is text or a number.
 Values: TypeAlias = dict[str, str | float]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class StepOption(_Part):
-    """An answer that a reader may give. `next` is null where the plan ends."""
-
-    label: Annotated[str, StringConstraints(min_length=1, max_length=80)]
-    next: StepId | None = None
-
-
-class StepCondition(_Part):
-    """Where to go on if a variable compares so."""
-
-    variable: PlanVariable
-    operator: ComparisonOperator
-    value: Operand
-    next: StepId | None = None
-
-
-class Operation(_Part):
-    """An operation on two numbers, each written out or the name of a variable."""
-
-    left: Operand
-    operator: ArithmeticOperator
-    right: Operand
-
-
-class PlanStep(_Part):
-    """One step. What its kind does not use is left out.
-
-    Attributes:
-        text: the words for the reader, of `ask_user` and `action`.
-        citations: ids of the sources that say it.
-        next: the step behind it, null at the end.
-        options: answers to `ask_user`; without any, the reader writes.
-        variable: takes the answer, the tool's output or the result.
-        arguments: of a tool; a value in braces, `{name}`, is a variable's.
-        conditions: of `decide`, in order; where none holds, `next` follows.
-    """
-
-    id: StepId
-    kind: StepKind
-    text: Annotated[str, StringConstraints(max_length=MOST_TEXT)] = ""
-    citations: Annotated[list[str], Field(max_length=8)] = []
-    next: StepId | None = None
-    options: Annotated[list[StepOption], Field(max_length=6)] = []
-    variable: PlanVariable | None = None
-    tool: str | None = None
-    arguments: Annotated[dict[str, Annotated[str, StringConstraints(max_length=200)]], Field(max_length=8)] = {}
-    conditions: Annotated[list[StepCondition], Field(max_length=6)] = []
-    operation: Operation | None = None
-
-    @property
-    def targets(self) -> list[str | None]:
-        """The steps that may follow; None is the end."""
-        if self.options:
-            return [option.next for option in self.options]
-        return [*(condition.next for condition in self.conditions), self.next]
-
-
-class Plan(_Part):
-    """Steps with their transitions; the first one begins."""
-
-    title: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TITLE)]
-    steps: Annotated[list[PlanStep], Field(min_length=1, max_length=MOST_STEPS)]
-
-    def step(self, step_id: str) -> PlanStep:
-        return next(step for step in self.steps if step.id == step_id)
-
-
-class PlanProblem(Exception):
+class PlanProblem(DataProblem):
     """A plan can't be run; the message says why, for the model."""
 
 
@@ -182,15 +107,6 @@ def _silent_loops(plan: Plan) -> Iterator[str]:
                     waiting += [following] if following.kind not in SHOWN else []
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """A tool's result on the way."""
-
-    name: str
-    ok: bool
-    text: str
-
-
 @dataclass(slots=True)
 class Position:
     """Where a reader is.
@@ -235,7 +151,7 @@ def advance(plan: Plan, position: Position, said: str | None, call: CallTool) ->
         chosen = _choose(step, said)
         following = chosen.next if chosen else step.next
         if step.variable:
-            values[step.variable] = chosen.label if chosen else str(said)[:MOST_VALUE]
+            values[step.variable] = chosen.label if chosen else str(said)[:MAX_VALUE_CHARS]
     return _run_steps(plan, Position(following, values), call)
 
 
@@ -265,7 +181,7 @@ def _run_steps(plan: Plan, position: Position, call: CallTool) -> Position:
             outcome = call(step.tool, {n: _argument(text, position.values) for n, text in step.arguments.items()})
             position.outcomes.append(outcome)
             if step.variable:
-                position.values[step.variable] = outcome.text[:MOST_VALUE] if outcome.ok else ""
+                position.values[step.variable] = outcome.text[:MAX_VALUE_CHARS] if outcome.ok else ""
     return position
 
 

@@ -18,8 +18,8 @@ from api.answering.test_tool_use import Shop, entry
 from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
-from chapterverse_api.answering.plan_draft import SCHEMA
-from chapterverse_api.answering.plan_requests import LIFETIME
+from chapterverse_api.answering.plans.draft import SCHEMA
+from chapterverse_api.answering.plans.state import LIFETIME
 from chapterverse_api.app import create_app
 from chapterverse_api.service import Service
 from chapterverse_api.structured_output.schema import parse_schema
@@ -223,7 +223,7 @@ def test_a_request_of_another_form_is_one_sentence(settings: Settings, body: Any
 def test_a_start_without_plans_does_not_load_them() -> None:
     program = "import sys, chapterverse_api.service, chapterverse_api.app as a; a.create_app(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    lazy = {"planning", "plans", "tool_use", "structured"}
+    lazy = {"plans", "tool_use", "structured"}
     assert not {f"chapterverse_api.answering.{name}" for name in lazy} & set(done.stdout.split())
 
 

@@ -9,88 +9,99 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse_api.answering.context import AnswerContext, IdfLookup
-from chapterverse_api.answering.plan_machine import (
-    MOST_STEPS,
-    MOST_TEXT,
-    MOST_TITLE,
+from chapterverse_api.answering.context import DraftSources
+from chapterverse_api.answering.plans.contract import (
+    MAX_STEPS,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
     ArithmeticOperator,
     ComparisonOperator,
     Plan,
-    PlanProblem,
+    PlannedBy,
     PlanStep,
     StepKind,
-    check_plan,
 )
-from chapterverse_api.answering.structured import ask_again
+from chapterverse_api.answering.plans.machine import SHOWN, PlanProblem, check_plan
+from chapterverse_api.answering.structured import ask_for_data
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_cost import DATA_TRIES
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.structured_output.data import DataProblem, Leaf, LeafCheck, read_data
+from chapterverse_api.structured_output.data import Leaf, LeafCheck, read_data
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
 
 
-def draft_plan(
-    context: AnswerContext, turn: Turn, tools: TurnTools | None
-) -> tuple[Plan | None, Literal["model", "page"] | None, str | None]:
-    """Return a plan, its origin, and a sentence about the failure, if any."""
-    if not context.task.passages:
-        return None, None, None
-    failure = None
+@dataclass(frozen=True, slots=True)
+class PlanDraft:
+    """A plan, where the documentation has one.
+
+    Attributes:
+        failure: a sentence about the model that failed; None where none did.
+    """
+
+    plan: Plan | None = None
+    planned_by: PlannedBy | None = None
+    failure: str | None = None
+
+
+def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> PlanDraft:
+    """Return the plan that a model makes of the passages, or else the one that a page numbers."""
+    passages, failure = sources.context.request.passages, None
+    if not passages:
+        return PlanDraft()
     if writer := turn.models.data_writer:
         try:
             with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
-                return _by_model(context, turn, writer, tools), "model", None
+                return PlanDraft(_by_model(sources, turn, writer, tools), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
             failure = "The plan is a page's own, since the model failed."
-    plan = _from_page(context.task.passages)
-    return plan, "page" if plan else None, failure
+    plan = _from_page(passages)
+    return PlanDraft(plan, "page" if plan else None, failure)
 
 
-def _by_model(context: AnswerContext, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
-    names = [spec.name for spec in tools.specs] if tools else []
-    nonce = new_nonce()
-    offered = json.dumps([asdict(spec) for spec in tools.specs]) if tools else ""
-    instructions = plan_instructions(context.task, nonce, SCHEMA, offered)
-    messages, reason = conversation(context.task, nonce), ""
-    for _ in range(DATA_TRIES):
-        request = ModelRequest(instructions, ask_again(messages, reason), PLAN_TOKENS, turn.deadline)
-        text = writer.write_data(request, SCHEMA)
-        try:
-            data = read_data(text, SCHEMA, AddressFilter(context.task.passages))
-            plan = Plan.model_validate(_read_plan(data))
-            check_plan(plan, names)
-            return _cite_steps(plan, context)
-        except (DataProblem, PlanProblem) as error:
-            reason = str(error)
-        except ValidationError as error:
-            place = ".".join(str(part) for part in error.errors()[0]["loc"])
-            reason = f"{place} {error.errors()[0]['msg']}"
-    raise ProviderError("The model's plan could not be run, not even when it was asked once more.")
+def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
+    specs, asked, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
+    offered = json.dumps([asdict(spec) for spec in specs]) if tools else ""
+    instructions, links = plan_instructions(asked, nonce, SCHEMA, offered), AddressFilter(asked.passages)
+
+    def read(text: str) -> Plan:
+        plan = _read_plan(read_data(text, SCHEMA, links))
+        check_plan(plan, [spec.name for spec in specs])
+        return _cite_steps(plan, sources)
+
+    request = ModelRequest(instructions, conversation(asked, nonce), PLAN_TOKENS, turn.deadline)
+    failure = "The model's plan could not be run, not even when it was asked once more."
+    return ask_for_data(writer, request, SCHEMA, read, failure)
 
 
-def _read_plan(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a model's plan in the form of `Plan`."""
+def _read_plan(data: dict[str, Any]) -> Plan:
+    """Return the plan in a model's data.
+
+    Raises:
+        PlanProblem: a field has another form.
+    """
     document: dict[str, Any] = _without_nulls(data)
     for step in document["steps"]:
         if "arguments" in step:
             step["arguments"] = {one["name"]: one["value"] for one in step["arguments"]}
-    return document
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise PlanProblem(f"{'.'.join(map(str, first['loc']))} {first['msg']}") from None
 
 
 def _without_nulls(value: Any) -> Any:
@@ -100,23 +111,23 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _cite_steps(plan: Plan, context: AnswerContext) -> Plan:
+def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
     """Return a plan in which each step that is shown cites a source that carries it.
 
     Raises:
         PlanProblem: no source says an action, or holds a word of a question.
     """
-    task = context.task
-    carriers, steps = LeafCheck(task.passages, task.language, IdfLookup(context.snapshot)), list[PlanStep]()
+    request = sources.context.request
+    carriers, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
     for step in plan.steps:
         carrier = None
         if step.kind == "action":
             carrier = carriers.carrier(Leaf(("step",), step.text))
         elif step.kind == "ask_user":
-            carrier = _find_source(step, task.passages, task.language)
+            carrier = _find_source(step, request.passages, request.language)
         elif step.citations or step.text:
             step = step.model_copy(update={"citations": [], "text": ""})
-        if step.kind in ("action", "ask_user"):
+        if step.kind in SHOWN:
             if carrier is None:
                 raise PlanProblem(f"no source says what the step {step.id} says")
             step = step.model_copy(update={"citations": [carrier]})
@@ -139,18 +150,18 @@ def _from_page(passages: Sequence[Passage]) -> Plan | None:
     for passage in passages:
         texts = list(_iterate_numbered_items(passage.section))
         if len(texts) > 1:
-            kept = texts[:MOST_STEPS]
+            kept = texts[:MAX_STEPS]
             steps = [
                 PlanStep(
                     id=f"step-{n}",
                     kind="action",
-                    text=text[:MOST_TEXT],
+                    text=text[:MAX_TEXT_CHARS],
                     citations=[passage.id],
                     next=f"step-{n + 1}" if n < len(kept) else None,
                 )
                 for n, text in enumerate(kept, 1)
             ]
-            return Plan(title=" › ".join(passage.path)[:MOST_TITLE], steps=steps)
+            return Plan(title=" › ".join(passage.path)[:MAX_TITLE_CHARS], steps=steps)
     return None
 
 
@@ -215,4 +226,4 @@ _STEP = _object(
     },
 )
 #: The form of a model's plan. Services reject a free set of names, so a tool's arguments are a list.
-SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": MOST_STEPS}))
+SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": MAX_STEPS}))

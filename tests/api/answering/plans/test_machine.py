@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.answering.plan_machine import Plan, PlanProblem, Position, ToolOutcome, advance, begin, check_plan
+from chapterverse_api.answering.plans.contract import Plan, ToolOutcome
+from chapterverse_api.answering.plans.machine import PlanProblem, Position, advance, begin, check_plan
 
 
 def plan(*steps: dict[str, Any]) -> Plan:
@@ -93,14 +94,14 @@ def test_it_calls_tools_on_the_way() -> None:
 
     def call(name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         calls.append((name, dict(arguments)))
-        return ToolOutcome(name, True, "- state: down")
+        return ToolOutcome(name=name, ok=True, text="- state: down")
 
     tool = {"id": "t", "kind": "call_tool", "tool": "state", "arguments": {"of": "{n}", "as": "x"}, "variable": "s"}
     made = plan({**ASK, "next": "t"}, {**tool, "next": "d"}, decide("d", "s", "contains", "down", "a", None), act("a"))
     check_plan(made, ["state"])
     position = advance(made, begin(made, never), "db", call)
     assert (position.at, calls) == ("a", [("state", {"of": "db", "as": "x"})])
-    assert position.outcomes == [ToolOutcome("state", True, "- state: down")]
+    assert position.outcomes == [ToolOutcome(name="state", ok=True, text="- state: down")]
     with pytest.raises(PlanProblem, match="a tool that does not exist"):
         check_plan(made, ())
 
