@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.html.metadata import open_envelope
+from chapterverse.readers.sections.html_page import read_document, read_fragment
 
 RUNS = 5
 SAMPLES = {

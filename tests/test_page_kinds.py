@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from chapterverse.page_kinds import CONTENT_TYPES, LISTINGS, PageFacts, content_type, listing_kind
-from chapterverse.readers.site import read_site
-from chapterverse.readers.slugs import SlugRule
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.markdown_folder import read_sources
 from growth import assert_linear
 from readers.golden import SITES
 

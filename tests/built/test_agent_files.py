@@ -13,9 +13,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.readers.html import read_linked
-from chapterverse.readers.linked import escape
-from chapterverse.readers.site import read_site
+from chapterverse.readers.sections.html_page import read_linked
+from chapterverse.readers.sections.linked_inline import escape
+from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, AgentOptions

@@ -23,7 +23,7 @@ from chapterverse.knowledge.documents import read_faq, without_comments
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.sources.markdown_folder import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest

@@ -24,7 +24,7 @@ from chapterverse.knowledge.persona_file import MOST_TOKENS, read_persona
 from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Point, Source
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.sources.markdown_folder import read_sources
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, open_store
 from chapterverse.text.lexical import query_vector

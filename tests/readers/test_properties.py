@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.model import Block
-from chapterverse.readers.html import read_document, read_fragment
-from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.sections.html_page import read_document, read_fragment
 from readers.seen import Seen, characters, lost, words_of
 
 NAMES = (

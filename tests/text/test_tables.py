@@ -6,8 +6,8 @@ from pathlib import Path
 
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Chunk, Page, Scope
-from chapterverse.readers.html import read_document
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.sections.html_page import read_document
+from chapterverse.readers.sources.markdown_folder import read_sources
 from chapterverse.text.tables import tables
 
 TABLE = (

@@ -40,11 +40,11 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages, stated_base
-from chapterverse.readers.slugs import SlugRule
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.addresses.urls import clean_base
+from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.markdown_folder import read_sources
+from chapterverse.readers.sources.site_pages import SitePages, stated_base
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_head, open_store
 

@@ -29,10 +29,10 @@ from chapterverse.indexing.plugins.problems import explain_withheld, list_proble
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.slugs import SlugRule
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.markdown_folder import read_sources
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver

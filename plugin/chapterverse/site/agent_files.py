@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
 from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
-from chapterverse.readers.addresses import SAFE, clean_base
-from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.folder import decode_page, read_page, real_path
+from chapterverse.readers.addresses.urls import SAFE, clean_base
+from chapterverse.readers.html.metadata import open_envelope
+from chapterverse.readers.sources.folder import decode_page, read_page, real_path
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link
@@ -30,7 +30,7 @@ from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers.site_pages import SitePages
+    from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT = 16 * llms_text.MAX_FULL

@@ -20,10 +20,10 @@ from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
-from chapterverse.readers.addresses import clean_url, read_sitemap
-from chapterverse.readers.folder import decode_page, list_files, read_page, real_path
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.addresses.urls import clean_url, read_sitemap
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.folder import decode_page, list_files, read_page, real_path
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings

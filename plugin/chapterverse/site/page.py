@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from chapterverse.indexing.plugins.page_marks import READ_MARK
-from chapterverse.readers.envelope import Envelope, open_envelope
-from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
-from chapterverse.readers.visible import unescape
+from chapterverse.readers.html.metadata import Envelope, open_envelope
+from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
+from chapterverse.readers.html.visible_text import unescape
 from chapterverse.site.script_tag import PageFrame, open_frame
 
 _NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)

@@ -1,0 +1,161 @@
+"""Collects a page's headings and blocks, and groups them into sections.
+
+A reader yields *items* in document order: blocks, headings, footnote references, and the borders of *scopes*. A scope
+is an element that ends (a tab, an admonition, a list item): a heading inside it rules only what follows inside it, and
+what stands behind the scope belongs to the heading that stood before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TypeAlias
+
+from chapterverse.model import Block, Image, Section
+from chapterverse.readers.html.visible_text import collapse
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A rendered heading.
+
+    Attributes:
+        text: "" where it shows nothing that could be read, as an image without a description: its section has the name
+            of the one above.
+        level: 1 to 6; 0 for one that ranks right below the heading of the scope it stands in.
+        excluded: its author took it and all below it out of search.
+    """
+
+    text: str
+    level: int
+    anchor: str | None = None
+    excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A reference to the footnote of that id; `home` marks where the page itself prints the footnote."""
+
+    id: str
+    home: bool = False
+
+
+class Border(Enum):
+    """Where a scope begins and ends."""
+
+    ENTER = auto()
+    LEAVE = auto()
+
+
+Item: TypeAlias = Block | Heading | Note | Image | Border
+
+#: Most images of a section; the others of a gallery are left out.
+_MOST_IMAGES = 50
+
+
+@dataclass(slots=True)
+class _Draft:
+    heading: Heading
+    path: tuple[str, ...]
+    blocks: list[Block] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    images: list[Image] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where in the outline the next item goes: the section, and the open headings above it by rank."""
+
+    draft: _Draft
+    ranks: tuple[tuple[float, tuple[str, ...]], ...]
+    excluded_at: float = math.inf
+    base: float = 0
+
+
+def build_sections(items: Iterable[Item], title: str, notes: Mapping[str, Block]) -> tuple[Section, ...]:
+    """Return the sections of a page in the order of their headings.
+
+    Args:
+        title: first in every heading path; a first-level heading that says the same isn't repeated.
+        notes: footnotes by id; each goes to the end of every section that refers to it, or stays where it is printed.
+    """
+    outline = _Outline(title)
+    for item in items:
+        outline.add(item)
+    return outline.sections(notes)
+
+
+class _Outline:
+    def __init__(self, title: str) -> None:
+        self.title = title
+        preamble = _Draft(Heading("", 0), (title,))
+        self.drafts = [preamble]
+        self.place = _Place(preamble, ())
+        self.scopes: list[_Place] = []
+        self.homes: list[tuple[str, _Draft]] = []
+        self.referred: set[str] = set()
+
+    def add(self, item: Item) -> None:
+        if item is Border.ENTER:
+            self._enter()
+        elif item is Border.LEAVE:
+            self.place = self.scopes.pop()
+        elif isinstance(item, Heading):
+            self._open(item)
+        elif isinstance(item, Note):
+            self._note(item)
+        elif self.place.excluded_at < math.inf:
+            return
+        elif isinstance(item, Image):
+            if len(self.place.draft.images) < _MOST_IMAGES:
+                self.place.draft.images.append(item)
+        else:
+            self.place.draft.blocks.append(item)
+
+    def sections(self, notes: Mapping[str, Block]) -> tuple[Section, ...]:
+        for note, draft in self.homes:
+            if note not in self.referred:
+                draft.notes[note] = None
+        return tuple(
+            _section(draft, notes) for draft in self.drafts if draft.heading.text or draft.blocks or draft.notes
+        )
+
+    def _enter(self) -> None:
+        place = self.place
+        self.scopes.append(place)
+        rank = place.ranks[-1][0] if place.ranks else 0
+        self.place = _Place(place.draft, place.ranks, place.excluded_at, rank)
+
+    def _note(self, note: Note) -> None:
+        if note.home:
+            self.homes.append((note.id, self.place.draft))
+            return
+        # A footnote of an excluded section is excluded with it.
+        self.referred.add(note.id)
+        if self.place.excluded_at == math.inf:
+            self.place.draft.notes[note.id] = None
+
+    def _open(self, heading: Heading) -> None:
+        place = self.place
+        rank = heading.level or place.base + 1
+        if rank > place.excluded_at:
+            return
+        place.excluded_at = rank if heading.excluded else math.inf
+        ranks = tuple(r for r in place.ranks if r[0] < rank)
+        above = ranks[-1][1] if ranks else (self.title,)
+        repeats = above == (self.title,) and heading.text == collapse(self.title)
+        path = above if repeats or not heading.text else (*above, heading.text)
+        place.ranks = (*ranks, (rank, path))
+        if not heading.excluded:
+            text = heading.text or above[-1] or heading.anchor or ""
+            place.draft = _Draft(Heading(text, min(6, int(rank)), heading.anchor), path)
+            self.drafts.append(place.draft)
+
+
+def _section(draft: _Draft, notes: Mapping[str, Block]) -> Section:
+    blocks = (*draft.blocks, *(notes[note] for note in draft.notes if note in notes))
+    heading = draft.heading
+    images = tuple(dict.fromkeys(draft.images))
+    return Section(heading.text or None, heading.level, heading.anchor, draft.path, blocks, images=images)
