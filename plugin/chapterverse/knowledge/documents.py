@@ -17,7 +17,8 @@ from chapterverse.knowledge.metadata import validate_metadata
 from chapterverse.model import CHUNK_TOKENS, FAQ, Block, BlockKind, Page, Section, embed_text
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.readers.markdown.front_matter import split_values
-from chapterverse.readers.sources.folder import decode_page, read_page
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import read_page
 from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
 

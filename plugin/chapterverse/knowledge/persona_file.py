@@ -14,7 +14,8 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.readers.markdown.front_matter import split_values
-from chapterverse.readers.sources.folder import decode_page, read_page
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import read_page
 from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
 

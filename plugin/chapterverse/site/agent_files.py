@@ -18,7 +18,8 @@ from urllib.parse import quote, urljoin
 from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
 from chapterverse.readers.addresses.urls import SAFE, clean_base
 from chapterverse.readers.html.metadata import open_envelope
-from chapterverse.readers.sources.folder import decode_page, read_page, real_path
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import read_page, real_path
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link

@@ -22,7 +22,8 @@ from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses.urls import clean_url, read_sitemap
 from chapterverse.readers.sources.built_site import read_site
-from chapterverse.readers.sources.folder import decode_page, list_files, read_page, real_path
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import list_files, read_page, real_path
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan

@@ -22,7 +22,8 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses.urls import clean_url, read_sitemap, site_base
 from chapterverse.readers.html.metadata import open_envelope
-from chapterverse.readers.sources.folder import is_binary, list_files, read_page, real_path
+from chapterverse.readers.sources.encoding import is_binary
+from chapterverse.readers.sources.folder import list_files, read_page, real_path
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
 from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.readers.addresses.generator_rules import PlaceRule, built_path, needs_build, place_rule
+from chapterverse.readers.addresses.generator_rules import PlaceRule, built_path, place_rule
 from chapterverse.readers.markdown.front_matter import FrontMatter
 from chapterverse.readers.markdown.slugs import SlugRule
 
@@ -78,31 +78,3 @@ def test_a_dynamic_route_of_vitepress_is_no_page(tmp_path: Path) -> None:
 )
 def test_the_built_page_at_an_address(path: str, expected: str) -> None:
     assert built_path(path) == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ('{{% include "x.md" %}}', True),
-        ("{{< readfile file=x >}}", True),
-        ("{% include note.html %}", True),
-        ('--8<-- "x.md"', True),
-        ("::: pkg.module", True),
-        ("<!--@include: ./x.md-->", True),
-        ("<<< @/x.js", True),
-        ("```{include} x.md\n```", True),
-        ("  ~~~~ {literalinclude} x.py\n  ~~~~", True),
-        (":::{automodule} a.b\n:::", True),
-        ("```{autosummary}\na\n```", True),
-        ("```{eval-rst}\n.. autofunction:: a\n```", True),
-        ("```{toctree}\na\n```", False),
-        ("```{note}\na\n```", False),
-        ("import Part from './_part.mdx';", True),
-        ("import Tabs from '@theme/Tabs';", False),
-        ("{{< note >}}\nText.\n{{< /note >}}", False),
-        ("::: tip\nText.\n:::", False),
-        ("Text includes {% raw %}.", False),
-    ],
-)
-def test_pages_that_take_text_from_elsewhere(body: str, expected: bool) -> None:
-    assert needs_build(f"Text.\n\n{body}\n") is expected

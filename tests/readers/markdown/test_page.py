@@ -6,8 +6,7 @@ import pytest
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import BlockKind
-from chapterverse.readers.addresses.urls import title_from_path
-from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.markdown.page import needs_build, read_markdown
 from chapterverse.readers.markdown.slugs import SlugRule
 from chapterverse.readers.sections.html_page import read_fragment
 
@@ -93,14 +92,6 @@ def test_a_page_without_anything() -> None:
     assert read_markdown("", "a.md").sections == ()
 
 
-def test_a_name_for_every_path() -> None:
-    assert (title_from_path("a/b_c.html"), title_from_path("index.html"), title_from_path("-.md")) == (
-        "B c",
-        "Index",
-        "-.md",
-    )
-
-
 @pytest.mark.parametrize(
     ("file_path", "slug", "text", "shown"),
     [
@@ -142,3 +133,31 @@ def test_deep_nesting_is_no_crash() -> None:
     assert read_markdown("- " * 30 + "x\n", "a.md").sections[0].blocks[0].text.endswith("x")
     # markdown-it-py itself gives up on lists 50 deep.
     read_markdown("> " * 500 + "x\n" + "- " * 500 + "x\n" + "*" * 5000 + "[" * 5000, "a.md")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{{% include "x.md" %}}', True),
+        ("{{< readfile file=x >}}", True),
+        ("{% include note.html %}", True),
+        ('--8<-- "x.md"', True),
+        ("::: pkg.module", True),
+        ("<!--@include: ./x.md-->", True),
+        ("<<< @/x.js", True),
+        ("```{include} x.md\n```", True),
+        ("  ~~~~ {literalinclude} x.py\n  ~~~~", True),
+        (":::{automodule} a.b\n:::", True),
+        ("```{autosummary}\na\n```", True),
+        ("```{eval-rst}\n.. autofunction:: a\n```", True),
+        ("```{toctree}\na\n```", False),
+        ("```{note}\na\n```", False),
+        ("import Part from './_part.mdx';", True),
+        ("import Tabs from '@theme/Tabs';", False),
+        ("{{< note >}}\nText.\n{{< /note >}}", False),
+        ("::: tip\nText.\n:::", False),
+        ("Text includes {% raw %}.", False),
+    ],
+)
+def test_pages_that_take_text_from_elsewhere(body: str, expected: bool) -> None:
+    assert needs_build(f"Text.\n\n{body}\n") is expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.sections.outline import Border, Heading, Item, Note, build_sections
+from chapterverse.readers.sections.outline import Border, Heading, Item, Note, build_sections, title_from_path
 
 A, B, C = (Block(BlockKind.PARAGRAPH, text) for text in "abc")
 NOTE = Block(BlockKind.FOOTNOTE, "[^1]: n")
@@ -80,3 +80,11 @@ def test_an_excluded_heading_in_a_scope_ends_with_it() -> None:
 def test_footnotes_go_where_they_are_referred_to_once() -> None:
     found = sections(A, Note("n"), B, Note("n"), Heading("H", 2), Note("n"), Note("n", home=True))
     assert [text for *_, text in found] == ["ab[^1]: n", "[^1]: n"]
+
+
+def test_a_name_for_every_path() -> None:
+    assert (title_from_path("a/b_c.html"), title_from_path("index.html"), title_from_path("-.md")) == (
+        "B c",
+        "Index",
+        "-.md",
+    )

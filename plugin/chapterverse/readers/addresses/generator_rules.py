@@ -158,23 +158,6 @@ def built_path(path: str) -> str:
     return f"{path}index.html" if not name else path if name.endswith((".html", ".htm")) else f"{path}.html"
 
 
-#: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
-#: and reStructuredText in MyST, which is mostly there to generate references.
-_FROM_ELSEWHERE = re.compile(
-    r"""^[ \t]*(?:\{\{[<%][ \t]*(?:[\w./-]{0,80}(?:include|readfile|code-snippet)|embed)\b
-    |\{%-?[ \t]*(?:include|render)\w*[ \t]
-    |-{1,9}8<-|:::[ \t]+\w+(?:\.\w+)+[ \t]*$|<!--@include:|<<<[ \t]*[@./]
-    |(?:`{3,}|~{3,}|:{3,})[ \t]*\{(?:(?:literal)?include|auto[a-z]\w*|eval-rst)\}
-    |import[ \t]+\w+[ \t]+from[ \t]+['"][^'"\n]+\.mdx?['"])""",
-    re.MULTILINE | re.VERBOSE,
-)
-
-
-def needs_build(body: str) -> bool:
-    """Whether a page takes text from other files when it is built."""
-    return _FROM_ELSEWHERE.search(body) is not None
-
-
 def _strip_number(part: str) -> str:
     return part if _NO_NUMBER.match(part) else _NUMBER.sub("", part, count=1) if _NUMBER.match(part) else part
 

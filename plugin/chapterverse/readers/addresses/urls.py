@@ -1,4 +1,4 @@
-"""Finds each built page's address: in the page, in the sitemap, or by the generator's rule; and a title by a path."""
+"""Cleans addresses, reads them from a sitemap, and finds those at which a built file may be."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os.path
 import re
 from collections.abc import Collection, Iterable
 from urllib.parse import quote, urljoin, urlsplit
-
-from chapterverse.readers.html.visible_text import collapse, strip_invisible
 
 #: Characters that a path may hold unencoded; "%" is one of them, so that nothing is encoded twice.
 SAFE = "/~:@!$&'()*+,;=%-._"
@@ -73,13 +71,3 @@ def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
     hits = {base: sum(any(base + path in known for path in p) for p in paths) for base in bases if clean_url(base)}
     best = max(hits, key=hits.__getitem__, default=None)
     return best if best and hits[best] else None
-
-
-def title_from_path(file_path: str) -> str:
-    """Return a title made from a path: "guide/first-steps.md" is "First steps", "guide/index.md" "Guide"."""
-    folders, _, name = file_path.rpartition("/")
-    stem = name.rpartition(".")[0] or name
-    if stem.lower() in ("index", "readme") and folders:
-        stem = folders.rpartition("/")[2]
-    words = collapse(re.sub(r"[-_]+", " ", stem))
-    return strip_invisible(words[:1].upper() + words[1:]) or file_path

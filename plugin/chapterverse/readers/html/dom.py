@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Set
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw, parse_attributes
 from chapterverse.readers.html.visible_text import strip_invisible, unescape
@@ -102,6 +103,12 @@ class Node:
         if self._classes is None:
             self._classes = (self.get("class") or "").split()
         return self._classes
+
+    @property
+    def target_id(self) -> str:
+        """The id on this page that a link leads to, decoded; "" if it leads elsewhere."""
+        href = self.get("href") or ""
+        return unquote(href[1:]) if href.startswith("#") else ""
 
     def elements(self) -> list[Node]:
         """Return the child elements without the text between them."""

@@ -24,7 +24,6 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from chapterverse.model import Section
-from chapterverse.readers.addresses.urls import title_from_path
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
 from chapterverse.readers.markdown.directives import directives_plugin
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
@@ -34,6 +33,7 @@ from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
 from chapterverse.readers.markdown.slugs import Slugger, SlugRule
 from chapterverse.readers.markdown.verbatim import wording_plugin
 from chapterverse.readers.sections.html_page import read_fragment
+from chapterverse.readers.sections.outline import title_from_path
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
 _EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*\s)?\s*#([^\s{}*]+)[^{}]*\}")
@@ -43,6 +43,17 @@ _LOOKS_LIKE_MDX = re.compile(
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
 _FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
+
+#: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
+#: and reStructuredText in MyST, which is mostly there to generate references.
+_FROM_ELSEWHERE = re.compile(
+    r"""^[ \t]*(?:\{\{[<%][ \t]*(?:[\w./-]{0,80}(?:include|readfile|code-snippet)|embed)\b
+    |\{%-?[ \t]*(?:include|render)\w*[ \t]
+    |-{1,9}8<-|:::[ \t]+\w+(?:\.\w+)+[ \t]*$|<!--@include:|<<<[ \t]*[@./]
+    |(?:`{3,}|~{3,}|:{3,})[ \t]*\{(?:(?:literal)?include|auto[a-z]\w*|eval-rst)\}
+    |import[ \t]+\w+[ \t]+from[ \t]+['"][^'"\n]+\.mdx?['"])""",
+    re.MULTILINE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,11 @@ def read_markdown(
     html = parser.renderer.render(tokens, parser.options, env)
     sections = read_fragment(html, title, env["wordings"])
     return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)
+
+
+def needs_build(body: str) -> bool:
+    """Whether a page takes text from other files when it is built."""
+    return _FROM_ELSEWHERE.search(body) is not None
 
 
 def _is_mdx(body: str, file_path: str, slug: SlugRule) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -12,8 +12,8 @@ from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.sections import callouts, code, tables
 from chapterverse.readers.sections.container_blocks import definition, footnote, list_item, quote, titled_block
-from chapterverse.readers.sections.footnotes import is_pile
-from chapterverse.readers.sections.inline import Inline, footnote_label, is_edit_link, is_permalink, target
+from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes
+from chapterverse.readers.sections.inline import Inline, is_edit_link, is_permalink
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
 from chapterverse.readers.sections.tabs import is_tab_set, tabs
@@ -54,7 +54,7 @@ class BlockReader:
         self._footnotes = footnotes
         self._anchors = anchors
         self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, wordings)
-        self._labels = _labels(root, self._footnotes)
+        self._labels = footnote_labels(root, self._footnotes)
         self._nesting = 0
         self._code_title = ""
         self.items: list[Item] = []
@@ -105,7 +105,7 @@ class BlockReader:
         if own:
             return own
         for inner in node.walk():
-            linked = target(inner) if is_permalink(inner) else inner.get("id") or ""
+            linked = inner.target_id if is_permalink(inner) else inner.get("id") or ""
             if linked and self._anchors(linked):
                 return linked
         return None
@@ -194,7 +194,7 @@ class BlockReader:
             self._callout(node, out)
         elif is_tab_set(node):
             self._tabs(node, out)
-        elif self._footnotes and is_pile(node):
+        elif self._footnotes and holds_footnotes(node):
             self._pile(node, out)
         elif code.is_wrapper(node):
             self._code(node, out, code.code_language(node) or lang)
@@ -342,15 +342,6 @@ def _outside_groups(node: Node) -> list[Child]:
 
 def _is_linked(term: Node) -> bool:
     return "sig" in term.classes or (bool(term.get("id")) and any(is_permalink(inner) for inner in term.walk()))
-
-
-def _labels(root: Node, footnotes: Collection[str]) -> dict[str, str]:
-    """Return the labels of footnotes by id: the text of the first reference to each."""
-    labels: dict[str, str] = {}
-    for node in root.walk() if footnotes else ():
-        if node.name == "a" and target(node) in footnotes:
-            labels.setdefault(target(node), footnote_label(node))
-    return labels
 
 
 def _marker(item: Node, number: int | None) -> str:

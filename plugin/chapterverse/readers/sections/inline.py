@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from urllib.parse import unquote
 
 from chapterverse.model import Image
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.readers.sections.footnotes import footnote_label
 
 #: The element around a paragraph of which the wording is known; its attribute `n` is the number of that.
 WORDING = "wording"
@@ -163,7 +163,7 @@ class Inline:
         return f"{before}{mark}{core}{mark}{after}"
 
     def _link(self, node: Node) -> str:
-        note = target(node)
+        note = node.target_id
         if note in self.footnotes:
             self.notes.append(note)
             return f"[^{footnote_label(node)}]"
@@ -178,7 +178,7 @@ class Inline:
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
-        if any(target(link) in self.footnotes for link in node.elements() if link.name == "a"):
+        if any(link.target_id in self.footnotes for link in node.elements() if link.name == "a"):
             return self._raw(node.children)
         inner = self._raw(node.children)
         return f"^{inner}" if inner.strip() else inner
@@ -191,8 +191,8 @@ class Inline:
                 out.append(child)
             elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
                 continue
-            elif child.name == "a" and target(child) in self.footnotes:
-                self.notes.append(target(child))
+            elif child.name == "a" and child.target_id in self.footnotes:
+                self.notes.append(child.target_id)
             elif child.name in _LEAVES:
                 out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
             elif permalinks or not is_permalink(child):
@@ -221,17 +221,6 @@ def is_permalink(node: Node) -> bool:
     # Some themes make the whole heading such a link; then its words are the heading's.
     signs_only = not any(c.isalnum() for c in node.text())
     return signs_only and (not _PERMALINKS.isdisjoint(classes) or (node.get("href") or "").startswith("#"))
-
-
-def target(node: Node) -> str:
-    """Return the id on this page that a link leads to, decoded; "" if it leads elsewhere."""
-    href = node.get("href") or ""
-    return unquote(href[1:]) if href.startswith("#") else ""
-
-
-def footnote_label(node: Node) -> str:
-    """Return the label of a footnote reference, without its brackets."""
-    return collapse(node.text()).strip("[]") or "*"
 
 
 def is_edit_link(node: Node) -> bool:

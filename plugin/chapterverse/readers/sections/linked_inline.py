@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.sections.inline import Inline, is_decoration, target
+from chapterverse.readers.sections.inline import Inline, is_decoration
 
 #: Other schemes run code, hold data or lead to files of a machine: such a link keeps its text alone.
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
@@ -103,7 +103,7 @@ class LinkedInline(Inline):
             super()._element(node, out)
 
     def _link(self, node: Node) -> str:
-        address = "" if self._in_link or target(node) in self.footnotes else self.address(node)
+        address = "" if self._in_link or node.target_id in self.footnotes else self.address(node)
         if not address:
             return super()._link(node)
         self._in_link = True

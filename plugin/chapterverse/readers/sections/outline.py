@@ -1,4 +1,4 @@
-"""Collects a page's headings and blocks, and groups them into sections.
+"""Groups the headings and blocks of a page into sections, and titles a page by its path.
 
 A reader yields *items* in document order: blocks, headings, footnote references, and the borders of *scopes*. A scope
 is an element that ends (a tab, an admonition, a list item): a heading inside it rules only what follows inside it, and
@@ -8,13 +8,14 @@ what stands behind the scope belongs to the heading that stood before it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
 from chapterverse.model import Block, Image, Section
-from chapterverse.readers.html.visible_text import collapse
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,16 @@ class _Place:
     ranks: tuple[tuple[float, tuple[str, ...]], ...]
     excluded_at: float = math.inf
     base: float = 0
+
+
+def title_from_path(file_path: str) -> str:
+    """Return a title made from a path: "guide/first-steps.md" is "First steps", "guide/index.md" "Guide"."""
+    folders, _, name = file_path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    if stem.lower() in ("index", "readme") and folders:
+        stem = folders.rpartition("/")[2]
+    words = collapse(re.sub(r"[-_]+", " ", stem))
+    return strip_invisible(words[:1].upper() + words[1:]) or file_path
 
 
 def build_sections(items: Iterable[Item], title: str, notes: Mapping[str, Block]) -> tuple[Section, ...]:

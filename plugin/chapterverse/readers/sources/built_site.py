@@ -20,11 +20,13 @@ from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base, title_from_path
+from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base
 from chapterverse.readers.html.metadata import Envelope, open_envelope
 from chapterverse.readers.html.structured_data import json_ld_scripts
 from chapterverse.readers.sections.html_page import read_document
-from chapterverse.readers.sources.folder import decode_page, list_files, read_page
+from chapterverse.readers.sections.outline import title_from_path
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import list_files, read_page
 from chapterverse.readers.sources.site_pages import File, SitePages, SitePagesDraft, require_unchanged, stated_base
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.

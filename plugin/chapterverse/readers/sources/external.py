@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import Page
-from chapterverse.readers.addresses.urls import title_from_path
 from chapterverse.readers.html.metadata import asks_for_no_index
-from chapterverse.readers.sources.encoding import declared_charset, web_charset
-from chapterverse.readers.sources.folder import is_binary
+from chapterverse.readers.sections.outline import title_from_path
+from chapterverse.readers.sources.encoding import declared_charset, decode_leniently, is_binary, web_charset
 from chapterverse.readers.sources.pdf import paragraphs, read_pdf
 
 
@@ -60,19 +60,19 @@ class Media:
     charset: str = ""
 
     @classmethod
-    def of(cls, content_type: str, place: str, content: bytes) -> Media:
+    def of(cls, content_type: str, address: str, content: bytes) -> Media:
         """Return the media of a document.
 
         Args:
             content_type: the header of its server, "" for a file.
-            place: its path or address.
+            address: its path or URL.
 
         Raises:
             UnreadablePage: it is in a format that can't be read.
         """
         kind, _, parameters = content_type.partition(";")
         kind = kind.strip().lower()
-        name = urlsplit(place).path.rpartition("/")[2].lower()
+        name = urlsplit(address).path.rpartition("/")[2].lower()
         format_ = Format.PDF if content.startswith(b"%PDF-") else None
         if format_ is None and kind in _VAGUE:
             format_ = _BY_SUFFIX.get("." + name.rpartition(".")[2] if "." in name else "")
@@ -80,19 +80,26 @@ class Media:
             format_ = format_ or (Format.TEXT if kind or "." not in name else None)
         format_ = format_ or _BY_TYPE.get(kind)
         if format_ is None or (format_ is not Format.PDF and is_binary(content)):
-            raise UnreadablePage(f"{place} is no HTML, Markdown, plain text or PDF, which alone can be read.")
-        label = next((v for n, _, v in _parameters(parameters) if n == "charset"), "")
+            raise UnreadablePage(f"{address} is no HTML, Markdown, plain text or PDF, which alone can be read.")
+        label = next((value for name, value in _parameters(parameters) if name == "charset"), "")
         return cls(format_, web_charset(label))
 
+    def decode(self, content: bytes) -> str:
+        """Return the text of a document. As in browsers, a wrong byte rejects no page."""
+        charset = self.charset or (declared_charset(content) if self.format is Format.HTML else "")
+        return decode_leniently(content, charset)
 
-def _parameters(text: str) -> list[tuple[str, str, str]]:
-    parts = (part.partition("=") for part in text.split(";"))
-    return [(name.strip().lower(), sign, value.strip().strip("\"'")) for name, sign, value in parts]
+
+def _parameters(text: str) -> Iterator[tuple[str, str]]:
+    """Yield name in lower case and value of each parameter of a media type: `charset="utf-8"; boundary=x`."""
+    for part in text.split(";"):
+        name, _, value = part.partition("=")
+        yield name.strip().lower(), value.strip().strip("\"'")
 
 
 def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
     """Return whether a page of HTML asks search engines to leave it out."""
-    return media.format is Format.HTML and asks_for_no_index(_decode(content, media))
+    return media.format is Format.HTML and asks_for_no_index(media.decode(content))
 
 
 def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:
@@ -109,29 +116,22 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     # Loaded only if a document changed.
     from chapterverse.readers.sections.html_page import read_document, read_fragment
 
-    facts = {"source": "import"}
+    page = partial(Page, path, url, facts={"source": "import"})
     title = title_from_path(unquote(urlsplit(path).path.strip("/"))) or urlsplit(path).netloc
     if media.format is Format.PDF:
-        pdf_title, text = read_pdf(content, path)
-        return Page(path, url, pdf_title or title, language, read_fragment(text, pdf_title or title), facts=facts)
-    text = _decode(content, media).replace("\0", "\ufffd")
+        pdf_title, html = read_pdf(content, path)
+        title = pdf_title or title
+        return page(title, language, read_fragment(html, title))
+    text = media.decode(content).replace("\0", "\ufffd")
     if media.format is Format.TEXT:
-        return Page(path, url, title, language, read_fragment(paragraphs(text), title), facts=facts)
+        return page(title, language, read_fragment(paragraphs(text), title))
     if media.format is Format.MARKDOWN:
         from chapterverse.readers.markdown.page import read_markdown
 
-        page = read_markdown(text, path)
-        matter, language = page.front_matter, page.front_matter.language or language
-        about = page.sections, "documentation", matter.tags, matter.created_at
-        return Page(path, url, page.title, language, *about, facts=facts)
-    document = read_document(text)
-    about = document.sections, "documentation", document.tags, document.created_at
-    return Page(path, url, document.title or title, document.language, *about, facts=facts)
-
-
-def _decode(content: bytes, media: Media) -> str:
-    charset = media.charset or (declared_charset(content) if media.format is Format.HTML else "")
-    with contextlib.suppress(UnicodeDecodeError):
-        return content.decode(charset or "utf-8-sig")
-    # As in browsers, a wrong byte rejects no page.
-    return content.decode(charset or "cp1252", "replace")
+        source = read_markdown(text, path)
+        matter = source.front_matter
+        language = matter.language or language
+        return page(source.title, language, source.sections, tags=matter.tags, created_at=matter.created_at)
+    built = read_document(text)
+    title = built.title or title
+    return page(title, built.language, built.sections, tags=built.tags, created_at=built.created_at)

@@ -15,15 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.readers.sources.encoding import declared_charset
 
 #: Larger files are no pages.
 MAX_BYTES = 50_000_000
 
 #: A page's path is its identity in the ledger, whose column is this wide.
 _MAX_PATH = 512
-#: A text has fewer than one NUL in so many bytes.
-_NUL_RATIO = 20
 _SKIPPED_FOLDERS = frozenset(("node_modules", "_static", "_sources", "_modules"))
 
 # Not every platform has these; where it lacks them, the check of the opened file still holds.
@@ -126,43 +123,6 @@ def real_path(folder: str | Path, path: str, shown: str = "") -> str:
     if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
         raise UnsafePath(f"{shown or path} is a link that leads out of its folder: remove it.")
     return real
-
-
-def decode_page(path: str, content: bytes) -> str:
-    """Return a page's text, decoded from UTF-8 or from the encoding that an HTML page declares.
-
-    A NUL byte becomes U+FFFD, as in CommonMark (see `nul_warning`).
-
-    Raises:
-        UnreadablePage: it is binary, or encoded in neither.
-    """
-    if is_binary(content):
-        raise UnreadablePage(f"{path} is not a text file.")
-    return _decode(path, content).replace("\0", "\ufffd")
-
-
-def is_binary(content: bytes) -> bool:
-    """Whether a file is no text: more than one byte in twenty is NUL. A text has a few of them by mistake."""
-    return content.count(0) * _NUL_RATIO > len(content)
-
-
-def nul_warning(path: str, content: bytes) -> str:
-    """Return a sentence about the NUL bytes of a text, "" if it has none."""
-    count = content.count(0)
-    return f"{path} holds {count:,} NUL bytes, which are read as U+FFFD: remove them." if count else ""
-
-
-def _decode(path: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        declared = declared_charset(content) if path.lower().endswith((".html", ".htm")) else ""
-    try:
-        if declared:
-            return content.decode(declared)
-    except UnicodeDecodeError:
-        raise UnreadablePage(f"{path} is encoded neither in UTF-8 nor in {declared}, as it says.") from None
-    raise UnreadablePage(f"{path} is not encoded in UTF-8.")
 
 
 _SPECIAL = "{} is a pipe, a device or something else that is no regular file: remove it."

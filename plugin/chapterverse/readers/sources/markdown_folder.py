@@ -6,6 +6,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,15 +16,16 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses.generator_rules import ListedPlaces, PlaceRule, built_path, needs_build, place_rule
+from chapterverse.readers.addresses.generator_rules import ListedPlaces, PlaceRule, built_path, place_rule
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
-from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.markdown.page import needs_build, read_markdown
 from chapterverse.readers.markdown.slugs import SlugRule
-from chapterverse.readers.sources.folder import Listing, decode_page, list_files, read_page
-from chapterverse.readers.sources.locales import locale_folders
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import Listing, list_files, read_page
 from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, require_unchanged, stated_base
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
+_LOCALE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?\Z")
 
 
 def read_sources(
@@ -39,7 +41,7 @@ def read_sources(
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
     Which files become pages, and where, follows from `slugs` and the generator's configuration (see `places`). Their
-    language is that of the front matter (`lang`, `language`), else the folder's (see `locales`), else English.
+    language is that of the front matter (`lang`, `language`), else the folder's (see `locale_folders`), else English.
     Sections carry the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are ignored.
     Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the file or the
     page that it becomes. Pages that a pattern of `exclude` matches are left out too. One warning counts the pages that
@@ -109,6 +111,31 @@ def _list(folder: Path, listed: Mapping[str, str] | None, no_pages: Collection[s
     pages = (path for path in sorted(listed.keys() - no_pages) if path.lower().endswith(_MARKDOWN))
     # The generator may know pages that a program made, of which there is no file.
     return Listing([path for path in pages if (folder / path).is_file()])
+
+
+def locale_folders(files: Iterable[str]) -> dict[str, str]:
+    """Return the top folders that are translations, each with its BCP 47 tag: {"fr": "fr", "pt_BR": "pt-BR"}.
+
+    "id" and "is" are words, too, so the name alone proves nothing: at least half of the folder's pages must have a
+    counterpart of the same name beside the folder or in another one that is named like a language.
+    """
+    below: dict[str, set[str]] = {}
+    for path in files:
+        top, _, rest = path.partition("/")
+        below.setdefault(top if rest else "", set()).add(_stem(rest or path))
+    named = [folder for folder in below if _LOCALE.match(folder)]
+    # Pages of the default language are at the root, in folders of any name.
+    root = {f"{top}/{rest}" if top else rest for top, inside in below.items() if top not in named for rest in inside}
+    tags: dict[str, str] = {}
+    for folder in named:
+        others = root.union(*(below[other] for other in named if other != folder))
+        if 2 * len(below[folder] & others) >= len(below[folder]):
+            tags[folder] = folder.replace("_", "-")
+    return tags
+
+
+def _stem(path: str) -> str:
+    return path.rpartition(".")[0]
 
 
 def _outer_sections_first(path: str) -> tuple[bool, int, str]:

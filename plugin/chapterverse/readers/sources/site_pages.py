@@ -12,7 +12,8 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
 from chapterverse.readers.addresses.urls import clean_base
-from chapterverse.readers.sources.folder import decode_page, nul_warning, read_page
+from chapterverse.readers.sources.encoding import decode_page, nul_warning
+from chapterverse.readers.sources.folder import read_page
 
 
 @dataclass(frozen=True, slots=True)

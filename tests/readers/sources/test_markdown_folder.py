@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.sources.locales import locale_folders
+from chapterverse.readers.sources.markdown_folder import locale_folders
 
 
 @pytest.mark.parametrize(
