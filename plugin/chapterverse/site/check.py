@@ -157,8 +157,8 @@ class _Check:
             return
         self.findings.pages += 1
         inspection = inspect(page)
-        url = self.places.place(path, inspection.envelope.canonical)
-        if self.globs.excludes(path, *filter(None, [inspection.envelope.source])):
+        url = self.places.place(path, inspection.metadata.canonical)
+        if self.globs.excludes(path, *filter(None, [inspection.metadata.source])):
             self._take_cited(url)
             return
         if self.index is None and inspection.read is not None:
@@ -233,7 +233,7 @@ class _Check:
             return
         if not url.startswith(base):
             self.findings.add("mixed_address", path, f"{path} says that it is at {url}, outside of {base}.")
-        stated = inspection.envelope.canonical or url in self.places.listed or self.settings.base_url
+        stated = inspection.metadata.canonical or url in self.places.listed or self.settings.base_url
         if not stated:
             self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
 

@@ -142,10 +142,10 @@ def _parse(page: BuiltPage, path: str, text: str) -> PageFile:
 def _read(page: BuiltPage) -> tuple[str, str]:
     """Return the title and the text of a page."""
     # Loaded only if a page changed.
-    from chapterverse.readers.sections.html_page import read_linked
+    from chapterverse.readers.sections.html_page import read_with_links
     from chapterverse.readers.sections.linked_inline import escape
 
-    sections = read_linked(page.html, page.title, page.base or page.url)
+    sections = read_with_links(page.html, page.title, page.base or page.url)
     heading = next((s.heading for s in sections if s.level == 1 and s.heading), None)
     title = collapse(strip_invisible(page.title)) or (_plain(heading) if heading else page.name) or page.url
     parts = [] if heading else [f"# {escape(title)}"]

@@ -6,35 +6,42 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.readers.addresses.generator_rules import PlaceRule, built_path, place_rule
+from chapterverse.readers.addresses.generator_rules import AddressRule, address_rule, built_path
 from chapterverse.readers.markdown.front_matter import FrontMatter
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 
 
-def rule(slugs: SlugRule, root: Path, config: str, text: str) -> PlaceRule:
+def rule(generator: SiteGenerator, root: Path, config: str, text: str) -> AddressRule:
     (root / "docs").mkdir(exist_ok=True)
     (root / config).parent.mkdir(parents=True, exist_ok=True)
     (root / config).write_text(text, encoding="utf-8")
-    return place_rule(slugs, root / "docs", ["guide/setup.md"])
+    return address_rule(generator, root / "docs", ["guide/setup.md"])
 
 
 @pytest.mark.parametrize(
-    ("slugs", "config", "text", "expected"),
+    ("generator", "config", "text", "expected"),
     [
-        (SlugRule.DOCUSAURUS, "docusaurus.config.ts", "export default { trailingSlash: false,\n};", "guide/setup"),
-        (SlugRule.DOCUSAURUS, "docusaurus.config.js", "module.exports = {\n  trailingSlash: true }", "guide/setup/"),
-        (SlugRule.DOCUSAURUS, "docusaurus.config.js", "  // trailingSlash: false\n", "guide/setup/"),
-        (SlugRule.DOCUSAURUS, "other.js", "trailingSlash: false", "guide/setup/"),
-        (SlugRule.GITHUB, "docusaurus.config.js", "trailingSlash: false", "guide/setup/"),
-        (SlugRule.VITEPRESS, "docs/.vitepress/config.mts", "  cleanUrls: true,", "guide/setup"),
-        (SlugRule.VITEPRESS, "docs/.vitepress/config.mts", "  cleanUrls: false,", "guide/setup.html"),
-        (SlugRule.MKDOCS, "mkdocs.yml", "site_name: x\nuse_directory_urls: false\n", "guide/setup.html"),
-        (SlugRule.MKDOCS, "mkdocs.yml", "#use_directory_urls: false\n", "guide/setup/"),
-        (SlugRule.SPHINX, "mkdocs.yml", "", "guide/setup.html"),
+        (SiteGenerator.DOCUSAURUS, "docusaurus.config.ts", "export default { trailingSlash: false,\n};", "guide/setup"),
+        (
+            SiteGenerator.DOCUSAURUS,
+            "docusaurus.config.js",
+            "module.exports = {\n  trailingSlash: true }",
+            "guide/setup/",
+        ),
+        (SiteGenerator.DOCUSAURUS, "docusaurus.config.js", "  // trailingSlash: false\n", "guide/setup/"),
+        (SiteGenerator.DOCUSAURUS, "other.js", "trailingSlash: false", "guide/setup/"),
+        (SiteGenerator.GITHUB, "docusaurus.config.js", "trailingSlash: false", "guide/setup/"),
+        (SiteGenerator.VITEPRESS, "docs/.vitepress/config.mts", "  cleanUrls: true,", "guide/setup"),
+        (SiteGenerator.VITEPRESS, "docs/.vitepress/config.mts", "  cleanUrls: false,", "guide/setup.html"),
+        (SiteGenerator.MKDOCS, "mkdocs.yml", "site_name: x\nuse_directory_urls: false\n", "guide/setup.html"),
+        (SiteGenerator.MKDOCS, "mkdocs.yml", "#use_directory_urls: false\n", "guide/setup/"),
+        (SiteGenerator.SPHINX, "mkdocs.yml", "", "guide/setup.html"),
     ],
 )
-def test_a_setting_changes_the_ending(tmp_path: Path, slugs: SlugRule, config: str, text: str, expected: str) -> None:
-    assert rule(slugs, tmp_path, config, text).path("guide/setup.md", FrontMatter()) == expected
+def test_a_setting_changes_the_ending(
+    tmp_path: Path, generator: SiteGenerator, config: str, text: str, expected: str
+) -> None:
+    assert rule(generator, tmp_path, config, text).path("guide/setup.md", FrontMatter()) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,19 +64,19 @@ def test_a_setting_changes_the_ending(tmp_path: Path, slugs: SlugRule, config: s
     ],
 )
 def test_docusaurus_without_slashes(tmp_path: Path, file_path: str, matter: FrontMatter, expected: str | None) -> None:
-    places = rule(SlugRule.DOCUSAURUS, tmp_path, "docusaurus.config.ts", "trailingSlash: false")
-    assert places.path(file_path, matter) == expected
+    addresses = rule(SiteGenerator.DOCUSAURUS, tmp_path, "docusaurus.config.ts", "trailingSlash: false")
+    assert addresses.path(file_path, matter) == expected
 
 
 def test_numbers_may_count_in_docusaurus(tmp_path: Path) -> None:
-    places = rule(SlugRule.DOCUSAURUS, tmp_path, "docusaurus.config.ts", "docs: { numberPrefixParser: false }")
-    assert places.path("01-guide/02-setup.md", FrontMatter()) == "01-guide/02-setup/"
+    addresses = rule(SiteGenerator.DOCUSAURUS, tmp_path, "docusaurus.config.ts", "docs: { numberPrefixParser: false }")
+    assert addresses.path("01-guide/02-setup.md", FrontMatter()) == "01-guide/02-setup/"
 
 
 def test_a_dynamic_route_of_vitepress_is_no_page(tmp_path: Path) -> None:
-    places = place_rule(SlugRule.VITEPRESS, tmp_path, [])
-    assert places.path("packages/[pkg].md", FrontMatter()) is None
-    assert places.path("a.md", FrontMatter()) == "a.html"
+    addresses = address_rule(SiteGenerator.VITEPRESS, tmp_path, [])
+    assert addresses.path("packages/[pkg].md", FrontMatter()) is None
+    assert addresses.path("a.md", FrontMatter()) == "a.html"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from chapterverse.readers.markdown.slugs import SlugRule
-from chapterverse.readers.sources.markdown_folder import read_sources
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 
 BASE = "https://t.example/docs/"
@@ -80,7 +80,7 @@ def addresses(reading: SitePages) -> dict[str, str]:
 
 
 def placed(folder: Path) -> dict[str, str]:
-    return addresses(read_sources(folder, BASE, slugs=SlugRule.HUGO))
+    return addresses(read_markdown_folder(folder, BASE, generator=SiteGenerator.HUGO))
 
 
 def test_a_file_is_where_hugo_publishes_it(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ CONFIGURED = {
 def test_the_configuration_counts_and_what_it_hides_is_told_once(tmp_path: Path) -> None:
     write(tmp_path, {"hugo.toml": CONFIG})
     files = {path: f"---\n{matter}\n---\nText.\n" for path, (matter, _) in CONFIGURED.items()}
-    reading = read_sources(write(tmp_path / "content", files), BASE, slugs=SlugRule.HUGO)
+    reading = read_markdown_folder(write(tmp_path / "content", files), BASE, generator=SiteGenerator.HUGO)
     assert addresses(reading) == {path: address for path, (_, address) in CONFIGURED.items() if address is not None}
     assert reading.warnings == (
         "1 pages are left out, as their files don't tell their `permalinks`: index the built site.",
@@ -178,8 +178,8 @@ def test_a_cascade_is_for_the_pages_that_its_glob_matches(tmp_path: Path, glob: 
 
 def test_text_that_only_a_build_has_is_told_once_with_the_number_of_pages(tmp_path: Path) -> None:
     include = '{{% include "/_common/x.md" %}}\n'
-    reading = read_sources(
-        write(tmp_path, {"a.md": include, "b.md": f"B.\n\n{include}", "c.md": "C."}), BASE, slugs=SlugRule.HUGO
+    reading = read_markdown_folder(
+        write(tmp_path, {"a.md": include, "b.md": f"B.\n\n{include}", "c.md": "C."}), BASE, generator=SiteGenerator.HUGO
     )
     (warning,) = reading.warnings
     assert warning.startswith("2 pages take text from elsewhere when they are built")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.html.metadata import Envelope, open_envelope
+from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from growth import assert_linear
 
 
 def content(html: str) -> str:
-    envelope = open_envelope(html)
-    return html[envelope.start : envelope.end]
+    metadata = read_metadata(html)
+    return html[metadata.content_start : metadata.content_end]
 
 
 @pytest.mark.parametrize(
@@ -49,24 +49,24 @@ def test_head() -> None:
         "<!doctype html><html lang='de-CH'><head><title> A &amp;\n B\u200b </title><link rel='next' href=n>"
         "<link href=' https://e.com/a/ ' rel='x canonical'><meta name=ROBOTS content='NoIndex, follow'></head><body>x"
     )
-    assert open_envelope(html) == Envelope("A & B", "de-CH", "https://e.com/a/", True, len(html) - 1, len(html))
+    assert read_metadata(html) == PageMetadata("A & B", "de-CH", "https://e.com/a/", True, len(html) - 1, len(html))
 
 
 def test_defaults() -> None:
-    envelope = open_envelope("<html lang=''><head></head><body>x</body>")
-    assert (envelope.title, envelope.language, envelope.canonical, envelope.noindex) == ("", "en", None, False)
+    metadata = read_metadata("<html lang=''><head></head><body>x</body>")
+    assert (metadata.title, metadata.language, metadata.canonical, metadata.noindex) == ("", "en", None, False)
 
 
 def test_a_page_that_redirects_is_no_page() -> None:
-    assert open_envelope('<html><head><meta http-equiv="Refresh" content="0; url=/new/"></head>').noindex
+    assert read_metadata('<html><head><meta http-equiv="Refresh" content="0; url=/new/"></head>').noindex
 
 
 def test_what_stands_in_the_body_is_not_believed() -> None:
     html = '<html><body><article><link rel=canonical href="https://evil.example/"><meta name=robots content=noindex>'
-    envelope = open_envelope(html)
-    assert (envelope.canonical, envelope.noindex) == (None, False)
+    metadata = read_metadata(html)
+    assert (metadata.canonical, metadata.noindex) == (None, False)
 
 
 @pytest.mark.parametrize("piece", ["<article ", "main<a ", "<!--", "<script>", "<article>", "<title>", "<meta name='"])
 def test_hostile_pages_take_linear_time(piece: str) -> None:
-    assert_linear(lambda count: open_envelope("articleBody main <html><head>" + piece * count), 10_000, 80_000)
+    assert_linear(lambda count: read_metadata("articleBody main <html><head>" + piece * count), 10_000, 80_000)

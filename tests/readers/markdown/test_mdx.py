@@ -7,14 +7,14 @@ import pytest
 from chapterverse.model import BlockKind
 from chapterverse.readers.markdown.mdx import to_markdown
 from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sections.html_page import read_document
 from growth import assert_linear
 from readers.golden import SITES
 
 
 def read(mdx: str) -> list[tuple[str | None, list[str]]]:
-    page = read_markdown(mdx, "a.mdx", "T", SlugRule.GITHUB)
+    page = read_markdown(mdx, "a.mdx", "T", SiteGenerator.GITHUB)
     return [(section.heading, [block.text for block in section.blocks]) for section in page.sections]
 
 
@@ -103,13 +103,13 @@ def test_badges_and_icons_are_no_words_of_a_heading() -> None:
         '## Setup <Badge text="New" variant="tip" />\n\na <Badge text="beta" /> <Icon name="star" label="Star" />b'
     ) == [("Setup", ["a beta b"])]
     assert read("## Setup <Badge>New</Badge>\n\na") == [("Setup", ["a"])]
-    page = read_markdown("## Setup <Badge>New</Badge>\n\na", "a.md", "T", SlugRule.VITEPRESS)
+    page = read_markdown("## Setup <Badge>New</Badge>\n\na", "a.md", "T", SiteGenerator.VITEPRESS)
     assert [section.heading for section in page.sections] == ["Setup"]
 
 
 def test_headings_and_their_ids() -> None:
     mdx = "# A {#given}\n\n## B \\{#b-1}\n\n## C {/* #c-1 */}\n\n## D <X>`e`</X> {unknown}\n\n<h2 id='f'>F</h2>\n\ntext"
-    page = read_markdown(mdx, "a.mdx", None, SlugRule.GITHUB)
+    page = read_markdown(mdx, "a.mdx", None, SiteGenerator.GITHUB)
     assert [(s.heading, s.anchor) for s in page.sections] == [
         ("A", "given"), ("B", "b-1"), ("C", "c-1"), ("D e", "d-e-unknown"), ("F", "f"),
     ]  # fmt: skip
@@ -117,7 +117,7 @@ def test_headings_and_their_ids() -> None:
 
 
 def test_the_brace_of_an_id_may_be_escaped_in_a_file_that_has_nothing_else_of_mdx() -> None:
-    page = read_markdown("# A \\{#a}\n\n## `b` \\{#b-1}\n\ntext", "a.md", None, SlugRule.DOCUSAURUS)
+    page = read_markdown("# A \\{#a}\n\n## `b` \\{#b-1}\n\ntext", "a.md", None, SiteGenerator.DOCUSAURUS)
     assert [(s.heading, s.anchor) for s in page.sections] == [("A", "a"), ("b", "b-1")]
 
 
@@ -137,7 +137,7 @@ def test_fences_stay_as_they_are(mdx: str) -> None:
 def test_the_source_of_a_built_page_has_its_anchors_and_no_others() -> None:
     built = read_document((SITES / "docusaurus-traps/docs/index.html").read_text(encoding="utf-8"))
     source = read_markdown(
-        (SITES / "docusaurus-traps/index.mdx").read_text(encoding="utf-8"), "index.mdx", None, SlugRule.GITHUB
+        (SITES / "docusaurus-traps/index.mdx").read_text(encoding="utf-8"), "index.mdx", None, SiteGenerator.GITHUB
     )
     computed = {s.anchor for s in source.sections if s.level > 1 and s.anchor}
     # What another file brings in is only in the build.

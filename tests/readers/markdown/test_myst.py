@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from growth import assert_linear
 
 
-def texts(markdown: str, slug: SlugRule = SlugRule.SPHINX) -> list[str]:
-    return [block.text for section in read_markdown(markdown, "a.md", "T", slug).sections for block in section.blocks]
+def texts(markdown: str, generator: SiteGenerator = SiteGenerator.SPHINX) -> list[str]:
+    return [
+        block.text for section in read_markdown(markdown, "a.md", "T", generator).sections for block in section.blocks
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_a_glossary() -> None:
     ],
 )
 def test_a_target_is_the_id_of_its_heading(markdown: str, anchor: str) -> None:
-    section = read_markdown(markdown, "a.md", "T", SlugRule.SPHINX).sections[-1]
+    section = read_markdown(markdown, "a.md", "T", SiteGenerator.SPHINX).sections[-1]
     assert (section.heading, section.anchor, [b.text for b in section.blocks]) == ("Heading", anchor, ["text"])
 
 
@@ -175,10 +177,10 @@ def test_targets_comments_and_breaks_show_nothing(markdown: str, expected: list[
     assert texts(markdown) == expected
 
 
-@pytest.mark.parametrize("slug", [SlugRule.MKDOCS, SlugRule.VITEPRESS, SlugRule.HUGO])
-def test_other_generators_have_no_directives(slug: SlugRule) -> None:
-    assert texts("```{note}\na\n```\n\n```{r}\nb\n```", slug) == ["```note\na\n```", "```r\nb\n```"]
-    assert texts("(a)=\n\n% b", slug) == ["(a)=", "% b"]
+@pytest.mark.parametrize("generator", [SiteGenerator.MKDOCS, SiteGenerator.VITEPRESS, SiteGenerator.HUGO])
+def test_other_generators_have_no_directives(generator: SiteGenerator) -> None:
+    assert texts("```{note}\na\n```\n\n```{r}\nb\n```", generator) == ["```note\na\n```", "```r\nb\n```"]
+    assert texts("(a)=\n\n% b", generator) == ["(a)=", "% b"]
 
 
 def test_deep_nesting_is_no_crash() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from growth import assert_linear
 
 
-def texts(markdown: str, slug: SlugRule = SlugRule.SPHINX) -> list[str]:
-    return [block.text for section in read_markdown(markdown, "a.md", "T", slug).sections for block in section.blocks]
+def texts(markdown: str, generator: SiteGenerator = SiteGenerator.SPHINX) -> list[str]:
+    return [
+        block.text for section in read_markdown(markdown, "a.md", "T", generator).sections for block in section.blocks
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,16 +70,16 @@ def test_a_paragraph_keeps_its_lines() -> None:
 
 
 def test_roles_in_headings_tables_and_links() -> None:
-    (section,) = read_markdown("## Use {func}`~a.b` in {doc}`c`\n\ntext", "a.md", "T", SlugRule.SPHINX).sections
+    (section,) = read_markdown("## Use {func}`~a.b` in {doc}`c`\n\ntext", "a.md", "T", SiteGenerator.SPHINX).sections
     assert (section.heading, section.anchor) == ("Use b in c", "use-b-in-c")
     assert texts("| {func}`~a.b` |\n| - |\n| {doc}`c/d` |") == ["| `b` |\n| --- |\n| d |"]
     assert texts("[see {func}`~a.b`](x)<b></b>") == ["see `b`"]
-    assert read_markdown("# {doc}`a/b`", "a.md", slugs=SlugRule.SPHINX).title == "b"
+    assert read_markdown("# {doc}`a/b`", "a.md", generator=SiteGenerator.SPHINX).title == "b"
 
 
-@pytest.mark.parametrize("slug", [SlugRule.MKDOCS, SlugRule.VITEPRESS, SlugRule.HUGO])
-def test_other_generators_have_no_roles(slug: SlugRule) -> None:
-    assert texts("a {func}`b`", slug) == ["a {func}`b`"]
+@pytest.mark.parametrize("generator", [SiteGenerator.MKDOCS, SiteGenerator.VITEPRESS, SiteGenerator.HUGO])
+def test_other_generators_have_no_roles(generator: SiteGenerator) -> None:
+    assert texts("a {func}`b`", generator) == ["a {func}`b`"]
 
 
 @pytest.mark.parametrize("piece", ["{a}`", "{a}``", "{a}`b`", "{a:", "{", "{ref}`a <", "{a}`<b>` `"])

@@ -7,7 +7,7 @@ import pytest
 from chapterverse.errors import UnreadablePage
 from chapterverse.model import BlockKind
 from chapterverse.readers.markdown.page import needs_build, read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sections.html_page import read_fragment
 
 
@@ -35,22 +35,22 @@ def test_the_same_blocks_as_from_html() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slug", "heading", "anchor"),
+    ("generator", "heading", "anchor"),
     [
-        (SlugRule.MKDOCS, "A `b_c` <em>d</em> ![e](f)", "a-b_c-d"),
-        (SlugRule.GITHUB, "A `b_c` ![e](f)", "a-b_c-e"),
-        (SlugRule.VITEPRESS, "1. A `b_c`", "_1-a-b-c"),
-        (SlugRule.SPHINX, "A & b", "a-b"),
-        (SlugRule.MKDOCS, "A { #my-id }", "my-id"),
-        (SlugRule.MKDOCS, "A {: .x #my-id data-a=b }", "my-id"),
-        (SlugRule.GITHUB, "A {#my-id}", "my-id"),
-        (SlugRule.GITHUB, "A {/* #my-id */}", "my-id"),
-        (SlugRule.VITEPRESS, "Set {a} of {b}", "set-a-of-b"),
-        (SlugRule.MKDOCS, "AT&amp;T \\*", "att"),
+        (SiteGenerator.MKDOCS, "A `b_c` <em>d</em> ![e](f)", "a-b_c-d"),
+        (SiteGenerator.GITHUB, "A `b_c` ![e](f)", "a-b_c-e"),
+        (SiteGenerator.VITEPRESS, "1. A `b_c`", "_1-a-b-c"),
+        (SiteGenerator.SPHINX, "A & b", "a-b"),
+        (SiteGenerator.MKDOCS, "A { #my-id }", "my-id"),
+        (SiteGenerator.MKDOCS, "A {: .x #my-id data-a=b }", "my-id"),
+        (SiteGenerator.GITHUB, "A {#my-id}", "my-id"),
+        (SiteGenerator.GITHUB, "A {/* #my-id */}", "my-id"),
+        (SiteGenerator.VITEPRESS, "Set {a} of {b}", "set-a-of-b"),
+        (SiteGenerator.MKDOCS, "AT&amp;T \\*", "att"),
     ],
 )
-def test_anchors_are_computed_and_say_so(slug: SlugRule, heading: str, anchor: str) -> None:
-    (section,) = read_markdown(f"## {heading}\n", "a.md", "T", slug).sections
+def test_anchors_are_computed_and_say_so(generator: SiteGenerator, heading: str, anchor: str) -> None:
+    (section,) = read_markdown(f"## {heading}\n", "a.md", "T", generator).sections
     assert (section.anchor, section.anchor_verified) == (anchor, False)
     assert section.heading is not None
     assert "#my-id" not in section.heading
@@ -59,12 +59,12 @@ def test_anchors_are_computed_and_say_so(slug: SlugRule, heading: str, anchor: s
 def test_explicit_ids_are_known_before_the_first_is_computed() -> None:
     markdown = "## Setup\n\n## Other {#setup}\n"
     assert [s.anchor for s in read_markdown(markdown, "a.md", "T").sections] == ["setup_1", "setup"]
-    assert [s.anchor for s in read_markdown(markdown, "a.md", "T", SlugRule.GITHUB).sections] == ["setup", "setup"]
+    assert [s.anchor for s in read_markdown(markdown, "a.md", "T", SiteGenerator.GITHUB).sections] == ["setup", "setup"]
 
 
 def test_myst_targets() -> None:
     markdown = "(My target)=\n## Heading\n\ntext\n"
-    (section,) = read_markdown(markdown, "a.md", "T", SlugRule.SPHINX).sections
+    (section,) = read_markdown(markdown, "a.md", "T", SiteGenerator.SPHINX).sections
     assert (section.anchor, [b.text for b in section.blocks]) == ("my-target", ["text"])
 
 
@@ -93,22 +93,22 @@ def test_a_page_without_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file_path", "slug", "text", "shown"),
+    ("file_path", "generator", "text", "shown"),
     [
-        ("a.mdx", SlugRule.MKDOCS, "{/* x */}\n\n    text", "text"),
-        ("a.md", SlugRule.GITHUB, "<Tip>\n\ntext\n\n</Tip>", "**Tip**\n\ntext"),
-        ("a.md", SlugRule.GITHUB, "    text", "```\ntext\n```"),
-        ("a.md", SlugRule.MKDOCS, "<Tip>\n\n{text}\n\n</Tip>", "{text}"),
+        ("a.mdx", SiteGenerator.MKDOCS, "{/* x */}\n\n    text", "text"),
+        ("a.md", SiteGenerator.GITHUB, "<Tip>\n\ntext\n\n</Tip>", "**Tip**\n\ntext"),
+        ("a.md", SiteGenerator.GITHUB, "    text", "```\ntext\n```"),
+        ("a.md", SiteGenerator.MKDOCS, "<Tip>\n\n{text}\n\n</Tip>", "{text}"),
     ],
 )
-def test_which_files_are_mdx(file_path: str, slug: SlugRule, text: str, shown: str) -> None:
-    (section,) = read_markdown(text, file_path, "T", slug).sections
+def test_which_files_are_mdx(file_path: str, generator: SiteGenerator, text: str, shown: str) -> None:
+    (section,) = read_markdown(text, file_path, "T", generator).sections
     assert [block.text for block in section.blocks] == [shown]
 
 
 def test_an_id_is_made_of_an_expression_and_not_of_its_value() -> None:
     (section,) = read_markdown(
-        "export const v = '3.2';\n\n## Version {v} *now*", "a.mdx", "T", SlugRule.GITHUB
+        "export const v = '3.2';\n\n## Version {v} *now*", "a.mdx", "T", SiteGenerator.GITHUB
     ).sections
     assert (section.heading, section.anchor) == ("Version 3.2 now", "version-v-now")
 

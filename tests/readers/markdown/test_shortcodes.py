@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from growth import assert_linear
 
 
-def texts(markdown: str, slug: SlugRule = SlugRule.MKDOCS) -> list[str]:
-    return [block.text for section in read_markdown(markdown, "a.md", slugs=slug).sections for block in section.blocks]
+def texts(markdown: str, generator: SiteGenerator = SiteGenerator.MKDOCS) -> list[str]:
+    sections = read_markdown(markdown, "a.md", generator=generator).sections
+    return [block.text for section in sections for block in section.blocks]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_code_and_other_braces_stay(markdown: str) -> None:
 
 
 def test_a_heading_without_its_shortcode_has_the_anchor_of_its_words() -> None:
-    (section,) = read_markdown("## Setup {{< new-in 2.0 >}}\n\na", "a.md", slugs=SlugRule.MKDOCS).sections
+    (section,) = read_markdown("## Setup {{< new-in 2.0 >}}\n\na", "a.md", generator=SiteGenerator.MKDOCS).sections
     assert (section.heading, section.anchor) == ("Setup", "setup")
 
 

@@ -11,17 +11,19 @@ from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import BlockKind
 from chapterverse.readers.html.visible_text import strip_invisible
 from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
-from chapterverse.readers.markdown.verbatim import wording_plugin
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.markdown.verbatim import verbatim_plugin
 from chapterverse.readers.sections.html_page import read_fragment
 from fakes.docs import SCOPE, page
 from growth import assert_linear
 
 
 def texts(markdown: str, file_path: str = "a.md") -> list[str]:
-    slug = SlugRule.GITHUB if file_path.endswith("x") else SlugRule.MKDOCS
+    generator = SiteGenerator.GITHUB if file_path.endswith("x") else SiteGenerator.MKDOCS
     return [
-        block.text for section in read_markdown(markdown, file_path, "T", slug).sections for block in section.blocks
+        block.text
+        for section in read_markdown(markdown, file_path, "T", generator).sections
+        for block in section.blocks
     ]
 
 
@@ -127,10 +129,10 @@ def test_headings_titles_and_cells_hold_no_targets() -> None:
     assert "A cell of *two*" in found[2]
 
 
-def test_only_a_markdown_source_has_wordings() -> None:
-    html = '<p><wording n="0">seen</wording></p><ul><li data-marker="* evil ">item</li></ul>'
+def test_only_a_markdown_source_has_verbatim_paragraphs() -> None:
+    html = '<p><verbatim n="0">seen</verbatim></p><ul><li data-marker="* evil ">item</li></ul>'
     assert [block.text for section in read_fragment(html, "T") for block in section.blocks] == ["seen", "- item"]
-    forged = '<wording n="{}">seen</wording>\n\n[real](x)\n'
+    forged = '<verbatim n="{}">seen</verbatim>\n\n[real](x)\n'
     for number in ("9", "-1", "x", "²", "9" * 5000):
         assert texts(forged.format(number)) == ["seen", "[real](x)"]
 
@@ -171,7 +173,7 @@ def test_paragraphs_of_plain_markdown_are_their_lines(paragraphs: list[str]) -> 
 
 @pytest.mark.parametrize("piece", ["a_b\n", "\\*", "&amp;", "- a\n", "[a](b)\n", "`a` \\_", "\\- - -"])
 def test_it_takes_linear_time(piece: str) -> None:
-    parser = MarkdownIt("commonmark").use(wording_plugin)
+    parser = MarkdownIt("commonmark").use(verbatim_plugin)
     assert_linear(lambda size: parser.parse(piece * size), 500, 5_000)
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.sections.html_page import read_fragment, read_linked
+from chapterverse.readers.sections.html_page import read_fragment, read_with_links
 
 
 def blocks(html: str) -> tuple[Block, ...]:
@@ -136,7 +136,7 @@ def test_a_box_of_further_links_is_navigation(inside: str, kept: bool) -> None:
     assert bool(read_fragment(box, "T")) == kept
     assert len(texts(box.replace("seealso", "note"))) == 1
     # Pages for other programs keep it.
-    assert read_linked(box, "T", "https://docs.example/")
+    assert read_with_links(box, "T", "https://docs.example/")
 
 
 PYMDOWNX = (

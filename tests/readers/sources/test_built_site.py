@@ -14,10 +14,10 @@ from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sections.html_page import read_document
 from chapterverse.readers.sources.built_site import read_site
-from chapterverse.readers.sources.markdown_folder import read_sources
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
@@ -113,7 +113,7 @@ def test_the_address_of_the_site(tmp_path: Path) -> None:
     assert read_site(SITES / "sphinx").site == "example.com/s"
     write(tmp_path, a_html=page("1", "<link rel=canonical href=https://e.com/other/place>"), a_md="x")
     assert read_site(tmp_path).base_url == "https://e.com/"
-    assert read_sources(tmp_path, "https://e.com/docs").site == "e.com/docs"
+    assert read_markdown_folder(tmp_path, "https://e.com/docs").site == "e.com/docs"
 
 
 def test_a_sitemap_that_lies_is_not_followed(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_link_to_secrets_stops_everything(tmp_path: Path) -> None:
         read_site(tmp_path, "https://e.com/")
     (tmp_path / "leak.html").rename(tmp_path / "leak.md")
     with pytest.raises(UnsafePath, match=r"^leak\.md"):
-        read_sources(tmp_path, "https://e.com/")
+        read_markdown_folder(tmp_path, "https://e.com/")
     (tmp_path / "leak.md").rename(tmp_path / "sitemap.xml")
     with pytest.raises(UnsafePath, match=r"^sitemap\.xml"):
         read_site(tmp_path, "https://e.com/")
@@ -199,7 +199,7 @@ def test_no_pages(tmp_path: Path, files: dict[str, str | bytes]) -> None:
     with pytest.raises(InputError, match="holds no HTML page to index"):
         read_site(tmp_path, "https://e.com/")
     with pytest.raises(InputError, match="holds no Markdown file to index"):
-        read_sources(tmp_path, "https://e.com/")
+        read_markdown_folder(tmp_path, "https://e.com/")
 
 
 def test_no_address(tmp_path: Path) -> None:
@@ -209,14 +209,17 @@ def test_no_address(tmp_path: Path) -> None:
     ):
         read_site(tmp_path)
     with pytest.raises(InputError, match="pass --base-url"):
-        read_sources(tmp_path)
+        read_markdown_folder(tmp_path)
     with pytest.raises(InputError, match="must be an address"):
         read_site(tmp_path, "docs")
 
 
 def test_a_page_that_changes_between_listing_and_reading(tmp_path: Path) -> None:
     write(tmp_path, a_html=page("1"), a_md="x")
-    sources = (*read_site(tmp_path, "https://e.com/").sources, *read_sources(tmp_path, "https://e.com/").sources)
+    sources = (
+        *read_site(tmp_path, "https://e.com/").sources,
+        *read_markdown_folder(tmp_path, "https://e.com/").sources,
+    )
     write(tmp_path, a_html=page("2"), a_md="y")
     for source in sources:
         with pytest.raises(UnreadablePage, match="changed while it was being indexed"):
@@ -238,7 +241,7 @@ def test_markdown_folder(tmp_path: Path) -> None:
         broken_md="---\na: [\n---\nx",
         **{"page.mdx": "export const tide = 'high';\n\n<Note>The tide is {tide}.</Note>\n"},
     )
-    reading = read_sources(tmp_path, "https://e.com/docs", slugs=SlugRule.VITEPRESS)
+    reading = read_markdown_folder(tmp_path, "https://e.com/docs", generator=SiteGenerator.VITEPRESS)
     assert (reading.skipped, reading.warnings) == (("draft.md",), ())
     assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
     _, setup, home, mdx = reading.sources
@@ -260,7 +263,7 @@ def test_the_language_and_the_place_of_a_source(tmp_path: Path) -> None:
         de__index_md="---\nlang: de_AT\n---\n# Start",
         **{"02-tour/_part.mdx": "x", "02-tour/01-leg.mdx": "---\nslug: one\n---\nx", "02-tour/last.md": "x"},
     )
-    reading = read_sources(tmp_path, "https://e.com/", slugs=SlugRule.GITHUB)
+    reading = read_markdown_folder(tmp_path, "https://e.com/", generator=SiteGenerator.GITHUB)
     assert {s.file_path: (s.read().url, s.read().language) for s in reading.sources} == {
         "02-tour/01-leg.mdx": ("https://e.com/tour/one/", "en"),
         "02-tour/last.md": ("https://e.com/tour/last/", "en"),
@@ -285,7 +288,7 @@ def test_what_a_page_says_about_its_publication(tmp_path: Path) -> None:
 
 def test_sources_survive_the_way_to_another_process(tmp_path: Path) -> None:
     write(tmp_path, a_html=page("<h1>A</h1>x"), b_html=b"\x00", a_md="# A", b_mdx="x")
-    for reading in (read_site(tmp_path, "https://e.com/"), read_sources(tmp_path, "https://e.com/")):
+    for reading in (read_site(tmp_path, "https://e.com/"), read_markdown_folder(tmp_path, "https://e.com/")):
         sent = pickle.loads(pickle.dumps(reading.sources))
         assert sent[0].read() == reading.sources[0].read()
         assert [s.file_path for s in sent] == [s.file_path for s in reading.sources]
@@ -423,7 +426,9 @@ def test_patterns_mean_the_file_that_a_page_was_written_in_as_well(tmp_path: Pat
 def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
     write(tmp_path, docs__a_md="# A\n\nx\n", docs__b_mdx="# B\n\ny\n", node_modules__c_md="# C\n\nz\n")
     listed = {"docs/a.md": "start", "docs/b.mdx": "", "docs/gone.md": "gone", "docs/made.json": "made"}
-    reading = read_sources(tmp_path, "http://localhost:3000/d/", slugs=SlugRule.DOCUSAURUS, listed=listed)
+    reading = read_markdown_folder(
+        tmp_path, "http://localhost:3000/d/", generator=SiteGenerator.DOCUSAURUS, listed=listed
+    )
     assert {source.file_path: source.read().url for source in reading.sources} == {
         "docs/a.md": "http://localhost:3000/d/start",
         "docs/b.mdx": "http://localhost:3000/d/",
@@ -435,4 +440,4 @@ def test_a_stated_source_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "in/link.md").symlink_to(tmp_path / "secret.md")
     listed = {"a.md": "a", "link.md": "l", "../secret.md": "s"}
     with pytest.raises(UnsafePath):
-        read_sources(tmp_path / "in", "https://e.com/", listed=listed)
+        read_markdown_folder(tmp_path / "in", "https://e.com/", listed=listed)

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.text.json_text import parse_json
 
 #: Folders above the sources that may hold the configuration.
@@ -26,6 +27,11 @@ _HUGO_NAMES = [
     for ending in ("toml", "yaml", "yml", "json")
 ]
 _SCRIPTS = ("ts", "mts", "js", "mjs", "cjs")
+_CONFIG_NAMES = {
+    SiteGenerator.DOCUSAURUS: [f"docusaurus.config.{ending}" for ending in _SCRIPTS],
+    SiteGenerator.VITEPRESS: [f".vitepress/config.{ending}" for ending in _SCRIPTS],
+    SiteGenerator.MKDOCS: ["mkdocs.yml", "mkdocs.yaml"],
+}
 
 
 def hugo_config(folder: Path) -> Mapping[str, Any]:
@@ -41,28 +47,12 @@ def hugo_config(folder: Path) -> Mapping[str, Any]:
     return {}
 
 
-def docusaurus_switch(folder: Path, name: str) -> bool | None:
-    """Return a switch of docusaurus.config, None where it isn't set."""
-    return _switch(folder, [f"docusaurus.config.{ending}" for ending in _SCRIPTS], name)
-
-
-def vitepress_switch(folder: Path, name: str) -> bool | None:
-    """Return a switch of VitePress' configuration, None where it isn't set."""
-    return _switch(folder, [f".vitepress/config.{ending}" for ending in _SCRIPTS], name)
-
-
-def mkdocs_switch(folder: Path, name: str) -> bool | None:
-    """Return a switch of mkdocs.yml, None where it isn't set."""
-    return _switch(folder, ["mkdocs.yml", "mkdocs.yaml"], name)
-
-
-def _switch(folder: Path, names: list[str], name: str) -> bool | None:
-    for text, _ in _find(folder, names):
-        if match := re.search(
-            rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b", text, re.MULTILINE
-        ):
-            return match[1] == "true"
-        return None
+def config_switch(folder: Path, generator: SiteGenerator, name: str) -> bool | None:
+    """Return a switch of the configuration of Docusaurus, VitePress or MkDocs, None where it isn't set."""
+    pattern = rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b"
+    for text, _ in _find(folder, _CONFIG_NAMES[generator]):
+        match = re.search(pattern, text, re.MULTILINE)
+        return match[1] == "true" if match else None
     return None
 
 

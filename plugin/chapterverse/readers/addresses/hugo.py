@@ -25,7 +25,7 @@ _MAX_CASCADES, _MAX_GLOB = 100, 500
 
 
 @dataclass(slots=True)
-class HugoPlaces:
+class HugoAddresses:
     """The rules of one content folder. Call `note_section` for all `_index.md` first, outer folders before inner ones.
 
     Attributes:
@@ -42,13 +42,13 @@ class HugoPlaces:
     _now: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
 
     @classmethod
-    def of(cls, files: Iterable[str], config: Mapping[str, Any]) -> HugoPlaces:
+    def of(cls, files: Iterable[str], config: Mapping[str, Any]) -> HugoAddresses:
         """Return the rules for the files of a folder."""
         languages = _lower_keys(config.get("languages"))
-        places = cls({**config, "languages": languages}, frozenset())
-        parts = map(places._parts, files)
-        places.bundles = frozenset(folder for folder, name, _ in parts if name.lower() == "index")
-        return places
+        rules = cls({**config, "languages": languages}, frozenset())
+        parts = map(rules._parts, files)
+        rules.bundles = frozenset(folder for folder, name, _ in parts if name.lower() == "index")
+        return rules
 
     def note_section(self, file_path: str, values: Mapping[str, Any]) -> None:
         """Note what an `_index.md` says of the pages below it."""

@@ -48,9 +48,14 @@ def read_sitemap(xml: str) -> list[str]:
     return [url for url in cleaned if url]
 
 
+def quote_path(path: str) -> str:
+    """Return the path of a file or a page percent-encoded; a "%" in it is a character of its own."""
+    return quote(path, safe=SAFE.replace("%", ""))
+
+
 def page_paths(file_path: str) -> tuple[str, ...]:
     """Return how a built file may be addressed, relative to the site, the likeliest first."""
-    quoted = quote(file_path, safe=SAFE.replace("%", ""))
+    quoted = quote_path(file_path)
     folder, _, name = quoted.rpartition("/")
     stem = quoted.rpartition(".")[0]
     if name.lower() in ("index.html", "index.htm"):

@@ -1,4 +1,4 @@
-"""The envelope of a page: where its content begins and ends, and the facts in its head.
+"""Finds the metadata of a built page: the facts in its head, and where its content begins and ends.
 
 It costs little beside the content, and a build that changes nothing reads nothing else.
 """
@@ -16,8 +16,8 @@ from chapterverse.text import lexical
 
 
 @dataclass(slots=True)
-class Envelope:
-    """Facts from the head of a page, and the bounds of its content root's inner HTML.
+class PageMetadata:
+    """Facts from the head of a page, and the bounds of its content root's inner HTML, in characters.
 
     Attributes:
         title: of the `<title>` element.
@@ -35,8 +35,8 @@ class Envelope:
     language: str = ""
     canonical: str | None = None
     noindex: bool = False
-    start: int = 0
-    end: int = 0
+    content_start: int = 0
+    content_end: int = 0
     base: str = ""
     created_at: str | None = None
     tags: tuple[str, ...] = ()
@@ -92,19 +92,19 @@ def _start_tags_with(word: str, as_attribute: bool) -> re.Pattern[str]:
     return re.compile(rf"{_ASIDES}|{tag}({ATTRIBUTES})(?:>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
-def open_envelope(html: str) -> Envelope:
-    """Return the envelope of a whole page; where it has no content root, all of it is content. Never fails."""
-    envelope, body = _read_head(html)
+def read_metadata(html: str) -> PageMetadata:
+    """Return the metadata of a whole page; where it has no content root, all of it is content. Never fails."""
+    metadata, body = _read_head(html)
     for root in _ROOTS:
         opening = root.find(html, body)
         if not opening:
             continue
         end, behind = _content_end(html, *opening)
         if not (root.unique and root.find(html, behind)):
-            envelope.start, envelope.end = opening[1], end
+            metadata.content_start, metadata.content_end = opening[1], end
             break
-    envelope.language = envelope.language or text_language(html[envelope.start : envelope.end])
-    return envelope
+    metadata.language = metadata.language or _text_language(html[metadata.content_start : metadata.content_end])
+    return metadata
 
 
 def asks_for_no_index(html: str) -> bool:
@@ -112,21 +112,21 @@ def asks_for_no_index(html: str) -> bool:
     return _read_head(html)[0].noindex
 
 
-def _read_head(html: str) -> tuple[Envelope, int]:
+def _read_head(html: str) -> tuple[PageMetadata, int]:
     """Return what the head of a page says, and where its body begins."""
-    envelope = Envelope(end=len(html))
+    metadata = PageMetadata(content_end=len(html))
     body = 0
     for name, raw, end in start_tags(html):
         if name not in _HEAD:
             if name == "body" and "class" in raw:
-                _note_marks(envelope, parse_attributes(raw).get("class", ""))
+                _note_marks(metadata, parse_attributes(raw).get("class", ""))
             break
         body = end
-        _note(envelope, name, raw, html[end : end + _MAX_TITLE])
-    return envelope, body
+        _note(metadata, name, raw, html[end : end + _MAX_TITLE])
+    return metadata, body
 
 
-def text_language(html: str) -> str:
+def _text_language(html: str) -> str:
     """Return the language of a page's text by its function words; "en" for a short text or one in none of ours."""
     text = _MARKUP.sub(" ", html[:_JUDGED_HTML])[:_JUDGED_TEXT]
     own = (
@@ -153,50 +153,50 @@ def _tags_of(name: str) -> re.Pattern[str]:
     return re.compile(rf"{_ASIDES}|<(/?){name}(?=[\s/>])", re.DOTALL | re.IGNORECASE)
 
 
-def _note(envelope: Envelope, name: str, raw: str, text: str) -> None:
+def _note(metadata: PageMetadata, name: str, raw: str, text: str) -> None:
     """Note the facts of one element of the head; `text` is the text behind it."""
     if name == "title":
-        envelope.title = envelope.title or collapse(strip_invisible(unescape(text.partition("<")[0])))
+        metadata.title = metadata.title or collapse(strip_invisible(unescape(text.partition("<")[0])))
         return
     attributes = parse_attributes(raw)
     if name == "html":
         # The stock theme of MkDocs writes "pt_BR", as its translations are named.
-        envelope.language = attributes.get("lang", "").strip().replace("_", "-") or envelope.language
-        _note_marks(envelope, attributes.get("class", ""))
+        metadata.language = attributes.get("lang", "").strip().replace("_", "-") or metadata.language
+        _note_marks(metadata, attributes.get("class", ""))
     elif name == "link" and "canonical" in attributes.get("rel", "").lower().split():
-        envelope.canonical = envelope.canonical or attributes.get("href", "").strip() or None
+        metadata.canonical = metadata.canonical or attributes.get("href", "").strip() or None
     elif name == "base":
-        envelope.base = envelope.base or attributes.get("href", "").strip()
+        metadata.base = metadata.base or attributes.get("href", "").strip()
     elif name == "meta":
-        _note_meta(envelope, attributes)
+        _note_meta(metadata, attributes)
 
 
-def _note_marks(envelope: Envelope, words: str) -> None:
-    envelope.marks = f"{envelope.marks} {collapse(strip_invisible(words))}"[:_MAX_MARKS].strip()
+def _note_marks(metadata: PageMetadata, words: str) -> None:
+    metadata.marks = f"{metadata.marks} {collapse(strip_invisible(words))}"[:_MAX_MARKS].strip()
 
 
-def _note_meta(envelope: Envelope, attributes: dict[str, str]) -> None:
+def _note_meta(metadata: PageMetadata, attributes: dict[str, str]) -> None:
     name = (attributes.get("name") or attributes.get("property", "")).lower()
     content = attributes.get("content", "")
     if name == "robots" and _NOINDEX.search(content):
-        envelope.noindex = True
+        metadata.noindex = True
     elif attributes.get("http-equiv", "").lower() == "refresh":
         # A page that only sends its reader elsewhere is no page either.
-        envelope.noindex = True
-        _note_marks(envelope, "redirect")
+        metadata.noindex = True
+        _note_marks(metadata, "redirect")
     elif name == "generator":
-        _note_marks(envelope, content.replace("/", " ").partition(" ")[0])
+        _note_marks(metadata, content.replace("/", " ").partition(" ")[0])
     elif name == "chapterverse:content_type":
-        envelope.content_type = envelope.content_type or content.strip()
+        metadata.content_type = metadata.content_type or content.strip()
     elif name == "chapterverse:source":
-        envelope.source = envelope.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
+        metadata.source = metadata.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
     elif name == "description":
-        envelope.description = envelope.description or collapse(strip_invisible(content))[:_MAX_TITLE]
+        metadata.description = metadata.description or collapse(strip_invisible(content))[:_MAX_TITLE]
     elif name == "article:published_time":
-        envelope.created_at = envelope.created_at or stated_date(content.strip())
-    elif name == "article:tag" and len(envelope.tags) < _MAX_TAGS:
+        metadata.created_at = metadata.created_at or stated_date(content.strip())
+    elif name == "article:tag" and len(metadata.tags) < _MAX_TAGS:
         tag = collapse(strip_invisible(content))
-        envelope.tags += (tag,) if tag and tag not in envelope.tags else ()
+        metadata.tags += (tag,) if tag and tag not in metadata.tags else ()
 
 
 # What is no prose: comments, scripts, styles and code, then every tag.

@@ -20,7 +20,7 @@ from mdit_py_plugins.myst_blocks import myst_block_plugin
 
 from chapterverse.readers.markdown.directives import line_text, parse_body, push_html, push_text, push_title
 from chapterverse.readers.markdown.myst_roles import roles_plugin
-from chapterverse.readers.markdown.slugs import SlugRule, slugify
+from chapterverse.readers.markdown.slugs import SiteGenerator, slugify
 
 _OPENING = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([^\s{}`]+)\}[ \t]*(.*)")
 _CLOSING = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\Z")
@@ -80,7 +80,7 @@ def _take_targets(state: StateCore) -> None:
             target = token.content
         elif token.type not in ("myst_line_comment", "myst_block_break"):
             if target and token.type == "heading_open":
-                token.attrSet("id", slugify(target, SlugRule.SPHINX))
+                token.attrSet("id", slugify(target, SiteGenerator.SPHINX))
             target = ""
             kept.append(token)
     state.tokens[:] = kept

@@ -47,11 +47,11 @@ def _role(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.tokens[-1]
-        # The wording of a paragraph is made of its source, so it has to know what stands for the role.
+        # A verbatim paragraph is made of its source, so it has to know what stands for the role.
         token.meta["span"] = (start, state.pos)
         token.content, is_code = render_role(role.group(1), token.content)
         if is_code:
-            token.meta["wording"] = code_span(token.content)
+            token.meta["verbatim"] = code_span(token.content)
         else:
             token.type, token.tag, token.markup = "text_special", "", ""
     return True

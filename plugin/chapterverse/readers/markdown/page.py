@@ -1,7 +1,7 @@
 """Reads Markdown files without a build into the same sections and blocks as built pages.
 
 markdown-it-py parses, its HTML goes through the HTML reader: one place decides how a table or an admonition reads. Only
-the wording of plain paragraphs goes past it (see `wording`). What a build would add (snippets, macros, generated
+plain paragraphs go past it, word for word (see `verbatim`). What a build would add (snippets, macros, generated
 reference pages) isn't there, and anchors are computed, not seen; so built HTML is the better source wherever there is
 one.
 """
@@ -30,8 +30,8 @@ from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_
 from chapterverse.readers.markdown.mdx import to_markdown
 from chapterverse.readers.markdown.myst import myst_plugin
 from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
-from chapterverse.readers.markdown.slugs import Slugger, SlugRule
-from chapterverse.readers.markdown.verbatim import wording_plugin
+from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
+from chapterverse.readers.markdown.verbatim import verbatim_plugin
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 
@@ -71,7 +71,7 @@ class MarkdownPage:
 
 
 def read_markdown(
-    text: str, file_path: str, title: str | None = None, slugs: SlugRule = SlugRule.MKDOCS
+    text: str, file_path: str, title: str | None = None, generator: SiteGenerator = SiteGenerator.MKDOCS
 ) -> MarkdownPage:
     """Return the page that a Markdown file will become.
 
@@ -83,17 +83,17 @@ def read_markdown(
         UnreadablePage: its front matter is no valid YAML.
     """
     front_matter, body = split_front_matter(text, file_path)
-    mdx = _is_mdx(body, file_path, slugs)
+    mdx = _is_mdx(body, file_path, generator)
     if mdx:
         body = to_markdown(body)
-    parser = _parser(slugs, mdx)
+    parser = _parser(generator, mdx)
     env: dict[str, Any] = {}
     # The plugin of MyST looks at the end of the last line.
     tokens = parser.parse(f"{body}\n", env)
-    _set_ids(tokens, slugs)
+    _set_ids(tokens, generator)
     title = title or front_matter.title or _first_heading(tokens) or title_from_path(file_path)
     html = parser.renderer.render(tokens, parser.options, env)
-    sections = read_fragment(html, title, env["wordings"])
+    sections = read_fragment(html, title, env["verbatim"])
     return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)
 
 
@@ -102,13 +102,13 @@ def needs_build(body: str) -> bool:
     return _FROM_ELSEWHERE.search(body) is not None
 
 
-def _is_mdx(body: str, file_path: str, slug: SlugRule) -> bool:
+def _is_mdx(body: str, file_path: str, generator: SiteGenerator) -> bool:
     # Docusaurus reads ".md" as MDX too; other readers of GitHub's Markdown don't, so such a file must look like it.
-    return file_path.lower().endswith(".mdx") or (slug.is_docusaurus and _LOOKS_LIKE_MDX.search(body) is not None)
+    return file_path.lower().endswith(".mdx") or (generator.is_docusaurus and _LOOKS_LIKE_MDX.search(body) is not None)
 
 
 @functools.cache
-def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
+def _parser(generator: SiteGenerator, mdx: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
     if mdx:
         parser.disable(["code", "autolink"])
@@ -116,9 +116,9 @@ def _parser(slug: SlugRule, mdx: bool) -> MarkdownIt:
         parser.use(shortcodes_plugin)
     for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
-    parser.use(wording_plugin, mdx)
+    parser.use(verbatim_plugin, mdx)
     parser.core.ruler.before("inline", "explicit_ids", _take_explicit_ids)
-    if slug is SlugRule.SPHINX and not mdx:
+    if generator is SiteGenerator.SPHINX and not mdx:
         parser.use(myst_plugin)
     parser.add_render_rule("fence", _render_fence)
     return parser
@@ -142,9 +142,9 @@ def _take_explicit_ids(state: StateCore) -> None:
             content.content = text[:braces].removesuffix("\\").rstrip()
 
 
-def _set_ids(tokens: Sequence[Token], slug: SlugRule) -> None:
-    slugger = Slugger(slug)
-    if slug is SlugRule.MKDOCS:
+def _set_ids(tokens: Sequence[Token], generator: SiteGenerator) -> None:
+    slugger = Slugger(generator)
+    if generator is SiteGenerator.MKDOCS:
         # Python-Markdown knows all explicit ids before it makes the first of its own.
         for opening, _ in _headings(tokens):
             slugger.reserve(str(opening.attrGet("id") or ""))
@@ -153,7 +153,7 @@ def _set_ids(tokens: Sequence[Token], slug: SlugRule) -> None:
         if explicit:
             slugger.reserve(str(explicit))
         else:
-            opening.attrSet("id", slugger.slug(_text(content, images=slug.is_docusaurus)))
+            opening.attrSet("id", slugger.slug(_text(content, images=generator.is_docusaurus)))
 
 
 def _first_heading(tokens: Sequence[Token]) -> str:

@@ -124,7 +124,7 @@ def _drop(state: StateInline, end: int, silent: bool) -> bool:
         # Of the spaces on both sides one is enough.
         if state.src.startswith(" ", end) and (not state.pos or state.src[state.pos - 1].isspace()):
             end += 1
-        # The wording of a paragraph is made of its source, so it has to know where something went.
+        # A verbatim paragraph is made of its source, so it has to know where something went.
         state.push("text_special", "", 0).meta["span"] = (state.pos, end)
     state.pos = end
     return True

@@ -11,10 +11,10 @@ from collections import Counter
 from enum import StrEnum
 
 
-class SlugRule(StrEnum):
-    """Whose rule: Python-Markdown's toc (MkDocs, Zensical), github-slugger, VitePress, docutils, Hugo, Docusaurus.
+class SiteGenerator(StrEnum):
+    """The static site generator that a folder of Markdown is written for: its rules hold for ids and addresses.
 
-    `github` is Docusaurus, too, without its configuration: the slugger is the same.
+    `mkdocs` is Zensical as well. `github` is Docusaurus without its configuration: both make ids by github-slugger.
     """
 
     MKDOCS = "mkdocs"
@@ -26,27 +26,27 @@ class SlugRule(StrEnum):
 
     @property
     def is_docusaurus(self) -> bool:
-        return self in (SlugRule.GITHUB, SlugRule.DOCUSAURUS)
+        return self in (SiteGenerator.GITHUB, SiteGenerator.DOCUSAURUS)
 
 
 class Slugger:
     """Gives out the ids of one page, in the order of its headings, each once."""
 
-    def __init__(self, rule: SlugRule) -> None:
-        self._rule = rule
+    def __init__(self, generator: SiteGenerator) -> None:
+        self._generator = generator
         self._used: set[str] = set()
         self._counts: Counter[str] = Counter()
         self._last: dict[str, str] = {}
 
     def reserve(self, explicit: str) -> None:
         """Note an id that an author wrote; Docusaurus alone forgets those."""
-        if not self._rule.is_docusaurus:
+        if not self._generator.is_docusaurus:
             self._used.add(explicit)
 
     def slug(self, heading: str) -> str:
         """Return the id of the page's next heading."""
-        base = slugify(heading, self._rule)
-        slug = _UNIQUE[self._rule](self, base)
+        base = slugify(heading, self._generator)
+        slug = _UNIQUE[self._generator](self, base)
         self._used.add(slug)
         return slug
 
@@ -82,19 +82,19 @@ class Slugger:
 
 
 _UNIQUE = {
-    SlugRule.MKDOCS: Slugger._underscore,
-    SlugRule.GITHUB: Slugger._counted,
-    SlugRule.VITEPRESS: Slugger._counted,
-    SlugRule.SPHINX: Slugger._number,
-    SlugRule.HUGO: Slugger._named,
-    SlugRule.DOCUSAURUS: Slugger._counted,
+    SiteGenerator.MKDOCS: Slugger._underscore,
+    SiteGenerator.GITHUB: Slugger._counted,
+    SiteGenerator.VITEPRESS: Slugger._counted,
+    SiteGenerator.SPHINX: Slugger._number,
+    SiteGenerator.HUGO: Slugger._named,
+    SiteGenerator.DOCUSAURUS: Slugger._counted,
 }
 _COUNTED = re.compile(r".*_[0-9]{1,9}$", re.DOTALL)
 
 
-def slugify(heading: str, rule: SlugRule) -> str:
+def slugify(heading: str, generator: SiteGenerator) -> str:
     """Return the id of a heading before duplicates get numbers; it may be empty."""
-    return _SLUGIFY[rule](heading)
+    return _SLUGIFY[generator](heading)
 
 
 def _mkdocs(heading: str) -> str:
@@ -136,10 +136,10 @@ _DOCUTILS_LETTERS = str.maketrans(
     | {"ß": "sz", "æ": "ae", "œ": "oe", "ȸ": "db", "ȹ": "qp"}
 )
 _SLUGIFY = {
-    SlugRule.MKDOCS: _mkdocs,
-    SlugRule.GITHUB: _github,
-    SlugRule.VITEPRESS: _vitepress,
-    SlugRule.SPHINX: _sphinx,
-    SlugRule.HUGO: _hugo,
-    SlugRule.DOCUSAURUS: _github,
+    SiteGenerator.MKDOCS: _mkdocs,
+    SiteGenerator.GITHUB: _github,
+    SiteGenerator.VITEPRESS: _vitepress,
+    SiteGenerator.SPHINX: _sphinx,
+    SiteGenerator.HUGO: _hugo,
+    SiteGenerator.DOCUSAURUS: _github,
 }

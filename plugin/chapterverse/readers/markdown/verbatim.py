@@ -18,8 +18,8 @@ from markdown_it.rules_inline import StateInline, entity, escape
 from markdown_it.token import Token
 
 from chapterverse.readers.html.visible_text import strip_invisible
-from chapterverse.readers.sections.block_reader import MARKER
-from chapterverse.readers.sections.inline import WORDING
+from chapterverse.readers.sections.block_reader import LIST_MARKER
+from chapterverse.readers.sections.inline import VERBATIM
 
 _PLAIN = frozenset(
     "text text_special softbreak hardbreak code_inline link_open link_close em_open em_close strong_open strong_close"
@@ -33,8 +33,8 @@ _MOST_SPACES = 4
 _Rule = Callable[[StateInline, bool], bool]
 
 
-def wording_plugin(md: MarkdownIt, mdx: bool = False) -> None:
-    """Teach a parser to keep plain paragraphs as written, in the list `wordings` of its environment.
+def verbatim_plugin(md: MarkdownIt, mdx: bool = False) -> None:
+    """Teach a parser to keep plain paragraphs as written, in the list `verbatim` of its environment.
 
     Args:
         mdx: expressions were taken out of the text, so that two spaces may stand where one was on either side.
@@ -42,7 +42,7 @@ def wording_plugin(md: MarkdownIt, mdx: bool = False) -> None:
     for name, rule in (("escape", escape), ("entity", entity)):
         md.inline.ruler.at(name, _locate(rule))
     # Behind it resolved signs are part of the text around them.
-    md.core.ruler.before("text_join", "wording", partial(_keep, single_spaces=mdx))
+    md.core.ruler.before("text_join", "verbatim", partial(_keep, single_spaces=mdx))
 
 
 def _locate(rule: _Rule) -> _Rule:
@@ -59,14 +59,14 @@ def _locate(rule: _Rule) -> _Rule:
 
 
 def _keep(state: StateCore, single_spaces: bool) -> None:
-    wordings: list[str] = state.env.setdefault("wordings", [])
+    verbatim: list[str] = state.env.setdefault("verbatim", [])
     for opening, inline in pairwise(state.tokens):
         if opening.type == "paragraph_open" and inline.children is not None:
-            _keep_paragraph(inline, inline.children, wordings, single_spaces)
+            _keep_paragraph(inline, inline.children, verbatim, single_spaces)
     source = state.src.split("\n")
     for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if item.type == "list_item_open":
-            item.attrSet(MARKER, item.markup + " " * _spaces(item, inline, source))
+            item.attrSet(LIST_MARKER, item.markup + " " * _spaces(item, inline, source))
 
 
 def _spaces(item: Token, inline: Token, source: Sequence[str]) -> int:
@@ -77,25 +77,25 @@ def _spaces(item: Token, inline: Token, source: Sequence[str]) -> int:
     return spaces if 0 < spaces <= _MOST_SPACES else 1
 
 
-def _keep_paragraph(inline: Token, children: Sequence[Token], wordings: list[str], single_spaces: bool) -> None:
+def _keep_paragraph(inline: Token, children: Sequence[Token], verbatim: list[str], single_spaces: bool) -> None:
     if all(child.type in _PLAIN for child in children):
-        start = Token("html_inline", "", 0, content=f'<{WORDING} n="{len(wordings)}">')
-        inline.children = [start, *children, Token("html_inline", "", 0, content=f"</{WORDING}>")]
-        wording = _wording(inline.content, children)
-        wordings.append(_SPACES.sub(" ", wording) if single_spaces else wording)
+        start = Token("html_inline", "", 0, content=f'<{VERBATIM} n="{len(verbatim)}">')
+        inline.children = [start, *children, Token("html_inline", "", 0, content=f"</{VERBATIM}>")]
+        text = _verbatim(inline.content, children)
+        verbatim.append(_SPACES.sub(" ", text) if single_spaces else text)
     for child in children:
         if child.type == "softbreak":
             child.type, child.tag = "hardbreak", "br"
 
 
-def _wording(source: str, children: Iterable[Token]) -> str:
+def _verbatim(source: str, children: Iterable[Token]) -> str:
     """Return the lines of a paragraph without their indentation, unchanged but for resolved escapes."""
     out: list[str] = []
     at = 0
     for child in children:
         if "span" in child.meta:
             start, end = child.meta["span"]
-            shown = "\n" if child.type == "hardbreak" else child.meta.get("wording", child.content)
+            shown = "\n" if child.type == "hardbreak" else child.meta.get("verbatim", child.content)
             out += source[at:start], " " if child.content.isspace() else shown
             at = end
     out.append(source[at:])

@@ -22,7 +22,7 @@ from chapterverse.readers.sections.tabs import is_tab_set, tabs
 _MAX_NESTING = 12
 
 #: The attribute of a list item that holds its bullet, or the sign behind its number, and the spaces before its text.
-MARKER = "data-marker"
+LIST_MARKER = "data-marker"
 
 #: Characters of a table's caption that name it.
 _LONGEST_CAPTION = 500
@@ -39,8 +39,8 @@ class BlockReader:
     Args:
         footnotes: the element of each footnote by id (see `find_footnotes`).
         anchors: whether the page has an id.
-        wordings: of its paragraphs, where they are known (see `wording`).
-        base: address that relative links start from: links keep their addresses (see `linked`); "" for the index.
+        verbatim: its paragraphs as their Markdown source has them, by index (see `markdown.verbatim`).
+        base: address that relative links start from, for links that stay links (see `linked_inline`); "" for the index.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class BlockReader:
         root: Node,
         footnotes: Mapping[str, Node],
         anchors: Callable[[str], bool],
-        wordings: Sequence[str] = (),
+        verbatim: Sequence[str] = (),
         base: str = "",
     ) -> None:
         self._footnotes = footnotes
         self._anchors = anchors
-        self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, wordings)
+        self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, verbatim)
         self._labels = footnote_labels(root, self._footnotes)
         self._nesting = 0
         self._code_title = ""
@@ -345,7 +345,7 @@ def _is_linked(term: Node) -> bool:
 
 
 def _marker(item: Node, number: int | None) -> str:
-    given = item.get(MARKER) or ""
+    given = item.get(LIST_MARKER) or ""
     if number is None:
         return given if _BULLET.match(given) else "- "
     return f"{number}{given if _DELIMITER.match(given) else '. '}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from chapterverse.model import Section
 from chapterverse.readers.html.dom import parse_html
-from chapterverse.readers.html.metadata import open_envelope
+from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.html.structured_data import read_structured_data
 from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
@@ -31,7 +31,7 @@ class HtmlPage:
         noindex: it asks not to be indexed, or only redirects.
         fragment: the inner HTML of the content root, which was read.
         created_at: ISO 8601 UTC, None where the page states no date.
-        structured_data: its JSON-LD (see `structured_data`).
+        structured_data: its JSON-LD (see `html.structured_data`).
     """
 
     sections: tuple[Section, ...]
@@ -45,20 +45,20 @@ class HtmlPage:
     structured_data: tuple[dict[str, Any], ...] = ()
 
 
-def read_fragment(html: str, title: str, wordings: Sequence[str] = ()) -> tuple[Section, ...]:
+def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[Section, ...]:
     """Return the sections of an article's inner HTML (MkDocs: `page.content`) under the page's `title`.
 
     Never fails; takes time linear in the length of `html`.
 
     Args:
-        wordings: paragraphs as their Markdown source has them (see `wording`).
+        verbatim: paragraphs as their Markdown source has them (see `markdown.verbatim`).
     """
-    reader = _read(html, wordings)
+    reader = _read(html, verbatim)
     return build_sections(reader.items, title, reader.notes)
 
 
-def read_linked(html: str, title: str, base: str) -> tuple[Section, ...]:
-    """Return the sections of an article's inner HTML as Markdown for other programs (see `linked`).
+def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
+    """Return the sections of an article's inner HTML as Markdown for other programs (see `linked_inline`).
 
     Never fails; takes time linear in the length of `html`.
 
@@ -71,29 +71,29 @@ def read_linked(html: str, title: str, base: str) -> tuple[Section, ...]:
 
 
 def read_document(html: str) -> HtmlPage:
-    """Return the sections and facts of a built page, read from its content root (see `envelope`). Never fails."""
-    envelope = open_envelope(html)
-    fragment = html[envelope.start : envelope.end]
+    """Return the sections and facts of a built page, read from its content root (see `html.metadata`). Never fails."""
+    metadata = read_metadata(html)
+    fragment = html[metadata.content_start : metadata.content_end]
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
-    title = next(filter(None, first), envelope.title)
+    title = next(filter(None, first), metadata.title)
     return HtmlPage(
         sections=build_sections(reader.items, title, reader.notes),
         title=title,
-        language=envelope.language,
-        canonical=envelope.canonical,
-        noindex=envelope.noindex,
+        language=metadata.language,
+        canonical=metadata.canonical,
+        noindex=metadata.noindex,
         fragment=fragment,
-        tags=envelope.tags,
-        created_at=envelope.created_at,
+        tags=metadata.tags,
+        created_at=metadata.created_at,
         structured_data=read_structured_data(html),
     )
 
 
-def _read(html: str, wordings: Sequence[str] = (), base: str = "") -> BlockReader:
+def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
     tree = parse_html(html)
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
-    return BlockReader(tree, footnotes, _anchor_test(html), wordings, base)
+    return BlockReader(tree, footnotes, _anchor_test(html), verbatim, base)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

@@ -1,7 +1,8 @@
 """Converts inline HTML to Markdown.
 
 Links keep only their text: an address costs tokens and says little, and retrieval finds the linked page anyway.
-Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph whose wording is known is that.
+Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph of which
+the Markdown source is known stays as written.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.readers.sections.footnotes import footnote_label
 
-#: The element around a paragraph of which the wording is known; its attribute `n` is the number of that.
-WORDING = "wording"
+#: The element around a paragraph that stays as written; its attribute `n` is the index in `Inline.verbatim`.
+VERBATIM = "verbatim"
 
 _PERMALINKS = frozenset(
     "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink"
@@ -42,8 +43,8 @@ _MAX_ADDRESS, _MAX_WORDS = 2048, 500
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
-# Line breaks, list items and the spaces of a wording must survive the collapse of whitespace; visible text holds no
-# control characters.
+# Line breaks, list items and the spaces of a verbatim paragraph must survive the collapse of whitespace; visible text
+# holds no control characters.
 _BREAK = "\x01"
 _BREAKS = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
 _ITEM = "\x02"
@@ -58,12 +59,12 @@ class Inline:
 
     Attributes:
         footnotes: ids of the page's footnotes; a link to one of them is a reference.
-        wordings: of paragraphs, by their number.
+        verbatim: paragraphs as their Markdown source has them, by index.
     """
 
-    def __init__(self, footnotes: Collection[str] = (), wordings: Sequence[str] = ()) -> None:
+    def __init__(self, footnotes: Collection[str] = (), verbatim: Sequence[str] = ()) -> None:
         self.footnotes = footnotes
-        self.wordings = wordings
+        self.verbatim = verbatim
         self.notes: list[str] = []
         self.images: list[Image] = []
         self._open: set[str] = set()
@@ -80,8 +81,8 @@ class Inline:
 
     def markdown(self, children: Iterable[Child]) -> str:
         """Return inline Markdown; `<br>` becomes a newline."""
-        if self.wordings:
-            children = map(self._worded, children)
+        if self.verbatim:
+            children = map(self._as_written, children)
         text = collapse(self._raw(children))
         if _BREAK in text:
             text = _BREAKS.sub("\n", text).strip("\n")
@@ -110,16 +111,16 @@ class Inline:
             text = collapse(self._plain(children, images=True, permalinks=permalinks))
         return text if any(c.isalnum() for c in text) else first
 
-    def _worded(self, child: Child) -> Child:
-        """Return the wording of a paragraph where that is known."""
-        if isinstance(child, str) or child.name != WORDING:
+    def _as_written(self, child: Child) -> Child:
+        """Return a paragraph as its source has it, where that is known."""
+        if isinstance(child, str) or child.name != VERBATIM:
             return child
         for node in child.walk():
             if node.name == "img":
                 self._note_image(node)
         number = child.get("n") or ""
-        is_index = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.wordings)
-        return self.wordings[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if is_index else child
+        is_index = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.verbatim)
+        return self.verbatim[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if is_index else child
 
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []

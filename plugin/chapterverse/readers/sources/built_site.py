@@ -21,13 +21,13 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base
-from chapterverse.readers.html.metadata import Envelope, open_envelope
+from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.structured_data import json_ld_scripts
 from chapterverse.readers.sections.html_page import read_document
 from chapterverse.readers.sections.outline import title_from_path
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import list_files, read_page
-from chapterverse.readers.sources.site_pages import File, SitePages, SitePagesDraft, require_unchanged, stated_base
+from chapterverse.readers.sources.site_pages import File, SitePages, SitePagesDraft, parse_base_url, require_unchanged
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
@@ -62,7 +62,7 @@ def read_site(
         InputError: no folder, no pages, or no address for a page; `base_url` is no address.
         UnsafePath: a file leads out of the folder.
     """
-    base = stated_base(base_url)
+    base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
     built = _read_pages(pages, listing.files, base)
@@ -83,19 +83,19 @@ def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -
     """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _Built] = {}
     for file in pages.open(pages.choose(paths)):
-        envelope = open_envelope(file.text)
-        content = file.text[envelope.start : envelope.end]
-        if envelope.noindex:
-            pages.leave_out(file.path, "redirect" if "redirect" in envelope.marks.split() else "")
+        metadata = read_metadata(file.text)
+        content = file.text[metadata.content_start : metadata.content_end]
+        if metadata.noindex:
+            pages.leave_out(file.path, "redirect" if "redirect" in metadata.marks.split() else "")
             continue
         # A pattern may mean the file that the page was written in.
-        if envelope.source and pages.globs.excludes(file.path, envelope.source):
+        if metadata.source and pages.globs.excludes(file.path, metadata.source):
             pages.leave_out(file.path)
             continue
-        page = PageFacts(file.path, envelope.marks, content, envelope.language)
-        content_type = pages.content_type(page, envelope.content_type, *filter(None, [envelope.source]))
+        page = PageFacts(file.path, metadata.marks, content, metadata.language)
+        content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))
         if content_type:
-            built[file.path] = _built(file, content, envelope, content_type, base)
+            built[file.path] = _built(file, content, metadata, content_type, base)
     return built
 
 
@@ -114,15 +114,15 @@ def _names(built: Mapping[str, _Built]) -> dict[str, str]:
     return names
 
 
-def _built(file: File, content: str, envelope: Envelope, content_type: str, base: str | None) -> _Built:
+def _built(file: File, content: str, metadata: PageMetadata, content_type: str, base: str | None) -> _Built:
     canonical = None
-    if envelope.canonical:
-        here = urljoin(base + page_paths(file.path)[0] if base else "", envelope.base)
-        canonical = clean_url(envelope.canonical, here)
-    facts = (envelope.title, envelope.language, envelope.created_at, content_type, *envelope.tags)
+    if metadata.canonical:
+        here = urljoin(base + page_paths(file.path)[0] if base else "", metadata.base)
+        canonical = clean_url(metadata.canonical, here)
+    facts = (metadata.title, metadata.language, metadata.created_at, content_type, *metadata.tags)
     # The content root need not hold them.
     facts += tuple(map(_sha256, json_ld_scripts(file.text)))
-    return _Built(_sha256(content), facts, content_type, canonical, envelope.source)
+    return _Built(_sha256(content), facts, content_type, canonical, metadata.source)
 
 
 def _built_source(folder: Path, path: str, page: _Built, url: str, name: str) -> Source:

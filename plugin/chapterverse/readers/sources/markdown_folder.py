@@ -16,36 +16,36 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses.generator_rules import ListedPlaces, PlaceRule, built_path, place_rule
+from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.markdown.page import needs_build, read_markdown
-from chapterverse.readers.markdown.slugs import SlugRule
+from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import Listing, list_files, read_page
-from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, require_unchanged, stated_base
+from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, parse_base_url, require_unchanged
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _LOCALE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?\Z")
 
 
-def read_sources(
+def read_markdown_folder(
     folder: Path,
     base_url: str | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
     *,
-    slugs: SlugRule = SlugRule.MKDOCS,
+    generator: SiteGenerator = SiteGenerator.MKDOCS,
     no_pages: Collection[str] = (),
     listed: Mapping[str, str] | None = None,
 ) -> SitePages:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
-    Which files become pages, and where, follows from `slugs` and the generator's configuration (see `places`). Their
+    Which files become pages, and where, follows from `generator` and its configuration (see `generator_rules`). Their
     language is that of the front matter (`lang`, `language`), else the folder's (see `locale_folders`), else English.
-    Sections carry the anchors that `slugs` computes, marked as not verified. Files of `no_pages` are ignored.
-    Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the file or the
-    page that it becomes. Pages that a pattern of `exclude` matches are left out too. One warning counts the pages that
-    only a build can complete.
+    Sections carry the anchors that the generator would give them, marked as not verified. Files of `no_pages` are
+    ignored. Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the
+    file or the page that it becomes. Pages that a pattern of `exclude` matches are left out too. One warning counts
+    the pages that only a build can complete.
 
     Args:
         listed: address of each page, relative to `base_url`, by file, where the generator states them; then no other
@@ -55,18 +55,18 @@ def read_sources(
         InputError: no folder, no Markdown in it, no `base_url`.
         UnsafePath: a file leads out of the folder.
     """
-    base = stated_base(base_url)
+    base = parse_base_url(base_url)
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = _list(folder, listed, no_pages)
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
-    places = place_rule(slugs, folder, listing.files) if listed is None else ListedPlaces(listed)
-    read = list(_read_files(pages, listing.files, places, slugs, base))
+    rule = address_rule(generator, folder, listing.files) if listed is None else ListedAddresses(listed)
+    read = list(_read_files(pages, listing.files, rule, generator, base))
     for path in [path for path in pages.failed if pages.globs.excludes(path)]:
         del pages.failed[path]
     if not read:
         raise pages.nothing("no Markdown file to index.")
-    pages.warnings.extend(places.warnings())
+    pages.warnings.extend(rule.warnings())
     if unrendered := sum(is_unrendered for _, is_unrendered in read):
         pages.warnings.append(
             f"{unrendered:,} pages take text from elsewhere when they are built (shortcodes, includes, components): "
@@ -76,7 +76,7 @@ def read_sources(
 
 
 def _read_files(
-    pages: SitePagesDraft, paths: Sequence[str], places: PlaceRule, slugs: SlugRule, base: str
+    pages: SitePagesDraft, paths: Sequence[str], rule: AddressRule, generator: SiteGenerator, base: str
 ) -> Iterator[tuple[Source, bool]]:
     """Yield each page, and whether only a build can complete it; the draft notes the other files."""
     locales = locale_folders(paths)
@@ -88,21 +88,21 @@ def _read_files(
             pages.failed[file.path] = error
             continue
         language = matter.language or locales.get(file.path.partition("/")[0], "en")
-        place = places.path(file.path, matter)
-        content_type = _content_type(pages, file.path, matter, body, language, place)
-        if place is not None and content_type:
-            page = _SourceFile(pages.folder, file.path, base, base + place, slugs, language, content_type)
+        address = rule.path(file.path, matter)
+        content_type = _content_type(pages, file.path, matter, body, language, address)
+        if address is not None and content_type:
+            page = _SourceFile(pages.folder, file.path, base, base + address, generator, language, content_type)
             yield page.source(file.content), needs_build(body)
 
 
 def _content_type(
-    pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, place: str | None
+    pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, address: str | None
 ) -> str:
     """Return the content type of a page, "" for a file that is left out."""
-    if matter.excluded or place is None or pages.globs.excludes(path, built_path(place)):
+    if matter.excluded or address is None or pages.globs.excludes(path, built_path(address)):
         pages.leave_out(path)
         return ""
-    return pages.content_type(PageFacts(path, matter.marks, body, language), matter.content_type, built_path(place))
+    return pages.content_type(PageFacts(path, matter.marks, body, language), matter.content_type, built_path(address))
 
 
 def _list(folder: Path, listed: Mapping[str, str] | None, no_pages: Collection[str]) -> Listing:
@@ -157,20 +157,20 @@ class _SourceFile:
     path: str
     base: str
     url: str
-    slugs: SlugRule
+    generator: SiteGenerator
     language: str
     content_type: str
 
     def source(self, content: bytes) -> Source:
         content_hash = hashlib.sha256(content).hexdigest()
-        context = json.dumps([self.url, self.slugs, self.language, self.content_type])
+        context = json.dumps([self.url, self.generator, self.language, self.content_type])
         read = functools.partial(self._read, content_hash)
         return Source(self.path, content_hash, context, read, url=self.url, language=self.language)
 
     def _read(self, content_hash: str) -> Page:
         content = read_page(self.folder, self.path)
         require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
-        page = read_markdown(decode_page(self.path, content), self.path, slugs=self.slugs)
+        page = read_markdown(decode_page(self.path, content), self.path, generator=self.generator)
         matter = page.front_matter
         sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
         return Page(

@@ -122,7 +122,7 @@ class SitePagesDraft:
         return list(by_address.values())
 
 
-def stated_base(base_url: str | None) -> str | None:
+def parse_base_url(base_url: str | None) -> str | None:
     """Return the base URL that a user stated, with a slash at its end; None if there is none.
 
     Raises:
