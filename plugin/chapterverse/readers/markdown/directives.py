@@ -7,6 +7,8 @@ become the HTML that the generator itself would write.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
@@ -18,12 +20,14 @@ _CONTAINER = re.compile(r"(:{3,})\s*\{?([A-Za-z][\w-]*)\}?(?:\s*\[(.*)\]\s*|\s+(
 _CONTAINER_END = re.compile(r"(:{3,})\s*$")
 _TAB_INDENT = 4
 
+#: Where block syntax may begin right behind a line of another block.
+INTERRUPTING: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+
 
 def directives_plugin(md: MarkdownIt) -> None:
     """Teach a parser both kinds of blocks."""
-    alt: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    md.block.ruler.before("fence", "content_tab", _tab, alt)
-    md.block.ruler.before("fence", "colon_container", _container, alt)
+    md.block.ruler.before("fence", "content_tab", _tab, INTERRUPTING)
+    md.block.ruler.before("fence", "colon_container", _container, INTERRUPTING)
 
 
 def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -55,12 +59,8 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if silent:
         return True
-    push_html(state, f'<div class="custom-block {escapeHtml(kind.lower())}">\n')
-    title = next((t.strip() for t in titles if t), "")
-    if title:
-        push_title(state, title)
-    parse_body(state, start + 1, after, state.sCount[start])
-    push_html(state, "</div>\n")
+    body = partial(parse_body, state, start + 1, after, state.sCount[start])
+    push_box(state, kind.lower(), next((t.strip() for t in titles if t), ""), body)
     state.line = after + 1
     return True
 
@@ -94,11 +94,15 @@ def push_text(state: StateBlock, text: str) -> None:
     inline.content, inline.children = text, []
 
 
-def push_title(state: StateBlock, title: str) -> None:
-    """Append the title of a container."""
-    push_html(state, '<p class="custom-block-title">')
-    push_text(state, title)
-    push_html(state, "</p>\n")
+def push_box(state: StateBlock, kind: str, title: str, push_body: Callable[[], None]) -> None:
+    """Append a container around what `push_body` appends; `title` is inline Markdown, "" for none."""
+    push_html(state, f'<div class="custom-block {escapeHtml(kind)}">\n')
+    if title:
+        push_html(state, '<p class="custom-block-title">')
+        push_text(state, title)
+        push_html(state, "</p>\n")
+    push_body()
+    push_html(state, "</div>\n")
 
 
 def parse_body(state: StateBlock, start: int, end: int, indent: int) -> None:

@@ -15,13 +15,14 @@ from chapterverse.readers.html.dom import BLOCKS
 from chapterverse.readers.markdown.mdx_tokenizer import (
     Code,
     Expression,
-    Piece,
     Tag,
+    Token,
     plain_value,
     string_pairs,
     tokenize,
 )
 from chapterverse.readers.sections.callouts import KINDS
+from chapterverse.readers.sections.code import fence
 
 #: Elements that are dropped with all that is in them.
 _DROPPED = frozenset("head Head script style svg iframe template noscript textarea title object canvas".split())
@@ -65,7 +66,7 @@ def to_markdown(text: str) -> str:
 class _Writer:
     def __init__(self, text: str) -> None:
         source = tokenize(text)
-        self.tokens: Sequence[Piece] = source.tokens
+        self.tokens: Sequence[Token] = source.tokens
         self.constants = source.constants
         self.partners = _partners(self.tokens)
         self.alone = _alone(self.tokens)
@@ -212,10 +213,8 @@ class _Writer:
         if code is None:
             return False
         title = self._shown(tag, ("title",)).replace('"', "'")
-        lang = self._shown(tag, ("language", "lang"))
-        ticks = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
-        info = f'{lang or "text"} title="{title}"' if title else lang
-        self._block("\n".join((f"{ticks}{info}", code.strip("\n"), ticks)).replace("\n", f"\n{self.line}"))
+        lang = self._shown(tag, ("language", "lang")) or ("text" if title else "")
+        self._block(fence(code.strip("\n"), lang, title).text.replace("\n", f"\n{self.line}"))
         return True
 
     def _inline(self, tag: Tag) -> str:
@@ -250,7 +249,7 @@ def _labels(values: str) -> dict[str, str]:
     return labels
 
 
-def _partners(tokens: Sequence[Piece]) -> dict[int, int]:
+def _partners(tokens: Sequence[Token]) -> dict[int, int]:
     """Return the positions of tags that belong together, each by the other's; the last one opened is closed first."""
     partners: dict[int, int] = {}
     waiting: list[tuple[str, int]] = []
@@ -270,7 +269,7 @@ def _partners(tokens: Sequence[Piece]) -> dict[int, int]:
     return partners
 
 
-def _alone(tokens: Sequence[Piece]) -> set[int]:
+def _alone(tokens: Sequence[Token]) -> set[int]:
     """Return the positions of tags that only tags and comments follow on their line."""
     alone: set[int] = set()
     ends = True

@@ -42,7 +42,7 @@ class Code:
     raw: str
 
 
-Piece: TypeAlias = "str | Tag | Expression | Code"
+Token: TypeAlias = str | Tag | Expression | Code
 
 
 @dataclass(slots=True)
@@ -53,11 +53,11 @@ class MdxSource:
         constants: what `export const` names as a plain string or number.
     """
 
-    tokens: list[Piece] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
     constants: dict[str, str] = field(default_factory=dict)
 
 
-#: All pieces that aren't plain text, tried from left to right: a fence's first line (its indentation and list marker,
+#: All tokens that aren't plain text, tried from left to right: a fence's first line (its indentation and list marker,
 #: its ticks, its info), a line that may be JavaScript, an explicit id of Docusaurus, an escape, a code span, a comment,
 #: a brace or a tag.
 _SPECIAL = re.compile(
@@ -138,7 +138,7 @@ class _Tokenizer:
                 position = _READERS[kind](self, start) or max(match.end(), start + 1)
         self._emit(len(self.text), len(self.text))
 
-    def _emit(self, start: int, end: int, *tokens: Piece) -> int:
+    def _emit(self, start: int, end: int, *tokens: Token) -> int:
         """Append the text before `start` and then `tokens`, and go on at `end`."""
         if start > self.plain_from:
             self.source.tokens.append(self.text[self.plain_from : start])

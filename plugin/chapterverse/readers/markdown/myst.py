@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
-from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from mdit_py_plugins.myst_blocks import myst_block_plugin
 
-from chapterverse.readers.markdown.directives import line_text, parse_body, push_html, push_text, push_title
+from chapterverse.readers.markdown.directives import INTERRUPTING, line_text, parse_body, push_box, push_html, push_text
 from chapterverse.readers.markdown.myst_roles import roles_plugin
 from chapterverse.readers.markdown.slugs import SiteGenerator, slugify
 
@@ -58,14 +58,13 @@ class _Directive:
     in_colons: bool
 
 
-_Show = Callable[[StateBlock, _Directive], None]
+_Renderer = Callable[[StateBlock, _Directive], None]
 
 
 def myst_plugin(md: MarkdownIt) -> None:
     """Teach MyST to a parser that has `directives_plugin`. A text must end with a newline, or its comments may fail."""
-    alt: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    md.block.ruler.before("colon_container", "myst_directive", _directive, alt)
-    md.block.ruler.before("fence", "myst_card_border", _card_border, alt)
+    md.block.ruler.before("colon_container", "myst_directive", _directive, INTERRUPTING)
+    md.block.ruler.before("fence", "myst_card_border", _card_border, INTERRUPTING)
     md.use(myst_block_plugin)
     md.core.ruler.before("inline", "myst_targets", _take_targets)
     md.use(roles_plugin)
@@ -111,7 +110,7 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     name = name.lower().rpartition(":")[2]
     directive = _Directive(name, argument.rstrip(), options, start, body, end, fence[0] == ":")
     state.env[_DEPTH] = depth + 1
-    _way_of(directive)(state, directive)
+    _renderer(directive)(state, directive)
     state.env[_DEPTH] = depth
     state.line = after
     return True
@@ -148,11 +147,11 @@ def _options(state: StateBlock, start: int, end: int) -> tuple[int, frozenset[st
     return line, frozenset(names)
 
 
-# What a directive shows
+# Renderers: each appends what a directive shows
 
 
-def _nothing(_state: StateBlock, _directive: _Directive) -> None:
-    pass
+def _drop(_state: StateBlock, _directive: _Directive) -> None:
+    """Show nothing: only a build knows what."""
 
 
 def _body(state: StateBlock, directive: _Directive) -> None:
@@ -184,18 +183,14 @@ def _argument_and_body(state: StateBlock, directive: _Directive) -> None:
 
 
 def _box(state: StateBlock, kind: str, title: str, directive: _Directive, first: str = "") -> None:
-    push_html(state, f'<div class="custom-block {kind}">\n')
-    if title:
-        push_title(state, title)
-    _body_from(state, directive, first)
-    push_html(state, "</div>\n")
+    push_box(state, kind, title, partial(_body_from, state, directive, first))
 
 
 def _admonition(state: StateBlock, directive: _Directive) -> None:
     _box(state, directive.name, "", directive, directive.argument)
 
 
-def _add_titled(state: StateBlock, directive: _Directive) -> None:
+def _titled_box(state: StateBlock, directive: _Directive) -> None:
     _box(state, "", directive.argument, directive)
 
 
@@ -204,18 +199,18 @@ def _unknown_box(state: StateBlock, directive: _Directive) -> None:
     _box(state, kind, directive.argument, directive)
 
 
-def _change(state: StateBlock, directive: _Directive) -> None:
+def _version_change(state: StateBlock, directive: _Directive) -> None:
     version, _, text = directive.argument.partition(" ")
     _box(state, "", f"{_CHANGES[directive.name]} {version}".rstrip(), directive, text.strip())
 
 
-def _add_captioned(state: StateBlock, directive: _Directive) -> None:
+def _captioned_body(state: StateBlock, directive: _Directive) -> None:
     if directive.argument:
         _paragraph(state, directive.argument)
     _body(state, directive)
 
 
-def _described(state: StateBlock, directive: _Directive) -> None:
+def _signature(state: StateBlock, directive: _Directive) -> None:
     if directive.argument:
         push_html(state, f"<p><code>{escapeHtml(directive.argument)}</code></p>\n")
     _body(state, directive)
@@ -236,7 +231,7 @@ def _tab(state: StateBlock, directive: _Directive) -> None:
 
 
 def _formula(state: StateBlock, directive: _Directive) -> None:
-    source = f"{directive.argument}\n{_source(state, directive)}".strip()
+    source = f"{directive.argument}\n{_source_text(state, directive)}".strip()
     push_html(state, f'<div class="math">\\[{escapeHtml(source)}\\]</div>\n')
 
 
@@ -247,7 +242,7 @@ def _code(state: StateBlock, directive: _Directive) -> None:
     _fence(state, directive, language)
 
 
-def _example(state: StateBlock, directive: _Directive) -> None:
+def _tested_code(state: StateBlock, directive: _Directive) -> None:
     if "hide" not in directive.options:
         _code(state, directive)
 
@@ -258,11 +253,11 @@ def _unknown_code(state: StateBlock, directive: _Directive) -> None:
 
 def _fence(state: StateBlock, directive: _Directive, language: str) -> None:
     fence = state.push("fence", "code", 0)
-    fence.info, fence.content = language, _source(state, directive)
+    fence.info, fence.content = language, _source_text(state, directive)
     fence.map = [directive.start, directive.end]
 
 
-def _source(state: StateBlock, directive: _Directive) -> str:
+def _source_text(state: StateBlock, directive: _Directive) -> str:
     return state.getLines(directive.body, directive.end, state.sCount[directive.start], True)
 
 
@@ -315,16 +310,16 @@ _LANGUAGES = {
     "testoutput": "",
 }
 
-_WAYS: dict[str, _Show] = {
+_RENDERERS: dict[str, _Renderer] = {
     **dict.fromkeys("attention caution danger error hint important note seealso tip todo warning".split(), _admonition),
-    **dict.fromkeys("admonition card dropdown grid-item-card margin sidebar topic".split(), _add_titled),
-    **dict.fromkeys(_CHANGES, _change),
-    **dict.fromkeys("centered list-table rubric table".split(), _add_captioned),
+    **dict.fromkeys("admonition card dropdown grid-item-card margin sidebar topic".split(), _titled_box),
+    **dict.fromkeys(_CHANGES, _version_change),
+    **dict.fromkeys("centered list-table rubric table".split(), _captioned_body),
     **dict.fromkeys(
         "attribute class classmethod cmdoption confval data decorator decoratormethod describe directive enum"
         " enumerator envvar exception function macro member method object option property role setting staticmethod"
         " struct type var".split(),
-        _described,
+        _signature,
     ),
     **dict.fromkeys("epigraph highlights pull-quote".split(), _quote),
     **dict.fromkeys("group-tab tab tab-item".split(), _tab),
@@ -341,21 +336,21 @@ _WAYS: dict[str, _Show] = {
         "code code-block code-cell code-tab csv-table ipython parsed-literal productionlist prompt sourcecode".split(),
         _code,
     ),
-    **dict.fromkeys("doctest testcode testoutput".split(), _example),
+    **dict.fromkeys("doctest testcode testoutput".split(), _tested_code),
     **dict.fromkeys(
         "bibliography codeauthor contents currentmodule default-domain default-role digraph eval-rst graph graphviz"
         " highlight image include index inheritance-diagram literalinclude mermaid meta module plantuml plot program"
         " raw rst-class sectionauthor sectnum tableofcontents tabularcolumns testcleanup testsetup title toctree uml"
         " youtube".split(),
-        _nothing,
+        _drop,
     ),
 }
 
 
-def _way_of(directive: _Directive) -> _Show:
-    known = _WAYS.get(directive.name)
+def _renderer(directive: _Directive) -> _Renderer:
+    known = _RENDERERS.get(directive.name)
     if known:
         return known
     if directive.name.startswith("auto"):
-        return _nothing
+        return _drop
     return _unknown_box if directive.in_colons else _unknown_code

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 
 from markdown_it import MarkdownIt
-from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
-from chapterverse.readers.markdown.directives import line_text
+from chapterverse.readers.markdown.directives import INTERRUPTING, line_text
 
 #: Characters and lines that one shortcode may have; a longer one is text, so that the search stays linear.
 _MAX_LENGTH = 1000
@@ -40,8 +39,7 @@ _CODE = re.compile(r"highlight\Z|code")
 
 def shortcodes_plugin(md: MarkdownIt) -> None:
     """Teach a parser to leave shortcodes, Liquid tags and the names of icons out."""
-    alt: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    md.block.ruler.before("fence", "shortcode_line", _line, alt)
+    md.block.ruler.before("fence", "shortcode_line", _line, INTERRUPTING)
     md.core.ruler.before("inline", "shortcode_addresses", _drop_addresses)
     md.inline.ruler.before("escape", "shortcode", _shortcode)
     md.inline.ruler.before("escape", "icon", _icon)

@@ -7,11 +7,10 @@ import re
 from chapterverse.model import Block, BlockKind
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse
-from chapterverse.readers.sections.inline import is_permalink
+from chapterverse.readers.sections.inline import backtick_fence, is_permalink
 
 _LANGUAGE = re.compile(r"(?:language|highlight|lang)-(?:source-)?([\w+#.-]+)$")
 _NO_LANGUAGE = frozenset(("none", "default", "text", "plaintext", "plain", "txt", "source", "notranslate"))
-_FENCES = re.compile("`{3,}")
 
 
 def code_language(node: Node) -> str:
@@ -32,26 +31,26 @@ def pre_language(pre: Node) -> str:
 def code_text(pre: Node) -> str:
     """Return the text of a `pre` as a reader would copy it: no blank lines around it, indentation kept."""
     out: list[str] = []
-    _lines(pre.children, out)
+    _append_text(pre.children, out)
     return "".join(out).rstrip().removeprefix("\n")
 
 
-def _lines(children: list[Child], out: list[str]) -> None:
+def _append_text(children: list[Child], out: list[str]) -> None:
     for child in children:
         if isinstance(child, str):
             out.append(child)
         elif child.name == "br":
             out.append("\n")
         else:
-            _lines(child.children, out)
+            _append_text(child.children, out)
             # Some highlighters make a block of each line instead of a line break.
             if child.block and out and not out[-1].endswith("\n"):
                 out.append("\n")
 
 
 def fence(text: str, lang: str = "", title: str = "") -> Block:
-    """Return a fenced code block, its fence longer than any run of backticks in `text`."""
-    ticks = "`" * (1 + max(map(len, _FENCES.findall(text)), default=2)) if "```" in text else "```"
+    """Return a fenced code block. Its info string is the language, and `title="…"` where it has a title."""
+    ticks = backtick_fence(text, 3)
     info = f'{lang} title="{title}"' if title else lang
     return Block(BlockKind.CODE, f"{ticks}{info}\n{text}\n{ticks}", head=f"{ticks}{info}", tail=ticks)
 

@@ -207,9 +207,14 @@ def code_span(text: str) -> str:
     text = collapse(text)
     if "`" not in text:
         return f"`{text}`" if text else ""
-    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(text)), default=0))
+    fence = backtick_fence(text, 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def backtick_fence(text: str, least: int) -> str:
+    """Return so many backticks that `text` holds no such run, at least `least`."""
+    return "`" * max(least, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 
 def is_permalink(node: Node) -> bool:
