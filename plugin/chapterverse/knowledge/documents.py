@@ -60,7 +60,7 @@ def read_knowledge(
     """
     content = read_page(folder, name, path)
     require_unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
-    values, below = split_values(decode_page(path, content).replace("\r\n", "\n"), path, mistakes=object)
+    values, below = split_values(decode_page(path, content).replace("\r\n", "\n"), path, rejected=object)
     about = validate_metadata(kind, values or {}, path)
     text = without_comments(strip_invisible(below))
     title = Path(name).stem.replace("-", " ").replace("_", " ").strip().capitalize() or kind

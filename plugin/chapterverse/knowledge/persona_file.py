@@ -65,7 +65,7 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     """
     if len(content) > _MOST_BYTES:
         raise _too_long(name)
-    values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, mistakes=list)
+    values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, rejected=list)
     text = _without_comments(strip_invisible(below)).strip()
     persona = Persona(_name(values or {}, name), _language(values or {}, name), text)
     # Name and language were read above, with more patience than the model has.

@@ -36,7 +36,7 @@ _CONFIG_NAMES = {
 
 def hugo_config(folder: Path) -> Mapping[str, Any]:
     """Return the configuration of Hugo, its keys in lower case; empty where there is none."""
-    for text, name in _find(folder, _HUGO_NAMES):
+    for text, name in _config_files(folder, _HUGO_NAMES):
         try:
             parse = tomllib.loads if name.endswith("toml") else parse_json if name.endswith("json") else yaml.safe_load
             values = parse(text)
@@ -50,13 +50,13 @@ def hugo_config(folder: Path) -> Mapping[str, Any]:
 def config_switch(folder: Path, generator: SiteGenerator, name: str) -> bool | None:
     """Return a switch of the configuration of Docusaurus, VitePress or MkDocs, None where it isn't set."""
     pattern = rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b"
-    for text, _ in _find(folder, _CONFIG_NAMES[generator]):
+    for text, _ in _config_files(folder, _CONFIG_NAMES[generator]):
         match = re.search(pattern, text, re.MULTILINE)
         return match[1] == "true" if match else None
     return None
 
 
-def _find(folder: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+def _config_files(folder: Path, names: list[str]) -> Iterator[tuple[str, str]]:
     """Yield text and name of each such file beside the sources or above them, the nearest first."""
     here = folder.resolve()
     for above in (here, *here.parents)[:_LEVELS]:

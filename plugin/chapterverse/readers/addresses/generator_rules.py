@@ -24,7 +24,7 @@ class AddressRule(Protocol):
     """The rule by which a generator makes pages of the files of a folder."""
 
     def path(self, file_path: str, matter: FrontMatter) -> str | None:
-        """Return where a file is published, relative to the site; None for one that becomes no page of its own."""
+        """Return the percent-encoded path of a file's page on the site; None for a file that becomes no page."""
         ...
 
     def warnings(self) -> list[str]:

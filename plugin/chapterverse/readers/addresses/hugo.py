@@ -70,7 +70,7 @@ class HugoAddresses:
         if bundle is not None and (bundle != folder or name.lower() != "index"):
             return None
         logical = folder if name.lower() in ("index", "_index") else f"{folder}/{name}".strip("/")
-        values = self._merged(folder, f"/{self._sanitize(logical)}".lower(), kind, language, _lower_keys(values))
+        values = self._with_cascades(folder, f"/{self._sanitize(logical)}".lower(), kind, language, _lower_keys(values))
         if not self._is_published(values):
             return None
         prefix = f"{language}/" if language and self._is_in_subfolder(language) else ""
@@ -82,12 +82,12 @@ class HugoAddresses:
                 return None
             # A `url` is never ugly, and one from the root names its language itself.
             if url:
-                return self._ended(path.lstrip("/"), "" if url.startswith("/") else prefix, "")
-            return self._ended(path.strip("/"), prefix, kind)
+                return self._with_ending(path.lstrip("/"), "" if url.startswith("/") else prefix, "")
+            return self._with_ending(path.strip("/"), prefix, kind)
         parent, _, last = logical.rpartition("/")
         slug = str(values.get("slug") or "")
-        path = "/".join(filter(None, (self._move(parent), self._sanitize(slug or last))))
-        return self._ended(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
+        path = "/".join(filter(None, (self._folder_path(parent), self._sanitize(slug or last))))
+        return self._with_ending(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
 
     def _parts(self, file_path: str) -> tuple[str, str, str]:
         """Return folder, name and language of a file; the language is in its name where the site has several."""
@@ -97,7 +97,9 @@ class HugoAddresses:
             return folder, stem, language.lower()
         return folder, name, ""
 
-    def _merged(self, folder: str, logical: str, kind: str, language: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_cascades(
+        self, folder: str, logical: str, kind: str, language: str, own: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return the front matter with what the sections above hand down; inner ones outrank outer ones."""
         merged: dict[str, Any] = {}
         for section in _ancestors(folder.lower()):
@@ -159,7 +161,7 @@ class HugoAddresses:
     def _is_section(self, folder: str) -> bool:
         return bool(folder) and ("/" not in folder or folder.lower() in self._cascades)
 
-    def _move(self, folder: str) -> str:
+    def _folder_path(self, folder: str) -> str:
         """Return the path of a folder, in which sections may have a slug."""
         return "/".join(
             self._sanitize(self._slugs.get(above.lower()) or above.rpartition("/")[2])
@@ -170,7 +172,7 @@ class HugoAddresses:
     def _sanitize(self, path: str) -> str:
         return "".join(c for c in path.replace(" ", "-") if c in _ALLOWED or unicodedata.category(c)[0] in "LMN")
 
-    def _ended(self, path: str, prefix: str, kind: str) -> str:
+    def _with_ending(self, path: str, prefix: str, kind: str) -> str:
         """Return a path with the ending of a page's address."""
         path = prefix + path
         if ".." in path:

@@ -58,12 +58,12 @@ def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
     return (FrontMatter() if values is None else _front_matter(values)), below
 
 
-def split_values(text: str, file_path: str, mistakes: type | None = None) -> tuple[dict[Any, Any] | None, str]:
+def split_values(text: str, file_path: str, rejected: type | None = None) -> tuple[dict[Any, Any] | None, str]:
     """Return the values of the front matter, None where there is none, and the text below it.
 
     Args:
-        mistakes: the type of values that are front matter without fields; other values, and all of a page, are text
-            between two rules.
+        rejected: the type of a value that is an error, as it holds no fields; other values without fields, and without
+            this type all, are text between two rules.
 
     Raises:
         UnreadablePage: it is no valid YAML or TOML, or holds no fields by mistake; the message names `file_path`.
@@ -81,9 +81,9 @@ def split_values(text: str, file_path: str, mistakes: type | None = None) -> tup
         raise UnreadablePage(f"The front matter of {file_path} is not valid {language}.") from None
     if isinstance(values, dict):
         return values, text[match.end() :]
-    if values is None and mistakes:
+    if values is None and rejected:
         return None, text[match.end() :]
-    if mistakes and isinstance(values, mistakes):
+    if rejected and isinstance(values, rejected):
         form = "a list" if isinstance(values, list) else "a text"
         raise UnreadablePage(f"The front matter of {file_path} is {form}: write a field a line, such as language: en.")
     # Without keys it was no front matter but text between two rules.

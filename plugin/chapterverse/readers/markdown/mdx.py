@@ -64,13 +64,23 @@ def to_markdown(text: str) -> str:
 
 
 class _Writer:
+    """Writes the tokens of a file as Markdown.
+
+    Attributes:
+        partners: index of a tag's other half, by the index of the tag.
+        at_line_ends: indexes of tags that end their line.
+        closings: HTML behind each open block, by the index of the tag that closes it.
+        labels: labels that each open set of tabs gives its tabs, by their values.
+        line: the beginning of the line that is being written.
+        open_code: number of open `code` elements.
+    """
+
     def __init__(self, text: str) -> None:
         source = tokenize(text)
         self.tokens: Sequence[Token] = source.tokens
         self.constants = source.constants
         self.partners = _partners(self.tokens)
-        self.alone = _alone(self.tokens)
-        # Closing tags of open blocks, and the labels that a set of tabs gives its tabs.
+        self.at_line_ends = _at_line_ends(self.tokens)
         self.closings: dict[int, str] = {}
         self.labels: list[Mapping[str, str]] = []
         self.out: list[str] = []
@@ -149,17 +159,17 @@ class _Writer:
 
     def _is_block(self, tag: Tag, at: int) -> bool:
         block_names = _TABS | _TAB | _DETAILS | _ADMONITIONS | _BOXES | _BLOCKS
-        return tag.name in block_names or (at in self.alone and tag.name != "" and not _is_html(tag))
+        return tag.name in block_names or (at in self.at_line_ends and tag.name != "" and not _is_html(tag))
 
     def _open_block(self, tag: Tag, partner: int | None) -> None:
-        opening, closing = self._box(tag)
+        opening, closing = self._block_html(tag)
         self._block(opening)
         if partner is None:
             self._block(closing)
         else:
             self.closings[partner] = closing
 
-    def _box(self, tag: Tag) -> tuple[str, str]:
+    def _block_html(self, tag: Tag) -> tuple[str, str]:
         """Return the HTML before and behind the content of a component that is a block."""
         name = tag.name
         if name in _TABS:
@@ -167,33 +177,33 @@ class _Writer:
                 self.labels.append(_labels(tag.attributes.get("values", "")))
             return f'{_OPEN_BOX}<div class="tabbed-set">', "</div></div>"
         if name in _TAB:
-            return f'<div role="tab">{escape(self._label(tag))}</div><div class="tabbed-block">', "</div>"
+            return f'<div role="tab">{escape(self._tab_label(tag))}</div><div class="tabbed-block">', "</div>"
         if name in _DETAILS:
-            summary = self._shown(tag, ("summary", *_TITLES))
+            summary = self._first_text(tag, ("summary", *_TITLES))
             return f"<details>{_element('summary', summary)}", "</details>"
         if _is_html(tag) and name not in _BOXES:
             return self._inline(tag), f"</{name}>"
         kind = self._kind(tag)
-        title = "" if _is_html(tag) else self._shown(tag, _TITLES)
-        texts = [] if _is_html(tag) else [_element("p", self._shown(tag, (key,))) for key in _TEXTS]
+        title = "" if _is_html(tag) else self._first_text(tag, _TITLES)
+        texts = [] if _is_html(tag) else [_element("p", self._first_text(tag, (key,))) for key in _TEXTS]
         head = f'<p class="custom-block-title">{escape(title)}</p>' if title else ""
         return (f'<div class="custom-block {kind}">' if kind else _OPEN_BOX) + head + "".join(texts), "</div>"
 
     def _kind(self, tag: Tag) -> str:
         if tag.name in _ADMONITIONS:
-            return escape(self._shown(tag, ("type", "kind", "variant")).lower())
+            return escape(self._first_text(tag, ("type", "kind", "variant")).lower())
         return tag.name.lower() if tag.name.lower() in KINDS and not _is_html(tag) else ""
 
-    def _label(self, tag: Tag) -> str:
-        value = self._shown(tag, ("value",))
+    def _tab_label(self, tag: Tag) -> str:
+        value = self._first_text(tag, ("value",))
         outer = self.labels[-1].get(value, "") if self.labels else ""
-        return self._shown(tag, ("label", "title", "name")) or outer or value
+        return self._first_text(tag, ("label", "title", "name")) or outer or value
 
-    def _shown(self, tag: Tag, names: tuple[str, ...]) -> str:
+    def _first_text(self, tag: Tag, names: tuple[str, ...]) -> str:
         """Return the first of the attributes that has a text to show."""
-        return next(filter(None, (self._value(tag.attributes.get(name, "")) for name in names)), "")
+        return next(filter(None, (self._attribute_text(tag.attributes.get(name, "")) for name in names)), "")
 
-    def _value(self, value: str) -> str:
+    def _attribute_text(self, value: str) -> str:
         if not value.startswith("{"):
             return " ".join(value.split())
         source = value[1:-1].strip()
@@ -212,8 +222,8 @@ class _Writer:
         code = plain_value(source, self.constants)
         if code is None:
             return False
-        title = self._shown(tag, ("title",)).replace('"', "'")
-        lang = self._shown(tag, ("language", "lang")) or ("text" if title else "")
+        title = self._first_text(tag, ("title",)).replace('"', "'")
+        lang = self._first_text(tag, ("language", "lang")) or ("text" if title else "")
         self._block(fence(code.strip("\n"), lang, title).text.replace("\n", f"\n{self.line}"))
         return True
 
@@ -221,10 +231,12 @@ class _Writer:
         """Return a tag within a line; of a component only the texts in its attributes stay."""
         if not _is_html(tag):
             if "alt" in tag.attributes:
-                return f'<img alt="{escape(self._shown(tag, ("alt",)))}">'
-            return _MARKS.sub(r"\\\1", self._shown(tag, (*_TITLES, *_TEXTS)))
+                return f'<img alt="{escape(self._first_text(tag, ("alt",)))}">'
+            return _MARKS.sub(r"\\\1", self._first_text(tag, (*_TITLES, *_TEXTS)))
         attributes = (
-            f' {name}="{escape(self._value(tag.attributes[name]))}"' for name in _KEPT if name in tag.attributes
+            f' {name}="{escape(self._attribute_text(tag.attributes[name]))}"'
+            for name in _KEPT
+            if name in tag.attributes
         )
         return f"<{tag.name}{''.join(attributes)}>"
 
@@ -269,7 +281,7 @@ def _partners(tokens: Sequence[Token]) -> dict[int, int]:
     return partners
 
 
-def _alone(tokens: Sequence[Token]) -> set[int]:
+def _at_line_ends(tokens: Sequence[Token]) -> set[int]:
     """Return the positions of tags that only tags and comments follow on their line."""
     alone: set[int] = set()
     ends = True

@@ -109,18 +109,28 @@ def tokenize(text: str) -> MdxSource:
 
 
 class _Tokenizer:
+    """Cuts a text into tokens. No text is scanned twice, so it keeps what a search showed.
+
+    Attributes:
+        plain_from: where the text begins that is no token yet.
+        unwrapped: where the last line of a fence whose content is MDX again starts and ends.
+        braces: where each brace closes, up to `scanned`.
+        scripts_unclosed: the brackets of a block of JavaScript never close from here on.
+        ticks: where runs of backticks start, by their length, the last first; None until one is met.
+        comments_unclosed: no comment ends from here on.
+        blank: the next blank line.
+    """
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.source = MdxSource()
         self.plain_from = 0
-        # Where the last line of a fence whose content is MDX again starts and ends.
         self.unwrapped = (-1, -1)
-        # Where each brace closes, as the search for another one showed; no text is scanned twice.
         self.braces: dict[int, int] = {}
         self.scanned = 0
-        self.unending = False
+        self.scripts_unclosed = False
         self.ticks: dict[int, list[int]] | None = None
-        self.comments_end = False
+        self.comments_unclosed = False
         self.blank = -1
 
     def run(self) -> None:
@@ -135,7 +145,7 @@ class _Tokenizer:
             elif kind == _ESCAPE:
                 position = match.end()
             else:
-                position = _READERS[kind](self, start) or max(match.end(), start + 1)
+                position = _HANDLERS[kind](self, start) or max(match.end(), start + 1)
         self._emit(len(self.text), len(self.text))
 
     def _emit(self, start: int, end: int, *tokens: Token) -> int:
@@ -174,7 +184,7 @@ class _Tokenizer:
     def _script_end(self, start: int) -> int:
         depth, first = 0, None
         limit = self.unwrapped[0] if start < self.unwrapped[0] else len(self.text)
-        for token in () if self.unending else _SCRIPT_TOKEN.finditer(self.text, start, limit):
+        for token in () if self.scripts_unclosed else _SCRIPT_TOKEN.finditer(self.text, start, limit):
             kind = token.lastgroup
             if kind == "blank":
                 if depth <= 0:
@@ -182,17 +192,17 @@ class _Tokenizer:
                 first = first or token.start()
             elif kind:
                 depth += 1 if kind == "open" else -1
-        if not self.unending and depth <= 0:
+        if not self.scripts_unclosed and depth <= 0:
             return limit
-        self.unending = True
+        self.scripts_unclosed = True
         blank = _BLANK_LINE.search(self.text, start, limit)
         return first or (blank.start() if blank else limit)
 
     def _code_span(self, start: int) -> int | None:
         """Emit a code span; its end is the next run of as many backticks in the same paragraph."""
-        length = _run(self.text, start)
+        length = _run_length(self.text, start)
         if self.ticks is None:
-            self.ticks = _runs(self.text)
+            self.ticks = _backtick_runs(self.text)
         places = self.ticks.get(length, [])
         while places and places[-1] <= start:
             places.pop()
@@ -202,8 +212,8 @@ class _Tokenizer:
         return self._emit(start, end + length, Code(self.text[start : end + length]))
 
     def _comment(self, start: int) -> int | None:
-        end = -1 if self.comments_end else self.text.find("-->", start)
-        self.comments_end = end < 0
+        end = -1 if self.comments_unclosed else self.text.find("-->", start)
+        self.comments_unclosed = end < 0
         return self._literal(start) if end < 0 else self._emit(start, end + 3)
 
     def _opener(self, start: int) -> int | None:
@@ -269,7 +279,7 @@ class _Tokenizer:
         return before < 0 or self.text[before] == "\n"
 
 
-_READERS = {
+_HANDLERS = {
     _SCRIPT: _Tokenizer._script,
     _TICKS: _Tokenizer._code_span,
     _COMMENT: _Tokenizer._comment,
@@ -277,14 +287,14 @@ _READERS = {
 }
 
 
-def _run(text: str, start: int) -> int:
+def _run_length(text: str, start: int) -> int:
     end = start
     while text.startswith("`", end):
         end += 1
     return end - start
 
 
-def _runs(text: str) -> dict[int, list[int]]:
+def _backtick_runs(text: str) -> dict[int, list[int]]:
     """Return where runs of backticks start, by their length, the last first."""
     starts: dict[int, list[int]] = {}
     for run in re.finditer("`+", text):

@@ -153,14 +153,15 @@ def _set_ids(tokens: Sequence[Token], generator: SiteGenerator) -> None:
         if explicit:
             slugger.reserve(str(explicit))
         else:
-            opening.attrSet("id", slugger.slug(_text(content, images=generator.is_docusaurus)))
+            opening.attrSet("id", slugger.slug(_heading_text(content, images=generator.is_docusaurus)))
 
 
 def _first_heading(tokens: Sequence[Token]) -> str:
-    return next((collapse(strip_invisible(_text(c, images=True))) for o, c in _headings(tokens) if o.tag == "h1"), "")
+    first = next((content for opening, content in _headings(tokens) if opening.tag == "h1"), None)
+    return collapse(strip_invisible(_heading_text(first, images=True))) if first else ""
 
 
-def _text(inline: Token, *, images: bool) -> str:
+def _heading_text(inline: Token, *, images: bool) -> str:
     words = {"text", "text_special", "code_inline"} | ({"image"} if images else set())
     return "".join(
         child.content if child.type in words else " " if child.type in ("softbreak", "hardbreak") else ""

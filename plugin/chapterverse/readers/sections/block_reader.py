@@ -16,7 +16,7 @@ from chapterverse.readers.sections.footnotes import footnote_labels, holds_footn
 from chapterverse.readers.sections.inline import Inline, is_edit_link, is_permalink
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
-from chapterverse.readers.sections.tabs import is_tab_set, tabs
+from chapterverse.readers.sections.tabs import is_tab_set, split_tabs
 
 #: Containers nested deeper keep their text and lose their form; each level would be written out in every line.
 _MAX_NESTING = 12
@@ -62,7 +62,11 @@ class BlockReader:
         self.notes = {note: self._footnote(note, node) for note, node in self._footnotes.items()}
 
     def _flow(self, children: Iterable[Child], out: list[Item], lang: str = "") -> None:
-        """Append the content of `children`: runs of inline content as paragraphs, blocks by their kind."""
+        """Append the content of `children`: runs of inline content as paragraphs, blocks by their kind.
+
+        Args:
+            lang: the language of the code inside, as an element around it names it; "" if none does.
+        """
         run: list[Child] = []
         for child in children:
             if isinstance(child, str):
@@ -75,7 +79,7 @@ class BlockReader:
                 continue
             self._paragraph(run, out)
             run = []
-            _BY_NAME.get(child.name, BlockReader._group)(self, child, out, lang)
+            _HANDLERS.get(child.name, BlockReader._group)(self, child, out, lang)
         self._paragraph(run, out)
 
     def _paragraph(self, run: list[Child], out: list[Item]) -> None:
@@ -83,9 +87,10 @@ class BlockReader:
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
-        self._refer(out)
+        self._take_references(out)
 
-    def _refer(self, out: list[Item]) -> None:
+    def _take_references(self, out: list[Item]) -> None:
+        """Append the footnote references and images that the inline content before held."""
         if self._inline.notes:
             out.extend(Note(note) for note in self._inline.take_notes())
         if self._inline.images:
@@ -98,7 +103,7 @@ class BlockReader:
         if text or anchor:
             excluded = is_excluded(node)
             out.append(Heading(text, int(node.name[1]), anchor, excluded))
-        self._refer(out)
+        self._take_references(out)
 
     def _anchor(self, node: Node) -> str | None:
         own = node.get("id")
@@ -140,7 +145,7 @@ class BlockReader:
         if block and caption:
             block = replace(block, caption=self._inline.one_line(caption.children)[:_LONGEST_CAPTION])
         _append(out, block)
-        self._refer(out)
+        self._take_references(out)
 
     def _list(self, node: Node, out: list[Item], lang: str) -> None:
         number = _integer(node.get("start"), 1)
@@ -150,7 +155,7 @@ class BlockReader:
                 continue
             number = _integer(child.get("value"), number)
             marker = _marker(child, number if node.name == "ol" else None)
-            self._contain(child.children, out, partial(list_item, marker), again=False)
+            self._contain(child.children, out, partial(list_item, marker), repeat=False)
             number += 1
 
     def _quote(self, node: Node, out: list[Item], _lang: str) -> None:
@@ -159,15 +164,15 @@ class BlockReader:
     def _definitions(self, node: Node, out: list[Item], lang: str) -> None:
         items: list[Item] = []
         self._flow(_outside_groups(node), items, lang)
-        for terms, meanings in _groups(node):
+        for terms, meanings in _definition_groups(node):
             contents = [self._collect(meaning.children, lang) for meaning in meanings]
-            if any(term.headed or _is_linked(term) for term in terms):
+            if any(term.headed or _is_documented_name(term) for term in terms):
                 for term in terms:
                     self._term(term, items, lang)
                 items.extend(item for content in contents for item in content)
             else:
                 names = [self._inline.title(term.children) for term in terms]
-                self._refer(items)
+                self._take_references(items)
                 _define(names, contents, items)
         headed = any(isinstance(item, Heading) for item in items)
         out.extend((Border.ENTER, *items, Border.LEAVE) if headed else items)
@@ -176,7 +181,7 @@ class BlockReader:
         """Append a documented name as a heading right below the one above it, because links lead to it."""
         if term.headed:
             self._flow(term.children, out, lang)
-        elif _is_linked(term):
+        elif _is_documented_name(term):
             out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
         else:
             self._paragraph(term.children, out)
@@ -195,7 +200,7 @@ class BlockReader:
         elif is_tab_set(node):
             self._tabs(node, out)
         elif self._footnotes and holds_footnotes(node):
-            self._pile(node, out)
+            self._footnote_list(node, out)
         elif code.is_wrapper(node):
             self._code(node, out, code.code_language(node) or lang)
         else:
@@ -214,7 +219,7 @@ class BlockReader:
         self._contain(children, out, partial(titled_block, BlockKind.ADMONITION, head))
 
     def _tabs(self, node: Node, out: list[Item]) -> None:
-        panels, rest = tabs(node)
+        panels, rest = split_tabs(node)
         for label, panel in panels:
             self._contain(panel, out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
         self._flow(rest, out)
@@ -229,14 +234,14 @@ class BlockReader:
             out.insert(at, Block(BlockKind.PARAGRAPH, self._code_title))
             self._code_title = ""
 
-    def _pile(self, node: Node, out: list[Item]) -> None:
+    def _footnote_list(self, node: Node, out: list[Item]) -> None:
         """Mark where footnotes are printed, and read everything else there as usual."""
         if node.get("id") in self._footnotes:
             out.append(Note(node.get("id") or "", home=True))
             return
         for child in node.children:
             if isinstance(child, Node) and any(n.get("id") in self._footnotes for n in (child, *child.walk())):
-                self._pile(child, out)
+                self._footnote_list(child, out)
             else:
                 self._flow([child], out)
 
@@ -254,11 +259,11 @@ class BlockReader:
         self._nesting -= 1
         return items
 
-    def _contain(self, children: Iterable[Child], out: list[Item], wrap: Wrap, *, again: bool = True) -> None:
+    def _contain(self, children: Iterable[Child], out: list[Item], wrap: Wrap, *, repeat: bool = True) -> None:
         """Append the content wrapped into one block; where headings cut it, each piece between them.
 
         Args:
-            again: pieces behind a heading are wrapped like the first; else they stand as they are.
+            repeat: whether pieces behind a heading are wrapped like the first; else they stand as they are.
         """
         items = self._collect(children)
         if not any(isinstance(item, Heading) for item in items):
@@ -275,13 +280,13 @@ class BlockReader:
             if piece:
                 self._wrap(piece, out, wrap)
                 piece = []
-            if isinstance(item, Heading) and not again:
-                wrap = _nothing
+            if isinstance(item, Heading) and not repeat:
+                wrap = _unwrapped
             out.append(item)
 
     def _wrap(self, items: list[Item], out: list[Item], wrap: Wrap) -> None:
         blocks = tuple(item for item in items if isinstance(item, Block))
-        if self._nesting >= _MAX_NESTING or wrap is _nothing:
+        if self._nesting >= _MAX_NESTING or wrap is _unwrapped:
             _append(out, wrap(()))
             out.extend(blocks)
         else:
@@ -294,7 +299,7 @@ def _is_edit_link_alone(run: Sequence[Child]) -> bool:
     return len(shown) == 1 and isinstance(shown[0], Node) and is_edit_link(shown[0])
 
 
-def _nothing(_blocks: tuple[Block, ...]) -> Block | None:
+def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:
     return None
 
 
@@ -313,7 +318,7 @@ def _define(names: list[str], contents: list[list[Item]], out: list[Item]) -> No
     out.extend(item for content in contents for item in content if isinstance(item, Note | Image))
 
 
-def _groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+def _definition_groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
     """Yield the terms and the meanings that belong together; pages may put each group into a `div`."""
     terms: list[Node] = []
     meanings: list[Node] = []
@@ -322,7 +327,7 @@ def _groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
             yield terms, meanings
             terms, meanings = [], []
         if child.name == "div":
-            yield from _groups(child)
+            yield from _definition_groups(child)
         elif child.name in ("dt", "dd"):
             (terms if child.name == "dt" else meanings).append(child)
     if terms or meanings:
@@ -340,7 +345,8 @@ def _outside_groups(node: Node) -> list[Child]:
     return outside
 
 
-def _is_linked(term: Node) -> bool:
+def _is_documented_name(term: Node) -> bool:
+    """Return whether a term is a name of code that links lead to, as in a generated reference."""
     return "sig" in term.classes or (bool(term.get("id")) and any(is_permalink(inner) for inner in term.walk()))
 
 
@@ -355,7 +361,7 @@ def _integer(value: str | None, default: int) -> int:
     return int(value) if value and value.isascii() and value.isdigit() and len(value) < 10 else default
 
 
-_BY_NAME: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
+_HANDLERS: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
     **dict.fromkeys(HEADINGS, BlockReader._heading),
     **dict.fromkeys(("section", "article"), BlockReader._section),
     **dict.fromkeys(("ul", "ol", "menu", "dir"), BlockReader._list),

@@ -66,7 +66,7 @@ class _Draft:
 
 
 @dataclass(slots=True)
-class _Place:
+class _Position:
     """Where in the outline the next item goes: the section, and the open headings above it by rank."""
 
     draft: _Draft
@@ -103,8 +103,8 @@ class _Outline:
         self.title = title
         preamble = _Draft(Heading("", 0), (title,))
         self.drafts = [preamble]
-        self.place = _Place(preamble, ())
-        self.scopes: list[_Place] = []
+        self.position = _Position(preamble, ())
+        self.scopes: list[_Position] = []
         self.homes: list[tuple[str, _Draft]] = []
         self.referred: set[str] = set()
 
@@ -112,18 +112,18 @@ class _Outline:
         if item is Border.ENTER:
             self._enter()
         elif item is Border.LEAVE:
-            self.place = self.scopes.pop()
+            self.position = self.scopes.pop()
         elif isinstance(item, Heading):
             self._open(item)
         elif isinstance(item, Note):
             self._note(item)
-        elif self.place.excluded_at < math.inf:
+        elif self.position.excluded_at < math.inf:
             return
         elif isinstance(item, Image):
-            if len(self.place.draft.images) < _MOST_IMAGES:
-                self.place.draft.images.append(item)
+            if len(self.position.draft.images) < _MOST_IMAGES:
+                self.position.draft.images.append(item)
         else:
-            self.place.draft.blocks.append(item)
+            self.position.draft.blocks.append(item)
 
     def sections(self, notes: Mapping[str, Block]) -> tuple[Section, ...]:
         for note, draft in self.homes:
@@ -134,35 +134,35 @@ class _Outline:
         )
 
     def _enter(self) -> None:
-        place = self.place
-        self.scopes.append(place)
-        rank = place.ranks[-1][0] if place.ranks else 0
-        self.place = _Place(place.draft, place.ranks, place.excluded_at, rank)
+        position = self.position
+        self.scopes.append(position)
+        rank = position.ranks[-1][0] if position.ranks else 0
+        self.position = _Position(position.draft, position.ranks, position.excluded_at, rank)
 
     def _note(self, note: Note) -> None:
         if note.home:
-            self.homes.append((note.id, self.place.draft))
+            self.homes.append((note.id, self.position.draft))
             return
         # A footnote of an excluded section is excluded with it.
         self.referred.add(note.id)
-        if self.place.excluded_at == math.inf:
-            self.place.draft.notes[note.id] = None
+        if self.position.excluded_at == math.inf:
+            self.position.draft.notes[note.id] = None
 
     def _open(self, heading: Heading) -> None:
-        place = self.place
-        rank = heading.level or place.base + 1
-        if rank > place.excluded_at:
+        position = self.position
+        rank = heading.level or position.base + 1
+        if rank > position.excluded_at:
             return
-        place.excluded_at = rank if heading.excluded else math.inf
-        ranks = tuple(r for r in place.ranks if r[0] < rank)
+        position.excluded_at = rank if heading.excluded else math.inf
+        ranks = tuple(r for r in position.ranks if r[0] < rank)
         above = ranks[-1][1] if ranks else (self.title,)
         repeats = above == (self.title,) and heading.text == collapse(self.title)
         path = above if repeats or not heading.text else (*above, heading.text)
-        place.ranks = (*ranks, (rank, path))
+        position.ranks = (*ranks, (rank, path))
         if not heading.excluded:
             text = heading.text or above[-1] or heading.anchor or ""
-            place.draft = _Draft(Heading(text, min(6, int(rank)), heading.anchor), path)
-            self.drafts.append(place.draft)
+            position.draft = _Draft(Heading(text, min(6, int(rank)), heading.anchor), path)
+            self.drafts.append(position.draft)
 
 
 def _section(draft: _Draft, notes: Mapping[str, Block]) -> Section:

@@ -23,12 +23,12 @@ def table_block(table: Node, inline: Inline) -> Block | None:
         return None
     headed = rows[0][0]
     width = max(len(cells) for _, cells in rows)
-    head = "\n".join((_line(rows[0][1] if headed else [], width), _line(["---"] * width, width)))
-    body = (_line(cells, width) for _, cells in rows[headed:])
+    head = "\n".join((_row(rows[0][1] if headed else [], width), _row(["---"] * width, width)))
+    body = (_row(cells, width) for _, cells in rows[headed:])
     return Block(BlockKind.TABLE, "\n".join((head, *body)), head=head)
 
 
-def cells_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
+def _rows_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
     """Yield the cells of each row of this table, not of one inside it, and whether the row is a header."""
     for child in table.elements():
         rows = [child] if child.name == "tr" else child.elements() if child.name in ("thead", "tbody", "tfoot") else []
@@ -49,28 +49,30 @@ def outside_cells(table: Node) -> list[Child]:
 
 
 def _grid(table: Node, inline: Inline) -> Iterator[tuple[bool, list[str]]]:
-    hanging: dict[int, tuple[int, str]] = {}
-    for is_header, cells in cells_of(table):
+    """Yield whether each row is a header, and the Markdown of its cells, spans filled in."""
+    # The rows that a cell still spans, and its text, by column.
+    spanning: dict[int, tuple[int, str]] = {}
+    for is_header, cells in _rows_of(table):
         line: list[str] = []
         for cell in cells:
-            _hang(line, hanging)
+            _fill_spanned(line, spanning)
             text = inline.one_line(cell.children).replace("|", "\\|")
             rows = _span(cell, "rowspan")
             for shown in (text, *[""] * (_span(cell, "colspan") - 1)):
                 if rows > 1:
-                    hanging[len(line)] = (rows - 1, shown)
+                    spanning[len(line)] = (rows - 1, shown)
                 line.append(shown)
-        _hang(line, hanging)
+        _fill_spanned(line, spanning)
         yield is_header, line
 
 
-def _hang(line: list[str], hanging: dict[int, tuple[int, str]]) -> None:
+def _fill_spanned(line: list[str], spanning: dict[int, tuple[int, str]]) -> None:
     """Fill in the cells that reach down from rows above."""
-    while len(line) in hanging:
+    while len(line) in spanning:
         column = len(line)
-        rows, text = hanging.pop(column)
+        rows, text = spanning.pop(column)
         if rows > 1:
-            hanging[column] = (rows - 1, text)
+            spanning[column] = (rows - 1, text)
         line.append(text)
 
 
@@ -79,5 +81,5 @@ def _span(cell: Node, attribute: str) -> int:
     return min(int(value[:4]), _MAX_SPAN) if value.isascii() and value[:4].isdigit() and int(value[:4]) else 1
 
 
-def _line(cells: list[str], width: int) -> str:
+def _row(cells: list[str], width: int) -> str:
     return "| " + " | ".join([*cells, *[""] * (width - len(cells))]) + " |"

@@ -23,8 +23,8 @@ def is_tab_set(node: Node) -> bool:
     return not _SETS.isdisjoint(node.classes)
 
 
-def tabs(tab_set: Node) -> tuple[list[tuple[str, list[Child]]], list[Child]]:
-    """Return (label, content of its panel) in order, and the rest of the set. A label may be "", a panel empty."""
+def split_tabs(tab_set: Node) -> tuple[list[tuple[str, list[Child]]], list[Child]]:
+    """Return pairs of label and content of its panel, and the rest of the set. A label may be "", a panel empty."""
     labels: list[str] = []
     panels: list[list[Child]] = []
     rest: list[Child] = []

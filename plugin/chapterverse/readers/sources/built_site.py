@@ -27,14 +27,20 @@ from chapterverse.readers.sections.html_page import read_document
 from chapterverse.readers.sections.outline import title_from_path
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import list_files, read_page
-from chapterverse.readers.sources.site_pages import File, SitePages, SitePagesDraft, parse_base_url, require_unchanged
+from chapterverse.readers.sources.site_pages import (
+    DecodedFile,
+    SitePages,
+    SitePagesDraft,
+    parse_base_url,
+    require_unchanged,
+)
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Built:
+class _BuiltPage:
     """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages."""
 
     content_hash: str
@@ -67,11 +73,12 @@ def read_site(
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
     built = _read_pages(pages, listing.files, base)
     if not built:
-        raise pages.nothing("no HTML page to index: is it the folder that the build writes? Markdown needs --source")
+        missing = "no HTML page to index: is it the folder that the build writes? Markdown needs --source"
+        raise pages.empty_error(missing)
     sitemap = _sitemap(pages)
     built = _without_wrong_addresses(built, pages.warnings)
     base = _site_address(built, sitemap, base, pages.warnings)
-    names = _names(built)
+    names = _source_names(built)
     sources = [
         (url, _built_source(folder, path, built[path], url, names.get(path, path)))
         for path, url in _addresses(built, set(sitemap), base)
@@ -79,10 +86,10 @@ def read_site(
     return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
 
 
-def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _Built]:
+def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _BuiltPage]:
     """Return the pages to index, by path; the draft notes the others."""
-    built: dict[str, _Built] = {}
-    for file in pages.open(pages.choose(paths)):
+    built: dict[str, _BuiltPage] = {}
+    for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
         content = file.text[metadata.content_start : metadata.content_end]
         if metadata.noindex:
@@ -95,11 +102,11 @@ def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -
         page = PageFacts(file.path, metadata.marks, content, metadata.language)
         content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))
         if content_type:
-            built[file.path] = _built(file, content, metadata, content_type, base)
+            built[file.path] = _built_page(file, content, metadata, content_type, base)
     return built
 
 
-def _names(built: Mapping[str, _Built]) -> dict[str, str]:
+def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
     """Return the file that each page was written in, by path.
 
     Of several pages of one file, such as those that stand in for a translation, the one with the shortest path has it.
@@ -114,7 +121,9 @@ def _names(built: Mapping[str, _Built]) -> dict[str, str]:
     return names
 
 
-def _built(file: File, content: str, metadata: PageMetadata, content_type: str, base: str | None) -> _Built:
+def _built_page(
+    file: DecodedFile, content: str, metadata: PageMetadata, content_type: str, base: str | None
+) -> _BuiltPage:
     canonical = None
     if metadata.canonical:
         here = urljoin(base + page_paths(file.path)[0] if base else "", metadata.base)
@@ -122,15 +131,15 @@ def _built(file: File, content: str, metadata: PageMetadata, content_type: str, 
     facts = (metadata.title, metadata.language, metadata.created_at, content_type, *metadata.tags)
     # The content root need not hold them.
     facts += tuple(map(_sha256, json_ld_scripts(file.text)))
-    return _Built(_sha256(content), facts, content_type, canonical, metadata.source)
+    return _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source)
 
 
-def _built_source(folder: Path, path: str, page: _Built, url: str, name: str) -> Source:
-    read = functools.partial(_read_built, folder, path, page.content_hash, url, page.content_type, name)
+def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str) -> Source:
+    read = functools.partial(_read_page, folder, path, page.content_hash, url, page.content_type, name)
     return Source(name, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
 
 
-def _read_built(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
+def _read_page(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
     document = read_document(decode_page(path, read_page(folder, path)))
     require_unchanged(path, content_hash, _sha256(document.fragment))
     return Page(
@@ -146,7 +155,7 @@ def _read_built(folder: Path, path: str, content_hash: str, url: str, content_ty
     )
 
 
-def _without_wrong_addresses(built: Mapping[str, _Built], warnings: list[str]) -> dict[str, _Built]:
+def _without_wrong_addresses(built: Mapping[str, _BuiltPage], warnings: list[str]) -> dict[str, _BuiltPage]:
     """Return the pages without addresses that can't be right: one for most of a site, one on a foreign host."""
     stated = Counter(page.canonical for page in built.values() if page.canonical)
     hosts = Counter(urlsplit(url).netloc for url in stated)
@@ -162,7 +171,7 @@ def _without_wrong_addresses(built: Mapping[str, _Built], warnings: list[str]) -
     return {path: replace(page, canonical=None) if page.canonical in wrong else page for path, page in built.items()}
 
 
-def _site_address(built: Mapping[str, _Built], sitemap: list[str], base: str | None, warnings: list[str]) -> str:
+def _site_address(built: Mapping[str, _BuiltPage], sitemap: list[str], base: str | None, warnings: list[str]) -> str:
     stated = [page.canonical for page in built.values() if page.canonical]
     from_sitemap = site_base(sitemap, built)
     if sitemap and not from_sitemap:
@@ -177,7 +186,8 @@ def _site_address(built: Mapping[str, _Built], sitemap: list[str], base: str | N
     return urljoin(stated[0], "/")
 
 
-def _addresses(built: Mapping[str, _Built], listed: set[str], base: str) -> Iterator[tuple[str, str]]:
+def _addresses(built: Mapping[str, _BuiltPage], listed: set[str], base: str) -> Iterator[tuple[str, str]]:
+    """Yield path and address of each page; `listed` are the addresses of the sitemap."""
     for path, page in built.items():
         paths = page_paths(path)
         by_path = next((base + each for each in paths if base + each in listed), base + paths[0])
@@ -188,7 +198,7 @@ def _sitemap(pages: SitePagesDraft) -> list[str]:
     if not os.path.lexists(pages.folder / "sitemap.xml"):
         return []
     reading = SitePagesDraft(pages.folder, pages.warnings)
-    urls = [url for file in reading.open(["sitemap.xml"]) for url in read_sitemap(file.text)]
+    urls = [url for file in reading.read_files(["sitemap.xml"]) for url in read_sitemap(file.text)]
     pages.warnings.extend(map(str, reading.failed.values()))
     return urls
 

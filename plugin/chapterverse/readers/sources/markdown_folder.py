@@ -65,7 +65,7 @@ def read_markdown_folder(
     for path in [path for path in pages.failed if pages.globs.excludes(path)]:
         del pages.failed[path]
     if not read:
-        raise pages.nothing("no Markdown file to index.")
+        raise pages.empty_error("no Markdown file to index.")
     pages.warnings.extend(rule.warnings())
     if unrendered := sum(is_unrendered for _, is_unrendered in read):
         pages.warnings.append(
@@ -81,7 +81,7 @@ def _read_files(
     """Yield each page, and whether only a build can complete it; the draft notes the other files."""
     locales = locale_folders(paths)
     # The files of sections first, the outer ones before the inner ones: in Hugo they rule over the pages below.
-    for file in pages.open(sorted(paths, key=_outer_sections_first)):
+    for file in pages.read_files(sorted(paths, key=_outer_sections_first)):
         try:
             matter, body = split_front_matter(file.text, file.path)
         except UnreadablePage as error:

@@ -39,7 +39,7 @@ def read_pdf(content: bytes, name: str, seconds: float = _SECONDS) -> tuple[str,
     """
     if importlib.util.find_spec("pypdf") is None:
         raise UnreadablePage(f'{name} is a PDF: pip install "chapterverse[pdf]" to read it.')
-    program = [sys.executable, "-m", "chapterverse.readers.sources.pdf"]
+    program = [sys.executable, "-m", __name__]
     try:
         done = subprocess.run(program, input=content, capture_output=True, timeout=seconds, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:

@@ -43,8 +43,8 @@ class SitePages:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file of the folder as read."""
+class DecodedFile:
+    """A file of the folder: its path, its bytes, and the text that they decode to."""
 
     path: str
     content: bytes
@@ -90,7 +90,7 @@ class SitePagesDraft:
         if listing:
             self.listings[path] = listing
 
-    def open(self, paths: Iterable[str]) -> Iterator[File]:
+    def read_files(self, paths: Iterable[str]) -> Iterator[DecodedFile]:
         """Yield the readable files, and keep the errors of the others in `failed`."""
         for path in paths:
             try:
@@ -98,24 +98,29 @@ class SitePagesDraft:
                 text = decode_page(path, content)
                 if warning := nul_warning(path, content):
                     self.warnings.append(warning)
-                yield File(path, content, text)
+                yield DecodedFile(path, content, text)
             except UnreadablePage as error:
                 self.failed[path] = error
 
-    def nothing(self, missing: str) -> InputError:
-        """Return the error for a folder without pages, with the first reason that is known."""
+    def empty_error(self, missing: str) -> InputError:
+        """Return the error for a folder that holds `missing`, such as "no Markdown", with the first reason known."""
         reason = next(iter([*map(str, self.failed.values()), *self.warnings]), "")
         return InputError(f"{self.folder} holds {missing}" + (f" ({reason})" if reason else ""))
 
-    def finish(self, placed: Iterable[tuple[str, Source]], base: str) -> SitePages:
-        """Return the reading of sources with their addresses: one source for each, and those that can't be read."""
-        sources = [*self._one_for_each_address(placed), *_unreadable(self.failed)]
-        sources.sort(key=lambda source: source.file_path)
-        return SitePages(tuple(sources), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
+    def finish(self, sources: Iterable[tuple[str, Source]], base: str) -> SitePages:
+        """Return the pages: one source for each address, and those that can't be read.
 
-    def _one_for_each_address(self, placed: Iterable[tuple[str, Source]]) -> Sequence[Source]:
+        Args:
+            sources: pairs of address and source.
+            base: address of the site.
+        """
+        read = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
+        read.sort(key=lambda source: source.file_path)
+        return SitePages(tuple(read), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
+
+    def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         by_address: dict[str, Source] = {}
-        for url, source in placed:
+        for url, source in sources:
             other = by_address.setdefault(url, source)
             if other is not source:
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
