@@ -29,7 +29,7 @@ class AddressRule(Protocol):
 
     def warnings(self) -> list[str]:
         """Return a sentence for each thing that the files don't tell, with the number of pages."""
-        ...
+        return []
 
 
 def address_rule(generator: SiteGenerator, folder: Path, files: Sequence[str]) -> AddressRule:
@@ -39,7 +39,7 @@ def address_rule(generator: SiteGenerator, folder: Path, files: Sequence[str]) -
         files: paths of all source files, relative to `folder`.
     """
     if generator is SiteGenerator.HUGO:
-        return _HugoRule(HugoAddresses.of(files, hugo_config(folder)))
+        return HugoAddresses.of(files, hugo_config(folder))
     ending, numbered = "/", True
     if generator is SiteGenerator.DOCUSAURUS:
         ending = "" if config_switch(folder, generator, "trailingSlash") is False else "/"
@@ -54,7 +54,7 @@ def address_rule(generator: SiteGenerator, folder: Path, files: Sequence[str]) -
 
 
 @dataclass(frozen=True, slots=True)
-class ListedAddresses:
+class ListedAddresses(AddressRule):
     """Addresses that the generator itself has stated, relative to the site, by file."""
 
     paths: Mapping[str, str]
@@ -62,12 +62,9 @@ class ListedAddresses:
     def path(self, file_path: str, matter: FrontMatter) -> str | None:  # noqa: ARG002 (others read it)
         return self.paths.get(file_path)
 
-    def warnings(self) -> list[str]:
-        return []
-
 
 @dataclass(frozen=True, slots=True)
-class _PathRule:
+class _PathRule(AddressRule):
     """Addresses that follow from a file's own path and front matter.
 
     "guide/setup.md" is at "guide/setup/", an index at its folder; VitePress and Sphinx write "guide/setup.html". Under
@@ -102,9 +99,6 @@ class _PathRule:
             return quote_path(f"{folder}{self.ending if self.generator.is_docusaurus else '/'}") if folder else ""
         return quote_path(f"{folder}/{name}{self.ending}" if folder else f"{name}{self.ending}")
 
-    def warnings(self) -> list[str]:
-        return []
-
     def _is_partial(self, file_path: str) -> bool:
         """Return whether a file is only there for others to import, or to make pages of.
 
@@ -120,21 +114,6 @@ class _PathRule:
             return name == "index"
         parent = folder.rpartition("/")[2].lower() if self.generator.is_docusaurus else ""
         return name.lower() in ("index", "readme", parent or "index")
-
-
-@dataclass(frozen=True, slots=True)
-class _HugoRule:
-    addresses: HugoAddresses
-
-    def path(self, file_path: str, matter: FrontMatter) -> str | None:
-        self.addresses.note_section(file_path, matter.values)
-        path = self.addresses.path(file_path, matter.values)
-        return None if path is None else quote_path(path)
-
-    def warnings(self) -> list[str]:
-        if not (count := self.addresses.unknown):
-            return []
-        return [f"{count:,} pages are left out, as their files don't tell their `permalinks`: index the built site."]
 
 
 def built_path(path: str) -> str:

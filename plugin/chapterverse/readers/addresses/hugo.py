@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chapterverse.model import stated_date
+from chapterverse.readers.addresses.urls import quote_path
+from chapterverse.readers.markdown.front_matter import FrontMatter
 
 #: Characters of a path besides letters, digits and marks.
 _ALLOWED = frozenset("./\\_#+~-@")
@@ -26,17 +28,16 @@ _MAX_CASCADES, _MAX_GLOB = 100, 500
 
 @dataclass(slots=True)
 class HugoAddresses:
-    """The rules of one content folder. Call `note_section` for all `_index.md` first, outer folders before inner ones.
+    """The rules of one content folder. Ask for all `_index.md` first, outer folders before inner ones.
 
     Attributes:
         config: of the site, as in hugo.toml; keys in lower case.
         bundles: folders that are one page, whose other files are none.
-        unknown: number of pages whose address the files don't tell.
     """
 
     config: Mapping[str, Any]
     bundles: frozenset[str]
-    unknown: int = 0
+    _unknown: int = 0
     _cascades: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     _slugs: dict[str, str] = field(default_factory=dict)
     _now: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
@@ -50,7 +51,21 @@ class HugoAddresses:
         rules.bundles = frozenset(folder for folder, name, _ in parts if name.lower() == "index")
         return rules
 
-    def note_section(self, file_path: str, values: Mapping[str, Any]) -> None:
+    def path(self, file_path: str, matter: FrontMatter) -> str | None:
+        """Return the percent-encoded path of a file's page on the site; None for a file that becomes no page."""
+        self._note_section(file_path, matter.values)
+        path = self._path(file_path, matter.values)
+        return None if path is None else quote_path(path)
+
+    def warnings(self) -> list[str]:
+        """Return a sentence about the pages whose address the files don't tell."""
+        if not self._unknown:
+            return []
+        return [
+            f"{self._unknown:,} pages are left out, as their files don't tell their `permalinks`: index the built site."
+        ]
+
+    def _note_section(self, file_path: str, values: Mapping[str, Any]) -> None:
         """Note what an `_index.md` says of the pages below it."""
         folder, name, _ = self._parts(file_path)
         if name.lower() != "_index":
@@ -62,8 +77,7 @@ class HugoAddresses:
         if slug := str(values.get("slug") or ""):
             self._slugs[folder.lower()] = slug
 
-    def path(self, file_path: str, values: Mapping[str, Any]) -> str | None:
-        """Return where a file is published, relative to the site; None for a file that becomes no page of its own."""
+    def _path(self, file_path: str, values: Mapping[str, Any]) -> str | None:
         folder, name, language = self._parts(file_path)
         kind = "page" if name.lower() != "_index" else "section" if folder else "home"
         bundle = next((above for above in _ancestors(folder) if above and above in self.bundles), None)
@@ -78,7 +92,7 @@ class HugoAddresses:
         if pattern := url or self._permalink(folder, kind):
             path = self._expand(pattern, folder, logical, values)
             if path is None:
-                self.unknown += 1
+                self._unknown += 1
                 return None
             # A `url` is never ugly, and one from the root names its language itself.
             if url:

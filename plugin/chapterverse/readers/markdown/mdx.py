@@ -18,7 +18,6 @@ from chapterverse.readers.markdown.mdx_tokenizer import (
     Tag,
     Token,
     plain_value,
-    string_pairs,
     tokenize,
 )
 from chapterverse.readers.sections.callouts import KINDS
@@ -49,6 +48,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BAR = re.compile(r"(?<!\\)\|")
 _TAGS = re.compile(r"<[^<>]*>|[{}]")
 _COMMENT = re.compile(r"(?>(?:\s++|/\*.*?\*/|//[^\n]*+)*)\Z", re.DOTALL)
+_PAIR = re.compile(r"""([\w$]+)['"]?\s*:\s*(?:"([^"\\]*)"|'([^'\\]*)')""")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 
 _OPEN_BOX = '<div class="custom-block">'
@@ -253,7 +253,8 @@ def _labels(values: str) -> dict[str, str]:
     """Return the labels of tabs by their values: `values={[{label: 'Apple', value: 'apple'}]}`."""
     labels: dict[str, str] = {}
     label = value = ""
-    for key, text in string_pairs(values):
+    for key, double, single in _PAIR.findall(values):
+        text = double or single
         label, value = (text, value) if key == "label" else (label, text) if key == "value" else (label, value)
         if label and value:
             labels[value] = label

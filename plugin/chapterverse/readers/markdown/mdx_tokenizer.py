@@ -7,7 +7,7 @@ isn't closed is text, so nothing that a person wrote disappears, and no characte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -136,16 +136,8 @@ class _Tokenizer:
     def run(self) -> None:
         position = 0
         while match := _SPECIAL.search(self.text, position):
-            kind = match.lastindex or _ESCAPE
-            start = match.start()
-            if kind == _FENCE:
-                position = self._fence(match)
-            elif kind == _ID:
-                position = self._emit(start, match.end(), "{" + match.group(_ID) + "}")
-            elif kind == _ESCAPE:
-                position = match.end()
-            else:
-                position = _HANDLERS[kind](self, start) or max(match.end(), start + 1)
+            handle = _HANDLERS.get(match.lastindex or _ESCAPE)
+            position = (handle and handle(self, match)) or max(match.end(), match.start() + 1)
         self._emit(len(self.text), len(self.text))
 
     def _emit(self, start: int, end: int, *tokens: Token) -> int:
@@ -172,8 +164,12 @@ class _Tokenizer:
         end = closing.end() if closing else len(self.text)
         return self._emit(start, end, Code(self.text[start:end]))
 
-    def _script(self, start: int) -> int | None:
+    def _heading_id(self, match: re.Match[str]) -> int:
+        return self._emit(match.start(), match.end(), "{" + match.group(_ID) + "}")
+
+    def _script(self, match: re.Match[str]) -> int | None:
         """Drop a block of imports and exports: up to the first blank line at which all its brackets are closed."""
+        start = match.start()
         follows = start == self.plain_from or self._starts_line(start - 1)
         if not follows or not _IMPORT_EXPORT.match(self.text, start):
             return None
@@ -198,9 +194,9 @@ class _Tokenizer:
         blank = _BLANK_LINE.search(self.text, start, limit)
         return first or (blank.start() if blank else limit)
 
-    def _code_span(self, start: int) -> int | None:
+    def _code_span(self, match: re.Match[str]) -> int:
         """Emit a code span; its end is the next run of as many backticks in the same paragraph."""
-        length = _run_length(self.text, start)
+        start, length = match.start(), len(match.group())
         if self.ticks is None:
             self.ticks = _backtick_runs(self.text)
         places = self.ticks.get(length, [])
@@ -211,12 +207,14 @@ class _Tokenizer:
             return start + length
         return self._emit(start, end + length, Code(self.text[start : end + length]))
 
-    def _comment(self, start: int) -> int | None:
+    def _comment(self, match: re.Match[str]) -> int:
+        start = match.start()
         end = -1 if self.comments_unclosed else self.text.find("-->", start)
         self.comments_unclosed = end < 0
         return self._literal(start) if end < 0 else self._emit(start, end + 3)
 
-    def _opener(self, start: int) -> int | None:
+    def _opener(self, match: re.Match[str]) -> int | None:
+        start = match.start()
         return self._expression(start) if self.text[start] == "{" else self._tag(start)
 
     def _expression(self, start: int) -> int | None:
@@ -279,19 +277,15 @@ class _Tokenizer:
         return before < 0 or self.text[before] == "\n"
 
 
-_HANDLERS = {
+#: Each returns where to go on, None where the match is text.
+_HANDLERS: dict[int, Callable[[_Tokenizer, re.Match[str]], int | None]] = {
+    _FENCE: _Tokenizer._fence,
+    _ID: _Tokenizer._heading_id,
     _SCRIPT: _Tokenizer._script,
     _TICKS: _Tokenizer._code_span,
     _COMMENT: _Tokenizer._comment,
     _OPENER: _Tokenizer._opener,
 }
-
-
-def _run_length(text: str, start: int) -> int:
-    end = start
-    while text.startswith("`", end):
-        end += 1
-    return end - start
 
 
 def _backtick_runs(text: str) -> dict[int, list[int]]:
@@ -318,12 +312,5 @@ def plain_value(source: str, constants: Mapping[str, str]) -> str | None:
     return None
 
 
-def string_pairs(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the `key: 'text'` pairs of object literals."""
-    for key, double, single in _PAIR.findall(source):
-        yield key, double or single
-
-
 _HOLE = re.compile(r"\$\{([^{}]*)\}")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_PAIR = re.compile(r"""([\w$]+)['"]?\s*:\s*(?:"([^"\\]*)"|'([^'\\]*)')""")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
 
 
@@ -45,8 +46,8 @@ class Slugger:
 
     def slug(self, heading: str) -> str:
         """Return the id of the page's next heading."""
-        base = slugify(heading, self._generator)
-        slug = _UNIQUE[self._generator](self, base)
+        make, make_unique = _RULES[self._generator]
+        slug = make_unique(self, make(heading))
         self._used.add(slug)
         return slug
 
@@ -81,20 +82,12 @@ class Slugger:
         return slug
 
 
-_UNIQUE = {
-    SiteGenerator.MKDOCS: Slugger._underscore,
-    SiteGenerator.GITHUB: Slugger._counted,
-    SiteGenerator.VITEPRESS: Slugger._counted,
-    SiteGenerator.SPHINX: Slugger._number,
-    SiteGenerator.HUGO: Slugger._named,
-    SiteGenerator.DOCUSAURUS: Slugger._counted,
-}
 _COUNTED = re.compile(r".*_[0-9]{1,9}$", re.DOTALL)
 
 
 def slugify(heading: str, generator: SiteGenerator) -> str:
     """Return the id of a heading before duplicates get numbers; it may be empty."""
-    return _SLUGIFY[generator](heading)
+    return _RULES[generator][0](heading)
 
 
 def _mkdocs(heading: str) -> str:
@@ -135,11 +128,12 @@ _DOCUTILS_LETTERS = str.maketrans(
     dict(zip("øđħıłŧƀƃƈƌƒƙƚƞƥƫƭƴƶǥȥȴȵȶȷȼȿɀɇɉɋɍɏ", "odhiltbbcdfklnpttyzgzlntjcszejqry", strict=True))
     | {"ß": "sz", "æ": "ae", "œ": "oe", "ȸ": "db", "ȹ": "qp"}
 )
-_SLUGIFY = {
-    SiteGenerator.MKDOCS: _mkdocs,
-    SiteGenerator.GITHUB: _github,
-    SiteGenerator.VITEPRESS: _vitepress,
-    SiteGenerator.SPHINX: _sphinx,
-    SiteGenerator.HUGO: _hugo,
-    SiteGenerator.DOCUSAURUS: _github,
+#: How each generator makes an id of a heading, and a duplicate unique.
+_RULES: dict[SiteGenerator, tuple[Callable[[str], str], Callable[[Slugger, str], str]]] = {
+    SiteGenerator.MKDOCS: (_mkdocs, Slugger._underscore),
+    SiteGenerator.GITHUB: (_github, Slugger._counted),
+    SiteGenerator.VITEPRESS: (_vitepress, Slugger._counted),
+    SiteGenerator.SPHINX: (_sphinx, Slugger._number),
+    SiteGenerator.HUGO: (_hugo, Slugger._named),
+    SiteGenerator.DOCUSAURUS: (_github, Slugger._counted),
 }
