@@ -12,9 +12,9 @@ from quality import without_front_matter
 
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Page, Scope, Section
-from chapterverse.readers.html import read_document
-from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sections.html_page import read_document
 
 _SCOPE = Scope("docs")
 
@@ -69,7 +69,7 @@ class Corpus:
 
 
 def _read(path: str, text: str) -> Page:
-    document = read_markdown(text, path, None, SlugRule.GITHUB)
+    document = read_markdown(text, path, None, SiteGenerator.GITHUB)
     return _page(path, document.title, document.sections)
 
 

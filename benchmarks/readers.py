@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.sections.html_page import read_document, read_fragment
 
 RUNS = 5
 SAMPLES = {
@@ -48,7 +48,7 @@ def main() -> None:
         pages = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.html"))]
         fragments = [read_document(page).fragment for page in pages]
         size = sum(len(page.encode()) for page in pages) / 1e6
-        speeds = (megabytes_per_second(open_envelope, pages), megabytes_per_second(read_document, pages))
+        speeds = (megabytes_per_second(read_metadata, pages), megabytes_per_second(read_document, pages))
         content = megabytes_per_second(lambda html: read_fragment(html, "Title"), fragments)
         print(f"{folder.name:28}{len(pages):6}{size:8.2f}{speeds[0]:11.1f}{speeds[1]:11.1f}{content:14.1f}")
     for name, sample in SAMPLES.items():

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from chapterverse.page_kinds import CONTENT_TYPES, LISTINGS, PageFacts, content_type, listing_kind
-from chapterverse.readers.site import read_site
-from chapterverse.readers.slugs import SlugRule
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from growth import assert_linear
 from readers.golden import SITES
 
@@ -202,7 +202,9 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
         "tags.md": "# Tags\n\n[TAGS]\n",
         "old.md": "---\nredirect_to: /brew/\n---\n",
     }
-    reading = read_sources(write(tmp_path, files), "https://tea.example/", slugs=SlugRule.MKDOCS, include=["tags.md"])
+    reading = read_markdown_folder(
+        write(tmp_path, files), "https://tea.example/", generator=SiteGenerator.MKDOCS, include=["tags.md"]
+    )
     assert {source.file_path: source.read().content_type for source in reading.sources} == {
         "index.md": "home",
         "brew.md": "article",
@@ -215,10 +217,10 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
 
 
 def test_another_content_type_is_another_source(tmp_path: Path) -> None:
-    (before,) = read_sources(write(tmp_path, {"a.md": "# A\n\nText.\n"}), "https://a.example/").sources
+    (before,) = read_markdown_folder(write(tmp_path, {"a.md": "# A\n\nText.\n"}), "https://a.example/").sources
     (tmp_path / "changelog.md").write_text("# A\n\nText.\n", encoding="utf-8")
     (tmp_path / "a.md").unlink()
-    (after,) = read_sources(tmp_path, "https://a.example/").sources
+    (after,) = read_markdown_folder(tmp_path, "https://a.example/").sources
     assert (before.content_hash, "news" in after.context) == (after.content_hash, True)
 
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pytest
 
 from chapterverse.model import Chunk
-from chapterverse.readers.html import read_document
+from chapterverse.readers.sections.html_page import read_document
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse.text import tokens

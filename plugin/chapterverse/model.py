@@ -141,7 +141,7 @@ class Page:
         language: BCP 47 tag.
         created_at: ISO 8601 UTC, if the page states a date.
         facts: further fields of its chunks, which only documents beside the pages have.
-        structured_data: its JSON-LD, pruned (see `readers.structured_data`).
+        structured_data: its JSON-LD, pruned (see `readers.html.structured_data`).
     """
 
     file_path: str

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
-    from chapterverse.readers.site_pages import SitePages
+    from chapterverse.readers.sources.site_pages import SitePages
 
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
@@ -100,7 +100,7 @@ class _Extension:
 
     def _reading(self, app: Sphinx, base_url: str) -> SitePages:
         """Return the built pages: read once, as links to files for agents change no content."""
-        from chapterverse.readers.site import read_site
+        from chapterverse.readers.sources.built_site import read_site
 
         if self.reading is not None:
             return self.reading

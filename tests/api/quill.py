@@ -17,7 +17,7 @@ from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Page, Scope, Source
-from chapterverse.readers.markdown import read_markdown
+from chapterverse.readers.markdown.page import read_markdown
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical

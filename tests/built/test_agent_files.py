@@ -13,9 +13,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.readers.html import read_linked
-from chapterverse.readers.linked import escape
-from chapterverse.readers.site import read_site
+from chapterverse.readers.sections.html_page import read_with_links
+from chapterverse.readers.sections.linked_inline import escape
+from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, AgentOptions
@@ -202,7 +202,7 @@ def test_the_lists_stay_below_their_limits_and_name_what_they_leave_out() -> Non
      "> no", "`a` ~~b~~", "C:\\*x \\", "a | b", "---", "===", "|a|", "![x](y)"],
 )  # fmt: skip
 def test_text_stays_text_to_another_parser(text: str) -> None:
-    (section,) = read_linked(f"<p>{html.escape(text)}</p>", "", BASE)
+    (section,) = read_with_links(f"<p>{html.escape(text)}</p>", "", BASE)
     rendered = MarkdownIt("gfm-like", {"linkify": False}).render(section.blocks[0].text)
     assert html.unescape(re.sub(r"<[^>]+>", "", rendered)).strip() == text
     assert escape("snake_case") == "snake_case"
@@ -210,7 +210,7 @@ def test_text_stays_text_to_another_parser(text: str) -> None:
 
 def test_a_link_that_leads_to_no_page_keeps_its_text_alone() -> None:
     for href in ("javascript:alert(1)", "data:text/html,x", "http://[x", "file:///etc/passwd"):
-        (section,) = read_linked(f'<p><a href="{href}">here</a></p>', "", BASE)
+        (section,) = read_with_links(f'<p><a href="{href}">here</a></p>', "", BASE)
         assert section.blocks[0].text == "here"
 
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from chapterverse.errors import InputError
 from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import Chunk, Page, Scope, Section, replace_unstorable
-from chapterverse.readers.html import read_document, read_fragment
-from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.slugs import Slugger, SlugRule
+from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
+from chapterverse.readers.sections.html_page import read_document, read_fragment
 from chapterverse.text import tokens
 from fuzz.choices import Choices, html_of, markdown_of, page_of
 from readers.seen import Seen, characters, ink, is_within, leaf_texts
 
 _SCOPE = Scope("docs")
 _SIZES = (ChunkSizes(), ChunkSizes(24, 48), ChunkSizes(16, 32), ChunkSizes(512, 512), ChunkSizes(32, 512))
-_RULES = tuple(SlugRule)
+_RULES = tuple(SiteGenerator)
 
 
 def any_html(data: bytes) -> None:
@@ -94,7 +94,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _read_markdown(data: bytes, path: str) -> None:
-    rule = _RULES[data[0] % len(_RULES)] if data else SlugRule.MKDOCS
+    rule = _RULES[data[0] % len(_RULES)] if data else SiteGenerator.MKDOCS
     try:
         made = read_markdown(_decoded(data[1:]), path, None, rule)
     except InputError:

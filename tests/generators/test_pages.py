@@ -24,8 +24,8 @@ import httpx
 import pytest
 import yaml
 
-from chapterverse.readers.blocks import Block
-from chapterverse.readers.html import read_document
+from chapterverse.readers.sections.block_reader import Block
+from chapterverse.readers.sections.html_page import read_document
 from conftest import NODE, ROOT
 from generators.project import PATIENCE, until
 from infra.conftest import Tool

@@ -23,7 +23,7 @@ from chapterverse.knowledge.documents import read_faq, without_comments
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
@@ -179,7 +179,7 @@ def test_what_is_no_file_fails_alone_and_keeps_its_last_good_chunks(tmp_path: Pa
     # The same folder is read as Markdown, of which these files are no pages.
     (tmp_path / "docs/guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
     documents = Documents.of(Settings(), tmp_path / "docs", tmp_path)
-    reading = read_sources(tmp_path / "docs", quill.BASE, no_pages=documents.no_pages)
+    reading = read_markdown_folder(tmp_path / "docs", quill.BASE, no_pages=documents.no_pages)
     assert [source.file_path for source in reading.sources] == ["guide.md"]
 
 

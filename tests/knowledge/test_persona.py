@@ -24,7 +24,7 @@ from chapterverse.knowledge.persona_file import MOST_TOKENS, read_persona
 from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Point, Source
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, open_store
 from chapterverse.text.lexical import query_vector
@@ -268,13 +268,13 @@ def test_a_folder_of_sources_offers_it_as_no_page(tmp_path: Path) -> None:
     (tmp_path / "persona").mkdir()
     for path in (NAME, "index.md", "persona/index.md"):
         (tmp_path / path).write_text(f"# About {path}\n\nText.\n", encoding="utf-8")
-    reading = read_sources(tmp_path, quill.BASE, no_pages=no_pages(None, tmp_path))
+    reading = read_markdown_folder(tmp_path, quill.BASE, no_pages=no_pages(None, tmp_path))
     assert [s.file_path for s in reading.sources] == ["index.md", "persona/index.md"]
     assert not reading.warnings
     (tmp_path / "index.md").unlink()
     (tmp_path / "persona" / "index.md").unlink()
     with pytest.raises(InputError, match="no Markdown file"):
-        read_sources(tmp_path, quill.BASE, no_pages=no_pages(None, tmp_path))
+        read_markdown_folder(tmp_path, quill.BASE, no_pages=no_pages(None, tmp_path))
 
 
 def test_the_command_line_finds_names_and_forgets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

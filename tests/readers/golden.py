@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.model import Block, Section
-from chapterverse.readers.html import read_document
+from chapterverse.readers.sections.html_page import read_document
 
 SITES = Path(__file__).parents[1] / "sites"
 GOLDEN = SITES / "golden"

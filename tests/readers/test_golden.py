@@ -7,7 +7,7 @@ import json
 import pytest
 
 from chapterverse.model import BlockKind
-from chapterverse.readers.html import read_document
+from chapterverse.readers.sections.html_page import read_document
 from readers.golden import SITES, as_json, golden_file, pages
 from readers.seen import Seen, lost
 

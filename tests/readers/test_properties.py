@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.model import Block
-from chapterverse.readers.html import read_document, read_fragment
-from chapterverse.readers.markdown import read_markdown
-from chapterverse.readers.slugs import SlugRule
+from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sections.html_page import read_document, read_fragment
 from readers.seen import Seen, characters, lost, words_of
 
 NAMES = (
@@ -123,10 +123,10 @@ def test_each_heading_keeps_its_own_id(parts: list[tuple[str, str, str]]) -> Non
     assert all(anchors[f"T{i}"] == f"{name}{i}" for i, (_, name, _) in enumerate(parts))
 
 
-@given(st.text(st.characters(codec="utf-8"), max_size=200), st.sampled_from(SlugRule))
+@given(st.text(st.characters(codec="utf-8"), max_size=200), st.sampled_from(SiteGenerator))
 @settings(max_examples=300, deadline=None)
-def test_any_markdown_is_read(text: str, slug: SlugRule) -> None:
-    for section in read_markdown(f"# T\n\n{text}", "a.md", None, slug).sections:
+def test_any_markdown_is_read(text: str, generator: SiteGenerator) -> None:
+    for section in read_markdown(f"# T\n\n{text}", "a.md", None, generator).sections:
         assert not section.anchor_verified
 
 
@@ -142,7 +142,7 @@ MDX_SOUP = st.lists(
 @given(MDX_SOUP.map("".join))
 @settings(max_examples=400, deadline=None)
 def test_any_mdx_is_read(text: str) -> None:
-    for section in read_markdown(text, "a.mdx", "T", SlugRule.GITHUB).sections:
+    for section in read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB).sections:
         assert not section.anchor_verified
         for block in section.blocks:
             block.text.encode()
@@ -151,7 +151,7 @@ def test_any_mdx_is_read(text: str) -> None:
 @given(st.text("{}<>/A`'\"=\n #|-*$\\\\ import", max_size=80))
 @settings(max_examples=400, deadline=None)
 def test_any_signs_of_mdx_are_read(text: str) -> None:
-    read_markdown(text, "a.mdx", "T", SlugRule.GITHUB)
+    read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB)
 
 
 MDX_BLOCK = st.deferred(
@@ -177,7 +177,7 @@ INVISIBLE = re.compile(
 def test_no_visible_character_of_mdx_is_lost(text: str) -> None:
     code = Counter(c for w in re.findall(r"```js\n(\w+) <X>", text) for c in "x")
     visible = characters(INVISIBLE.sub(" ", text)) + code
-    assert not visible - characters(words_of(read_markdown(text, "a.mdx", "T", SlugRule.GITHUB).sections))
+    assert not visible - characters(words_of(read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB).sections))
 
 
 @given(st.lists(BLOCK, max_size=4).map("".join), st.sampled_from(["main", "article", "body"]))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Chunk, Page, Scope
-from chapterverse.readers.html import read_document
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.sections.html_page import read_document
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.text.tables import tables
 
 TABLE = (
@@ -76,7 +76,7 @@ def test_images_of_a_source_start_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "guide").mkdir()
     text = '# Guide\n\nSee ![The door](../i/door.png "Front") and ![Here](a%20b.png).\n'
     (tmp_path / "guide" / "oven.md").write_text(text, encoding="utf-8")
-    (source,) = read_sources(tmp_path, "https://x.example/docs/").sources
+    (source,) = read_markdown_folder(tmp_path, "https://x.example/docs/").sources
     (made,) = chunk(source.read(), Scope("s"), "none/0")
     assert made.url == "https://x.example/docs/guide/oven/"
     assert [(image["url"], image["alt"]) for image in made.images] == [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.readers.html import read_document, read_fragment
+from chapterverse.readers.sections.html_page import read_document, read_fragment
 from chapterverse.site.delivery import deliver
 from chapterverse.widget import bundle
 from chapterverse.widget.options import WidgetOptions, read_file, read_options, starters_element

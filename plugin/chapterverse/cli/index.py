@@ -40,11 +40,11 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers.addresses import clean_base
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages, stated_base
-from chapterverse.readers.slugs import SlugRule
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.addresses.urls import clean_base
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
+from chapterverse.readers.sources.site_pages import SitePages, parse_base_url
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_head, open_store
 
@@ -68,7 +68,7 @@ AlsoOption = Annotated[
     ),
 ]
 SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
-SlugsOption = Annotated[SlugRule, typer.Option("--slugs", help="With --source: how anchors are made.")]
+SlugsOption = Annotated[SiteGenerator, typer.Option("--slugs", help="With --source: how anchors are made.")]
 
 
 def index(
@@ -80,7 +80,7 @@ def index(
         ),
     ],
     source: SourceOption = False,
-    slugs: SlugsOption = SlugRule.MKDOCS,
+    slugs: SlugsOption = SiteGenerator.MKDOCS,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
@@ -129,7 +129,7 @@ def index(
 
 def _read(
     folder: Path,
-    slugs: SlugRule | None,
+    slugs: SiteGenerator | None,
     settings: Settings,
     include: list[str] | None,
     exclude: list[str] | None,
@@ -139,7 +139,7 @@ def _read(
     choice = folder, settings.base_url or None, include or (), exclude or ()
     if slugs is None:
         return read_site(*choice), documents
-    return read_sources(*choice, slugs=slugs, no_pages=documents.no_pages), documents
+    return read_markdown_folder(*choice, generator=slugs, no_pages=documents.no_pages), documents
 
 
 def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
@@ -171,13 +171,13 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     heads = open_store(settings).heads()
     head = only_head(heads, settings.site, settings.docs_version) if heads else None
     address = urljoin(place, "/") if is_web_address(place) else ""
-    base_url = head.base_url if head else stated_base(settings.base_url or address)
+    base_url = head.base_url if head else parse_base_url(settings.base_url or address)
     if not base_url:
         raise InputError("A file doesn't say where it is published: pass --base-url.")
     scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
     (entry,) = parse_entries([place], Path())
     if entry.kind == "file":
-        published = stated_base(settings.base_url) or base_url
+        published = parse_base_url(settings.base_url) or base_url
         entry = replace(entry, url=urljoin(published, quote(Path(place).name)))
         typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
     external = collect_external(settings.override(also=(entry,)), (), base_url, None)
@@ -210,7 +210,7 @@ def status(
         typer.Argument(help="What to compare the index with: a built site, or a folder of Markdown.", metavar="PATH"),
     ] = None,
     source: SourceOption = False,
-    slugs: SlugsOption = SlugRule.MKDOCS,
+    slugs: SlugsOption = SiteGenerator.MKDOCS,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
     exclude: ExcludeOption = None,
     include: IncludeOption = None,

@@ -29,10 +29,10 @@ from chapterverse.indexing.plugins.problems import explain_withheld, list_proble
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.slugs import SlugRule
-from chapterverse.readers.sources import read_sources
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.markdown_folder import read_markdown_folder
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
@@ -159,7 +159,7 @@ class _PreviewState:
 
     base_url: str
     pages: dict[str, str]
-    slugs: SlugRule
+    slugs: SiteGenerator
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> _PreviewState:
@@ -170,7 +170,7 @@ class _PreviewState:
         """
         try:
             pages = {str(file): str(path).lstrip("/") for file, path in message["pages"].items()}
-            return cls(str(message["base_url"]), pages, SlugRule(message["slugs"]))
+            return cls(str(message["base_url"]), pages, SiteGenerator(message["slugs"]))
         except (KeyError, AttributeError, ValueError):
             raise InputError("A line needs base_url, pages (addresses by file) and slugs.") from None
 
@@ -285,7 +285,7 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
     try:
         documents = Documents.of(settings, Path(), Path())
         choice = Path(), state.base_url, options.include, options.exclude
-        reading = read_sources(*choice, slugs=state.slugs, no_pages=documents.no_pages, listed=state.pages)
+        reading = read_markdown_folder(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
         _Log().warning(f"The index was not updated: {explain_error(error)}")

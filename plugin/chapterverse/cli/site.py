@@ -21,8 +21,8 @@ from chapterverse.cli.options import (
     settings_from,
 )
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site

@@ -26,10 +26,10 @@ from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source
 from chapterverse.net.fetch import MOST_BYTES, SECONDS, gunzip
-from chapterverse.readers.addresses import SAFE
-from chapterverse.readers.external import Media, asks_not_to_be_indexed, read_external
-from chapterverse.readers.folder import read_page
-from chapterverse.readers.site_pages import require_unchanged
+from chapterverse.readers.addresses.urls import SAFE
+from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
+from chapterverse.readers.sources.folder import read_page
+from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.

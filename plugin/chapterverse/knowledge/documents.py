@@ -15,10 +15,11 @@ from markdown_it import MarkdownIt
 from chapterverse.errors import UnreadablePage
 from chapterverse.knowledge.metadata import validate_metadata
 from chapterverse.model import CHUNK_TOKENS, FAQ, Block, BlockKind, Page, Section, embed_text
-from chapterverse.readers.folder import decode_page, read_page
-from chapterverse.readers.front_matter import split_values
-from chapterverse.readers.site_pages import require_unchanged
-from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.readers.markdown.front_matter import split_values
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import read_page
+from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
 
 #: Most characters of a question: that of a question to the chat.
@@ -59,7 +60,7 @@ def read_knowledge(
     """
     content = read_page(folder, name, path)
     require_unchanged(path, content_hash, hashlib.sha256(content).hexdigest())
-    values, below = split_values(decode_page(path, content).replace("\r\n", "\n"), path, mistakes=object)
+    values, below = split_values(decode_page(path, content).replace("\r\n", "\n"), path, rejected=object)
     about = validate_metadata(kind, values or {}, path)
     text = without_comments(strip_invisible(below))
     title = Path(name).stem.replace("-", " ").replace("_", " ").strip().capitalize() or kind

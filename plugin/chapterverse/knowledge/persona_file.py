@@ -12,10 +12,11 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.knowledge.metadata import PersonaMetadata, validate_metadata
 from chapterverse.knowledge.persona import Persona
 from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
-from chapterverse.readers.folder import decode_page, read_page
-from chapterverse.readers.front_matter import split_values
-from chapterverse.readers.site_pages import require_unchanged
-from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.readers.markdown.front_matter import split_values
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import read_page
+from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
 
 #: Most cl100k tokens, because it is sent with every question.
@@ -64,7 +65,7 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     """
     if len(content) > _MOST_BYTES:
         raise _too_long(name)
-    values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, mistakes=list)
+    values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, rejected=list)
     text = _without_comments(strip_invisible(below)).strip()
     persona = Persona(_name(values or {}, name), _language(values or {}, name), text)
     # Name and language were read above, with more patience than the model has.

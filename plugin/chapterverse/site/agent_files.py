@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
 from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
-from chapterverse.readers.addresses import SAFE, clean_base
-from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.folder import decode_page, read_page, real_path
+from chapterverse.readers.addresses.urls import SAFE, clean_base
+from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import read_page, real_path
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link
@@ -30,7 +31,7 @@ from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers.site_pages import SitePages
+    from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT = 16 * llms_text.MAX_FULL
@@ -249,10 +250,10 @@ def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
         return None
     # Without the tag of an earlier run, so that a second one changes nothing.
     page = put(page, open_frame(page), None)
-    envelope = open_envelope(page)
-    content = page[envelope.start : envelope.end]
-    base = urljoin(url, envelope.base) if envelope.base else ""
-    return BuiltPage(path, url, "", envelope.language, content, envelope.title, base, envelope.description)
+    metadata = read_metadata(page)
+    content = page[metadata.content_start : metadata.content_end]
+    base = urljoin(url, metadata.base) if metadata.base else ""
+    return BuiltPage(path, url, "", metadata.language, content, metadata.title, base, metadata.description)
 
 
 def _earlier_files(site: Path) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from chapterverse.readers.markup import parse_attributes
+from chapterverse.readers.html.tokenizer import parse_attributes
 from chapterverse.site.script_tag import MARK, tags
 
 TYPE = "text/markdown"

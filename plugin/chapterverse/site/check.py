@@ -20,10 +20,11 @@ from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.progress import Progress
-from chapterverse.readers.addresses import clean_url, read_sitemap
-from chapterverse.readers.folder import decode_page, list_files, read_page, real_path
-from chapterverse.readers.site import read_site
-from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.addresses.urls import clean_url, read_sitemap
+from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import list_files, read_page, real_path
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
@@ -156,8 +157,8 @@ class _Check:
             return
         self.findings.pages += 1
         inspection = inspect(page)
-        url = self.places.place(path, inspection.envelope.canonical)
-        if self.globs.excludes(path, *filter(None, [inspection.envelope.source])):
+        url = self.places.place(path, inspection.metadata.canonical)
+        if self.globs.excludes(path, *filter(None, [inspection.metadata.source])):
             self._take_cited(url)
             return
         if self.index is None and inspection.read is not None:
@@ -232,7 +233,7 @@ class _Check:
             return
         if not url.startswith(base):
             self.findings.add("mixed_address", path, f"{path} says that it is at {url}, outside of {base}.")
-        stated = inspection.envelope.canonical or url in self.places.listed or self.settings.base_url
+        stated = inspection.metadata.canonical or url in self.places.listed or self.settings.base_url
         if not stated:
             self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
 

@@ -20,9 +20,10 @@ from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
-from chapterverse.readers.addresses import clean_url, read_sitemap, site_base
-from chapterverse.readers.envelope import open_envelope
-from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
+from chapterverse.readers.addresses.urls import clean_url, read_sitemap, site_base
+from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.sources.encoding import is_binary
+from chapterverse.readers.sources.folder import list_files, read_page, real_path
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
 from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
@@ -212,7 +213,7 @@ def _root(site: Path, pages: list[str]) -> str | None:
     with contextlib.suppress(UnreadablePage):
         base = site_base(read_sitemap(read_page(site, "sitemap.xml").decode("utf-8", "replace")), pages)
     with contextlib.suppress(UnreadablePage):
-        canonical = open_envelope(read_page(site, "index.html").decode(_LATIN)).canonical
+        canonical = read_metadata(read_page(site, "index.html").decode(_LATIN)).canonical
         base = base or (clean_url(canonical) if canonical else None)
     return urlsplit(base).path.rpartition("/")[0] + "/" if base else None
 

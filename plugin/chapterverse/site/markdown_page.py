@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 
 from chapterverse import __version__
 from chapterverse.model import BlockKind, join_blocks
-from chapterverse.readers.visible import collapse, strip_invisible
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
 
 #: The line of the front matter by which a later run knows a file of ours.
 MARK = "generator: chapterverse"
@@ -142,10 +142,10 @@ def _parse(page: BuiltPage, path: str, text: str) -> PageFile:
 def _read(page: BuiltPage) -> tuple[str, str]:
     """Return the title and the text of a page."""
     # Loaded only if a page changed.
-    from chapterverse.readers.html import read_linked
-    from chapterverse.readers.linked import escape
+    from chapterverse.readers.sections.html_page import read_with_links
+    from chapterverse.readers.sections.linked_inline import escape
 
-    sections = read_linked(page.html, page.title, page.base or page.url)
+    sections = read_with_links(page.html, page.title, page.base or page.url)
     heading = next((s.heading for s in sections if s.level == 1 and s.heading), None)
     title = collapse(strip_invisible(page.title)) or (_plain(heading) if heading else page.name) or page.url
     parts = [] if heading else [f"# {escape(title)}"]

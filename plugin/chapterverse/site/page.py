@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from chapterverse.indexing.plugins.page_marks import READ_MARK
-from chapterverse.readers.envelope import Envelope, open_envelope
-from chapterverse.readers.markup import after_raw, parse_attributes, start_tags
-from chapterverse.readers.visible import unescape
+from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
+from chapterverse.readers.html.visible_text import unescape
 from chapterverse.site.script_tag import PageFrame, open_frame
 
 _NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)
@@ -46,7 +46,7 @@ class Inspection:
     """
 
     frame: PageFrame
-    envelope: Envelope
+    metadata: PageMetadata
     ids: set[str] = field(default_factory=set)
     links: dict[str, bool] = field(default_factory=dict)
     media: dict[str, None] = field(default_factory=dict)
@@ -59,27 +59,27 @@ class Inspection:
 
 def inspect(page: str) -> Inspection:
     """Inspect a page's HTML. Never fails; takes time linear in its length."""
-    envelope = open_envelope(page)
+    metadata = read_metadata(page)
     made_by = _GENERATOR.search(page, 0, 20_000)
     inspection = Inspection(
         open_frame(page),
-        envelope,
+        metadata,
         generator=made_by[1].lower() if made_by else "",
-        redirect=envelope.noindex and bool(_REFRESH.search(page)),
+        redirect=metadata.noindex and bool(_REFRESH.search(page)),
     )
     # A page that repeats others, such as one for print, has several.
-    if len(marks := list(_READ.finditer(page, envelope.start))) == 1:
+    if len(marks := list(_READ.finditer(page, metadata.content_start))) == 1:
         inspection.read, inspection.read_to = marks[0][1] or "", marks[0].start()
     for name, attributes, end in _named(page):
         inspection.ids.update(_ids(name, attributes))
         if name in ("a", "area"):
             href = attributes.get("href", "")
-            own = not href.lstrip().startswith("#") or envelope.start <= end <= envelope.end
+            own = not href.lstrip().startswith("#") or metadata.content_start <= end <= metadata.content_end
             if href and own and not _FOREIGN.match(href):
                 inspection.links[href] = inspection.links.get(href, True) and "target" in attributes
         elif name in _MEDIA and (src := attributes.get("src", "")) and not _FOREIGN.match(src):
             inspection.media[src] = None
-    found = _UNRESOLVED.finditer(page, envelope.start, envelope.end)
+    found = _UNRESOLVED.finditer(page, metadata.content_start, metadata.content_end)
     inspection.unresolved = tuple(dict.fromkeys(unescape(m[2]).strip() for m in found if not m[1]))
     return inspection
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chapterverse.readers.markup import END, RAW, START, TOKEN, after_raw, parse_attributes
+from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, after_raw, parse_attributes
 
 #: Marks a tag that `inject` wrote and may replace.
 MARK = "data-chapterverse"

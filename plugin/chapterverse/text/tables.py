@@ -1,6 +1,6 @@
 """Reads the tables of a chunk's text back into headers and rows.
 
-A chunk's tables are Markdown that our readers wrote (`readers.tables`). A long table is cut between chunks, and each
+A chunk's tables are Markdown that our readers wrote (`readers.sections`). A long table is cut between chunks, and each
 piece repeats the header, so a table here has at most the rows of one chunk.
 """
 

@@ -15,7 +15,7 @@ from chapterverse.indexing.target import Target
 from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
-from chapterverse.readers.visible import strip_invisible
+from chapterverse.readers.html.visible_text import strip_invisible
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta

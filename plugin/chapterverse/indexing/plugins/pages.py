@@ -26,8 +26,8 @@ def page_source(
     """
 
     def read() -> Page:
-        from chapterverse.readers.html import read_fragment
-        from chapterverse.readers.structured_data import read_structured_data
+        from chapterverse.readers.html.structured_data import read_structured_data
+        from chapterverse.readers.sections.html_page import read_fragment
 
         fields: dict[str, Any] = {**about, "tags": tuple(tags), "structured_data": read_structured_data(html)}
         return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
@@ -128,7 +128,7 @@ def theme_language(theme: Mapping[str, Any]) -> str:
 
 def _with_structured_data(source: Source, html: str) -> Source:
     """Return a source with the JSON-LD of its whole page."""
-    from chapterverse.readers.structured_data import read_structured_data
+    from chapterverse.readers.html.structured_data import read_structured_data
 
     data = read_structured_data(html)
 

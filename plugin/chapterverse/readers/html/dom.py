@@ -1,0 +1,341 @@
+"""A small tree of the visible part of an HTML fragment, tolerant of every kind of markup.
+
+Elements that show nothing, or nothing of the page's own (scripts, navigation, buttons, hidden and excluded elements),
+are parsed for their extent and left out. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Set
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw, parse_attributes
+from chapterverse.readers.html.visible_text import strip_invisible, unescape
+
+#: Deeper containers lose their tags and keep their content; pages of real sites stay below 60.
+MAX_DEPTH = 100
+
+HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+BLOCKS = HEADINGS | frozenset(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure"
+    " footer header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th"
+    " thead tr ul".split()
+)
+_TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
+_CELL_WALLS = frozenset(("td", "th", "caption", "table"))
+
+
+_FLOORS = HEADINGS | {"p", "pre"}
+
+#: Elements that a start tag closes: any of the first, unless one of the second is between.
+_CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
+    **dict.fromkeys(BLOCKS - _TABLE_PARTS, ({"p"}, _CELL_WALLS)),
+    "li": ({"li"}, {"ul", "ol", "menu", "table", "td", "th"}),
+    **dict.fromkeys(("dt", "dd"), ({"dt", "dd"}, {"dl", "table", "td", "th"})),
+    **dict.fromkeys(("td", "th"), ({"td", "th"}, {"tr", "table"})),
+    "tr": ({"tr"}, {"table"}),
+    **dict.fromkeys(("thead", "tbody", "tfoot"), ({"thead", "tbody", "tfoot", "caption"}, {"table"})),
+}
+
+#: A tag, a comment or a stray "<", with the text behind it.
+_TOKEN = re.compile(rf"(?:{TOKEN.pattern})([^<]*+)", TOKEN.flags)
+
+_DROPPED = RAW | frozenset("audio button canvas dialog form map menu nav noscript object select template video".split())
+_DROPPED_CLASSES = frozenset(
+    "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
+    " screen-reader-text md-source-file katex-html copybtn footnote-backref data-footnote-backref"
+    " reversefootnote doc-labels edit-this-page theme-edit-this-page md-content__button theme-last-updated"
+    " theme-doc-version-banner theme-doc-version-badge theme-unlisted-banner theme-announcement-bar announcement"
+    " md-banner bd-header-announcement pagination-links prev-next-area rst-versions".split()
+)
+# Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
+_DROPPED_SPAN = "lang"
+# The list of a page's headings that docutils writes for `contents`; each class alone may stand for anything.
+_DROPPED_LIST = frozenset(("contents", "topic"))
+# Attributes are parsed only of tags that hold one of these words; most hold none.
+_HINT = re.compile(
+    rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|contents|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
+)
+_NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
+# The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
+_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)>""")
+_SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
+_ANY_TAG = re.compile(r"<[^>]*+>")
+_CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
+# Styles that hide an element from all readers; `aria-hidden` hides it from screen readers alone.
+_UNSEEN = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
+)
+
+
+class Node:
+    """An element: its `name`, its `children` in order, and two facts that readers ask often.
+
+    Attributes:
+        block: it is displayed as a block, or holds one.
+        headed: it is a heading, or holds one.
+    """
+
+    __slots__ = ("_attributes", "_classes", "_raw", "block", "children", "headed", "name")
+
+    def __init__(self, name: str, raw: str = "") -> None:
+        self.name = name
+        self.children: list[Child] = []
+        self.block = name in BLOCKS
+        self.headed = name in HEADINGS
+        self._raw = raw
+        self._attributes: dict[str, str] | None = None
+        self._classes: list[str] | None = None
+
+    def get(self, attribute: str) -> str | None:
+        """Return the value of an attribute, "" where it has none, None where it is absent."""
+        if not self._raw:
+            return None
+        if self._attributes is None:
+            self._attributes = parse_attributes(self._raw)
+        return self._attributes.get(attribute)
+
+    @property
+    def classes(self) -> list[str]:
+        if self._classes is None:
+            self._classes = (self.get("class") or "").split()
+        return self._classes
+
+    @property
+    def target_id(self) -> str:
+        """The id on this page that a link leads to, decoded; "" if it leads elsewhere."""
+        href = self.get("href") or ""
+        return unquote(href[1:]) if href.startswith("#") else ""
+
+    def elements(self) -> list[Node]:
+        """Return the child elements without the text between them."""
+        return [c for c in self.children if isinstance(c, Node)]
+
+    def walk(self) -> Iterator[Node]:
+        """Yield the elements inside this one in document order."""
+        rest = self.children[::-1]
+        while rest:
+            node = rest.pop()
+            if not isinstance(node, str):
+                yield node
+                rest.extend(reversed(node.children))
+
+    def text(self) -> str:
+        """Return all text inside, with its whitespace unchanged and a newline for `<br>`."""
+        if len(self.children) == 1 and isinstance(self.children[0], str):
+            return self.children[0]
+        out: list[str] = []
+        rest: list[Child] = [self]
+        while rest:
+            child = rest.pop()
+            if isinstance(child, str):
+                out.append(child)
+            elif child.name == "br":
+                out.append("\n")
+            else:
+                rest.extend(reversed(child.children))
+        return "".join(out)
+
+
+Child: TypeAlias = "Node | str"
+
+
+def parse_html(html: str) -> Node:
+    """Return the tree of a fragment under a nameless root. Never fails, takes time linear in the length."""
+    if "\r" in html:
+        html = html.replace("\r\n", "\n").replace("\r", "\n")
+    builder = _Builder(html)
+    position = 0
+    while position < len(html):
+        position = builder.read(position)
+    return builder.root
+
+
+class _Builder:
+    """Keeps the open elements. Implied end tags follow the standard, reduced to the elements that documents use.
+
+    Attributes:
+        open: the open elements, the root first; `names` has their names.
+        overflow: how many open elements of each name were too deep for the tree.
+        endless: names of raw elements that have no end tag from here on.
+    """
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+        self.root = Node("")
+        self.open = [self.root]
+        self.names = [""]
+        self.overflow: dict[str, int] = {}
+        self.endless: set[str] = set()
+        # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
+        self.may_be_dropped = functools.cache(_may_be_dropped)
+        self.is_plain = functools.cache(_is_plain)
+
+    def read(self, position: int) -> int:
+        """Read from `position` up to an element that is skipped or taken whole; return where to go on."""
+        html = self.html
+        first = html.find("<", position)
+        if first < 0:
+            first = len(html)
+        if first > position:
+            self.text(html[position:first])
+        for token in _TOKEN.finditer(html, first):
+            start, raw, end, stray, text = token.groups()
+            if start:
+                name = start.lower()
+                if name in RAW:
+                    return self.skip(name, token.start(5))
+                if name == "pre":
+                    return self.take_preformatted(raw, token.start(5))
+                self.start(name, raw)
+            elif end:
+                self.end(end.lower())
+            elif stray:
+                self.text(stray)
+            if text:
+                self.text(text)
+        return len(html)
+
+    def text(self, text: str) -> None:
+        self.open[-1].children.append(text if text == "\n" else strip_invisible(unescape(text)))
+
+    def start(self, name: str, raw: str) -> None:
+        closes = _CLOSES.get(name)
+        if closes:
+            self._end_open(*closes)
+            if name in HEADINGS and self.names[-1] in HEADINGS:
+                self._leave(-1)
+        if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
+            self.overflow[name] = self.overflow.get(name, 0) + 1
+            return
+        node = Node(name, raw)
+        if (name in _DROPPED or (raw and self.may_be_dropped(raw))) and _is_dropped(node):
+            # Its content makes no block and no heading of the elements around it.
+            node.block = node.headed = True
+        else:
+            around = self.open[-1]
+            around.children.append(node)
+            if node.block and not (around.block and around.headed >= node.headed):
+                self._mark_around(node)
+        if name not in VOID:
+            self.open.append(node)
+            self.names.append(name)
+
+    def skip(self, name: str, start: int) -> int:
+        """Return the position behind a raw element."""
+        end = None if name in self.endless else after_raw(self.html, name, start)
+        if end is not None:
+            return end
+        # Browsers drop the text behind an unclosed script. An unclosed svg is a mistake, and its text must stay.
+        self.endless.add(name)
+        return start if name == "svg" else len(self.html)
+
+    def take_preformatted(self, raw: str, start: int) -> int:
+        """Open a `pre`; where it holds only text and spans, as most code does, take it whole and return its end."""
+        self.start("pre", raw)
+        stop = _NOT_PLAIN.search(self.html, start)
+        if not stop or stop.group() != "</pre>" or self.overflow.get("pre"):
+            return start
+        content = self.html[start : stop.start()]
+        if content.rfind("<") > content.rfind(">") or not all(map(self.is_plain, {*_CODE_TAGS.findall(content)})):
+            return start
+        code = _CODE_TAG.search(content)
+        if code:
+            self.start("code", code.group(1))
+        self.text(_ANY_TAG.sub("", content))
+        self.end("pre")
+        return stop.end()
+
+    def end(self, name: str) -> None:
+        if self.overflow and self.overflow.get(name):
+            self.overflow[name] -= 1
+        elif self.names[-1] == name:
+            self.open.pop()
+            self.names.pop()
+        elif name in self.names:
+            walls = _CELL_WALLS if name in BLOCKS and name not in _TABLE_PARTS and name != "table" else ()
+            for depth in range(len(self.names) - 1, 0, -1):
+                open_name = self.names[depth]
+                if open_name == name:
+                    self._leave(depth)
+                    break
+                # "</span>" doesn't end the block around it, "</div>" doesn't end the table cell around it.
+                if open_name in walls or (open_name in BLOCKS and name not in BLOCKS):
+                    break
+
+    def _leave(self, depth: int) -> None:
+        del self.open[depth:]
+        del self.names[depth:]
+
+    def _is_last_floor(self, name: str) -> bool:
+        """Return whether an element gives its text a meaning, so that it may be below the deepest container."""
+        return name in _FLOORS and self.names[-1] not in _FLOORS
+
+    def _mark_around(self, node: Node) -> None:
+        for ancestor in reversed(self.open):
+            if ancestor.block and ancestor.headed >= node.headed:
+                break
+            ancestor.block = True
+            ancestor.headed = ancestor.headed or node.headed
+
+    def _end_open(self, names: Set[str], walls: Set[str]) -> None:
+        if names.isdisjoint(self.names):
+            return
+        for depth in range(len(self.names) - 1, 0, -1):
+            name = self.names[depth]
+            if name in names:
+                self._leave(depth)
+                break
+            if name in walls:
+                break
+
+
+def _may_be_dropped(raw: str) -> bool:
+    return _HINT.search(raw) is not None
+
+
+def _is_plain(tag: str) -> bool:
+    """Return whether a tag ends where it seems to, and its element is shown."""
+    return _SIMPLE_TAG.fullmatch(tag) is not None and not _may_be_dropped(tag)
+
+
+def _is_dropped(node: Node) -> bool:
+    if node.name in _DROPPED:
+        return node.get("role") != "tab"
+    return _is_excluded(node) or _is_hidden(node) or _has_dropped_class(node)
+
+
+def is_excluded(node: Node) -> bool:
+    """Whether the author kept an element out. Material's search strips the first mark; our plugin adds the second."""
+    return node.get("data-search-exclude") is not None or node.get("data-chapterverse-exclude") is not None
+
+
+def _is_excluded(node: Node) -> bool:
+    # A heading marked so excludes its whole section, which only the outline knows; it stays in the tree for that.
+    excluded = is_excluded(node) and node.name not in HEADINGS
+    return (
+        excluded
+        or node.get("data-pagefind-ignore") is not None
+        or node.get("role") == "navigation"
+        # A link back from a footnote; the text of a heading that a list of contents names is such a link as well.
+        or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes)
+    )
+
+
+def _is_hidden(node: Node) -> bool:
+    hidden = node.get("hidden")
+    if hidden is not None and hidden.lower() != "until-found":
+        # The panels of tabs that aren't chosen are hidden until a reader chooses them.
+        return node.get("role") != "tabpanel"
+    return _UNSEEN.search(node.get("style") or "") is not None
+
+
+def _has_dropped_class(node: Node) -> bool:
+    return (
+        not _DROPPED_CLASSES.isdisjoint(node.classes)
+        or (node.name == "span" and node.classes == [_DROPPED_SPAN])
+        or _DROPPED_LIST.issubset(node.classes)
+    )

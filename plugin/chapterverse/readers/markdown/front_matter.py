@@ -1,0 +1,145 @@
+"""Reads the front matter of a Markdown file: YAML, or TOML and JSON as Hugo has them."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from chapterverse.errors import UnreadablePage
+from chapterverse.model import stated_date
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\r?\n(.*?)(?:\r?\n|(?<=\n))\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The facts that a file states about itself.
+
+    Attributes:
+        created_at: ISO 8601 UTC, None where it states no date.
+        excluded: it is a draft, or takes itself out of search or out of this index.
+        language: BCP 47 tag of `lang` or `language`, "" where it names none.
+        slug: where Docusaurus is asked to publish it; `id` what to call it there.
+        content_type: under `chapterverse`, as stated; None where it states none.
+        marks: its `layout` and its `template`, and "redirect" where it only leads elsewhere.
+        values: all of it, as stated.
+    """
+
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    created_at: str | None = None
+    excluded: bool = False
+    language: str = ""
+    slug: str = ""
+    id: str = ""
+    content_type: Any = None
+    marks: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
+    """Return the front matter and the text below it.
+
+    Raises:
+        UnreadablePage: it is no valid YAML; the message names `file_path`.
+    """
+    values, below = split_values(text, file_path)
+    return (FrontMatter() if values is None else _front_matter(values)), below
+
+
+def split_values(text: str, file_path: str, rejected: type | None = None) -> tuple[dict[Any, Any] | None, str]:
+    """Return the values of the front matter, None where there is none, and the text below it.
+
+    Args:
+        rejected: the type of a value that is an error, as it holds no fields; other values without fields, and without
+            this type all, are text between two rules.
+
+    Raises:
+        UnreadablePage: it is no valid YAML or TOML, or holds no fields by mistake; the message names `file_path`.
+    """
+    if text.startswith("{"):
+        return _split_json(text)
+    toml = _TOML.match(text)
+    match = toml or _FRONT_MATTER.match(text)
+    if not match:
+        return None, text
+    try:
+        values = tomllib.loads(match.group(1)) if toml else yaml.safe_load(match.group(1))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        language = "TOML" if toml else "YAML"
+        raise UnreadablePage(f"The front matter of {file_path} is not valid {language}.") from None
+    if isinstance(values, dict):
+        return values, text[match.end() :]
+    if values is None and rejected:
+        return None, text[match.end() :]
+    if rejected and isinstance(values, rejected):
+        form = "a list" if isinstance(values, list) else "a text"
+        raise UnreadablePage(f"The front matter of {file_path} is {form}: write a field a line, such as language: en.")
+    # Without keys it was no front matter but text between two rules.
+    return None, text
+
+
+def _split_json(text: str) -> tuple[dict[Any, Any] | None, str]:
+    """Return the values of a JSON object on the first lines, as `split_values` does. Other text in braces is none."""
+    try:
+        values, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, text
+    rest = text[end:].lstrip(" \t\r")
+    return (values, rest.removeprefix("\n")) if values and rest[:1] in ("", "\n") else (None, text)
+
+
+def _front_matter(values: dict[Any, Any]) -> FrontMatter:
+    own = values.get("chapterverse")
+    redirect = "redirect" if values.get("redirect_to") else ""
+    return FrontMatter(
+        title=_line(values.get("title")),
+        description=_line(values.get("description")),
+        tags=_tags(values.get("tags")),
+        created_at=_created(values.get("date")),
+        excluded=values.get("draft") is True or any(_excludes(values.get(k)) for k in ("chapterverse", "search")),
+        language=_language(values),
+        slug=_line(values.get("slug")),
+        id=_line(values.get("id")),
+        content_type=own.get("content_type") if isinstance(own, dict) else None,
+        values={str(key): value for key, value in values.items()},
+        marks=" ".join(filter(None, (_line(values.get("layout")), _line(values.get("template")), redirect))),
+    )
+
+
+def _language(values: dict[Any, Any]) -> str:
+    stated = (_line(values.get(key)).replace("_", "-") for key in ("lang", "language"))
+    return next((tag for tag in stated if _TAG.fullmatch(tag)), "")
+
+
+def _excludes(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("exclude") is True
+
+
+def _line(value: Any) -> str:
+    return collapse(strip_invisible(str(value))) if isinstance(value, str | int | float) else ""
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(tag for tag in map(_line, listed) if tag)
+
+
+def _created(value: Any) -> str | None:
+    # Material's blog writes {created: ..., updated: ...}.
+    stated = value.get("created") if isinstance(value, dict) else value
+    try:
+        return stated_date(stated.strip() if isinstance(stated, str) else stated)
+    except OverflowError:
+        return None

@@ -1,0 +1,373 @@
+"""Converts HTML elements to blocks of Markdown and headings with their anchors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from chapterverse.model import Block, BlockKind, Image
+from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
+from chapterverse.readers.sections import callouts, code, tables
+from chapterverse.readers.sections.container_blocks import definition, footnote, list_item, quote, titled_block
+from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes
+from chapterverse.readers.sections.inline import Inline, is_edit_link, is_permalink
+from chapterverse.readers.sections.linked_inline import LinkedInline
+from chapterverse.readers.sections.outline import Border, Heading, Item, Note
+from chapterverse.readers.sections.tabs import is_tab_set, split_tabs
+
+#: Containers nested deeper keep their text and lose their form; each level would be written out in every line.
+_MAX_NESTING = 12
+
+#: The attribute of a list item that holds its bullet, or the sign behind its number, and the spaces before its text.
+LIST_MARKER = "data-marker"
+
+#: Characters of a table's caption that name it.
+_LONGEST_CAPTION = 500
+
+_BULLET = re.compile(r"[-*+] {1,4}\Z")
+_DELIMITER = re.compile(r"[.)] {1,4}\Z")
+
+Wrap: TypeAlias = Callable[[tuple[Block, ...]], Block | None]
+
+
+class BlockReader:
+    """Reads one tree: `items` in document order, and `notes`, its footnotes by id.
+
+    Args:
+        footnotes: the element of each footnote by id (see `find_footnotes`).
+        anchors: whether the page has an id.
+        verbatim: its paragraphs as their Markdown source has them, by index (see `markdown.verbatim`).
+        base: address that relative links start from, for links that stay links (see `linked_inline`); "" for the index.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        footnotes: Mapping[str, Node],
+        anchors: Callable[[str], bool],
+        verbatim: Sequence[str] = (),
+        base: str = "",
+    ) -> None:
+        self._footnotes = footnotes
+        self._anchors = anchors
+        self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, verbatim)
+        self._labels = footnote_labels(root, self._footnotes)
+        self._nesting = 0
+        self._code_title = ""
+        self.items: list[Item] = []
+        self._flow(root.children, self.items)
+        self.notes = {note: self._footnote(note, node) for note, node in self._footnotes.items()}
+
+    def _flow(self, children: Iterable[Child], out: list[Item], lang: str = "") -> None:
+        """Append the content of `children`: runs of inline content as paragraphs, blocks by their kind.
+
+        Args:
+            lang: the language of the code inside, as an element around it names it; "" if none does.
+        """
+        run: list[Child] = []
+        for child in children:
+            if isinstance(child, str):
+                # Most text between blocks is blank.
+                if run or not child.isspace():
+                    run.append(child)
+                continue
+            if not child.block:
+                run.append(child)
+                continue
+            self._paragraph(run, out)
+            run = []
+            _HANDLERS.get(child.name, BlockReader._group)(self, child, out, lang)
+        self._paragraph(run, out)
+
+    def _paragraph(self, run: list[Child], out: list[Item]) -> None:
+        if run and not _is_edit_link_alone(run):
+            text = self._inline.markdown(run)
+            if text:
+                out.append(Block(BlockKind.PARAGRAPH, text))
+        self._take_references(out)
+
+    def _take_references(self, out: list[Item]) -> None:
+        """Append the footnote references and images that the inline content before held."""
+        if self._inline.notes:
+            out.extend(Note(note) for note in self._inline.take_notes())
+        if self._inline.images:
+            out.extend(self._inline.take_images())
+
+    # Elements that mean something by their name
+
+    def _heading(self, node: Node, out: list[Item], _lang: str) -> None:
+        text, anchor = self._inline.heading(node.children), self._anchor(node)
+        if text or anchor:
+            excluded = is_excluded(node)
+            out.append(Heading(text, int(node.name[1]), anchor, excluded))
+        self._take_references(out)
+
+    def _anchor(self, node: Node) -> str | None:
+        own = node.get("id")
+        if own:
+            return own
+        for inner in node.walk():
+            linked = inner.target_id if is_permalink(inner) else inner.get("id") or ""
+            if linked and self._anchors(linked):
+                return linked
+        return None
+
+    def _section(self, node: Node, out: list[Item], lang: str) -> None:
+        if not node.headed:
+            self._group(node, out, lang)
+            return
+        items: list[Item] = []
+        self._group(node, items, lang)
+        first = next((i for i, item in enumerate(items) if isinstance(item, Heading)), None)
+        heading = items[first] if first is not None else None
+        # Sphinx writes the id on the section, not on its heading.
+        if first is not None and isinstance(heading, Heading) and heading.anchor is None and node.get("id"):
+            items[first] = replace(heading, anchor=node.get("id"))
+        out.extend((Border.ENTER, *items, Border.LEAVE))
+
+    def _pre(self, node: Node, out: list[Item], lang: str) -> None:
+        text = code.code_text(node)
+        if text.strip():
+            out.append(code.fence(text, code.pre_language(node) or lang, self._code_title))
+            self._code_title = ""
+
+    def _table(self, node: Node, out: list[Item], lang: str) -> None:
+        if node.headed or code.is_line_table(node):
+            # A table around headings is layout, one around line numbers is code.
+            self._flow(node.children, out, lang)
+            return
+        self._flow(tables.outside_cells(node), out, lang)
+        caption = next((child for child in node.elements() if child.name == "caption"), None)
+        block = tables.table_block(node, self._inline)
+        if block and caption:
+            block = replace(block, caption=self._inline.one_line(caption.children)[:_LONGEST_CAPTION])
+        _append(out, block)
+        self._take_references(out)
+
+    def _list(self, node: Node, out: list[Item], lang: str) -> None:
+        number = _integer(node.get("start"), 1)
+        for child in node.children:
+            if isinstance(child, str) or child.name != "li":
+                self._flow([child], out, lang)
+                continue
+            number = _integer(child.get("value"), number)
+            marker = _marker(child, number if node.name == "ol" else None)
+            self._contain(child.children, out, partial(list_item, marker), repeat=False)
+            number += 1
+
+    def _quote(self, node: Node, out: list[Item], _lang: str) -> None:
+        self._contain(node.children, out, quote)
+
+    def _definitions(self, node: Node, out: list[Item], lang: str) -> None:
+        items: list[Item] = []
+        self._flow(_outside_groups(node), items, lang)
+        for terms, meanings in _definition_groups(node):
+            contents = [self._collect(meaning.children, lang) for meaning in meanings]
+            if any(term.headed or _is_documented_name(term) for term in terms):
+                for term in terms:
+                    self._term(term, items, lang)
+                items.extend(item for content in contents for item in content)
+            else:
+                names = [self._inline.title(term.children) for term in terms]
+                self._take_references(items)
+                _define(names, contents, items)
+        headed = any(isinstance(item, Heading) for item in items)
+        out.extend((Border.ENTER, *items, Border.LEAVE) if headed else items)
+
+    def _term(self, term: Node, out: list[Item], lang: str) -> None:
+        """Append a documented name as a heading right below the one above it, because links lead to it."""
+        if term.headed:
+            self._flow(term.children, out, lang)
+        elif _is_documented_name(term):
+            out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
+        else:
+            self._paragraph(term.children, out)
+
+    def _link(self, node: Node, out: list[Item], lang: str) -> None:
+        """Append the content of a link around blocks, such as a card, and then its address."""
+        self._group(node, out, lang)
+        if isinstance(self._inline, LinkedInline) and (address := self._inline.address(node)):
+            out.append(Block(BlockKind.PARAGRAPH, f"<{address}>"))
+
+    # Elements that mean something by their class
+
+    def _group(self, node: Node, out: list[Item], lang: str) -> None:
+        if callouts.is_callout(node):
+            self._callout(node, out)
+        elif is_tab_set(node):
+            self._tabs(node, out)
+        elif self._footnotes and holds_footnotes(node):
+            self._footnote_list(node, out)
+        elif code.is_wrapper(node):
+            self._code(node, out, code.code_language(node) or lang)
+        else:
+            self._flow(node.children, out, lang)
+
+    def _callout(self, node: Node, out: list[Item]) -> None:
+        title = callouts.title_of(node)
+        text = self._inline.title(title.children) if title and not title.headed else ""
+        if callouts.is_source_dump(node, text):
+            return
+        # Pages for agents keep their links.
+        if callouts.is_link_list(node) and not isinstance(self._inline, LinkedInline):
+            return
+        children = [c for c in node.children if not text or c is not title]
+        head = callouts.headline(callouts.kind_of(node), text)
+        self._contain(children, out, partial(titled_block, BlockKind.ADMONITION, head))
+
+    def _tabs(self, node: Node, out: list[Item]) -> None:
+        panels, rest = split_tabs(node)
+        for label, panel in panels:
+            self._contain(panel, out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
+        self._flow(rest, out)
+
+    def _code(self, node: Node, out: list[Item], lang: str) -> None:
+        title = code.take_title(node)
+        self._code_title = ": ".join(filter(None, (self._code_title, title)))
+        at = len(out)
+        self._flow(node.children, out, lang)
+        # No code took the title, so it was text.
+        if title and self._code_title:
+            out.insert(at, Block(BlockKind.PARAGRAPH, self._code_title))
+            self._code_title = ""
+
+    def _footnote_list(self, node: Node, out: list[Item]) -> None:
+        """Mark where footnotes are printed, and read everything else there as usual."""
+        if node.get("id") in self._footnotes:
+            out.append(Note(node.get("id") or "", home=True))
+            return
+        for child in node.children:
+            if isinstance(child, Node) and any(n.get("id") in self._footnotes for n in (child, *child.walk())):
+                self._footnote_list(child, out)
+            else:
+                self._flow([child], out)
+
+    def _footnote(self, note: str, node: Node) -> Block:
+        children = [c for c in node.children if isinstance(c, str) or "label" not in c.classes]
+        blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
+        return footnote(self._labels.get(note, note), blocks)
+
+    # Containers and their content
+
+    def _collect(self, children: Iterable[Child], lang: str = "") -> list[Item]:
+        items: list[Item] = []
+        self._nesting += 1
+        self._flow(children, items, lang)
+        self._nesting -= 1
+        return items
+
+    def _contain(self, children: Iterable[Child], out: list[Item], wrap: Wrap, *, repeat: bool = True) -> None:
+        """Append the content wrapped into one block; where headings cut it, each piece between them.
+
+        Args:
+            repeat: whether pieces behind a heading are wrapped like the first; else they stand as they are.
+        """
+        items = self._collect(children)
+        if not any(isinstance(item, Heading) for item in items):
+            self._wrap(items, out, wrap)
+            return
+        out.append(Border.ENTER)
+        if not any(isinstance(item, Block) for item in items):
+            _append(out, wrap(()))
+        piece: list[Item] = []
+        for item in (*items, Border.LEAVE):
+            if isinstance(item, Block | Note | Image):
+                piece.append(item)
+                continue
+            if piece:
+                self._wrap(piece, out, wrap)
+                piece = []
+            if isinstance(item, Heading) and not repeat:
+                wrap = _unwrapped
+            out.append(item)
+
+    def _wrap(self, items: list[Item], out: list[Item], wrap: Wrap) -> None:
+        blocks = tuple(item for item in items if isinstance(item, Block))
+        if self._nesting >= _MAX_NESTING or wrap is _unwrapped:
+            _append(out, wrap(()))
+            out.extend(blocks)
+        else:
+            _append(out, wrap(blocks))
+        out.extend(item for item in items if isinstance(item, Note | Image))
+
+
+def _is_edit_link_alone(run: Sequence[Child]) -> bool:
+    shown = [child for child in run if not (isinstance(child, str) and child.isspace())]
+    return len(shown) == 1 and isinstance(shown[0], Node) and is_edit_link(shown[0])
+
+
+def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:
+    return None
+
+
+def _append(out: list[Item], block: Block | None) -> None:
+    if block:
+        out.append(block)
+
+
+def _define(names: list[str], contents: list[list[Item]], out: list[Item]) -> None:
+    if any(isinstance(item, Heading) for content in contents for item in content):
+        _append(out, definition(names, []))
+        out.extend(item for content in contents for item in content)
+        return
+    meanings = [tuple(item for item in content if isinstance(item, Block)) for content in contents]
+    _append(out, definition(names, meanings))
+    out.extend(item for content in contents for item in content if isinstance(item, Note | Image))
+
+
+def _definition_groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+    """Yield the terms and the meanings that belong together; pages may put each group into a `div`."""
+    terms: list[Node] = []
+    meanings: list[Node] = []
+    for child in node.elements():
+        if (terms and child.name == "div") or (meanings and child.name != "dd"):
+            yield terms, meanings
+            terms, meanings = [], []
+        if child.name == "div":
+            yield from _definition_groups(child)
+        elif child.name in ("dt", "dd"):
+            (terms if child.name == "dt" else meanings).append(child)
+    if terms or meanings:
+        yield terms, meanings
+
+
+def _outside_groups(node: Node) -> list[Child]:
+    """Return the content of a definition list that belongs to no term."""
+    outside: list[Child] = []
+    for child in node.children:
+        if isinstance(child, Node) and child.name == "div":
+            outside += _outside_groups(child)
+        elif isinstance(child, str) or child.name not in ("dt", "dd"):
+            outside.append(child)
+    return outside
+
+
+def _is_documented_name(term: Node) -> bool:
+    """Return whether a term is a name of code that links lead to, as in a generated reference."""
+    return "sig" in term.classes or (bool(term.get("id")) and any(is_permalink(inner) for inner in term.walk()))
+
+
+def _marker(item: Node, number: int | None) -> str:
+    given = item.get(LIST_MARKER) or ""
+    if number is None:
+        return given if _BULLET.match(given) else "- "
+    return f"{number}{given if _DELIMITER.match(given) else '. '}"
+
+
+def _integer(value: str | None, default: int) -> int:
+    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 10 else default
+
+
+_HANDLERS: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
+    **dict.fromkeys(HEADINGS, BlockReader._heading),
+    **dict.fromkeys(("section", "article"), BlockReader._section),
+    **dict.fromkeys(("ul", "ol", "menu", "dir"), BlockReader._list),
+    "a": BlockReader._link,
+    "blockquote": BlockReader._quote,
+    "dl": BlockReader._definitions,
+    "pre": BlockReader._pre,
+    "table": BlockReader._table,
+}

@@ -1,0 +1,106 @@
+"""Reads rendered HTML, the source of truth, into sections with the anchors of the page."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chapterverse.model import Section
+from chapterverse.readers.html.dom import parse_html
+from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.html.structured_data import read_structured_data
+from chapterverse.readers.html.visible_text import unescape
+from chapterverse.readers.sections.block_reader import BlockReader
+from chapterverse.readers.sections.footnotes import find_footnotes
+from chapterverse.readers.sections.outline import Heading, build_sections
+
+_ID = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPage:
+    """A whole built page.
+
+    Attributes:
+        title: its first-level heading, else its `<title>`; "" if it has neither.
+        language: of `<html lang>`, "en" where that is missing.
+        canonical: its own address as it states it, None if it doesn't.
+        noindex: it asks not to be indexed, or only redirects.
+        fragment: the inner HTML of the content root, which was read.
+        created_at: ISO 8601 UTC, None where the page states no date.
+        structured_data: its JSON-LD (see `html.structured_data`).
+    """
+
+    sections: tuple[Section, ...]
+    title: str
+    language: str
+    canonical: str | None
+    noindex: bool
+    fragment: str
+    tags: tuple[str, ...] = ()
+    created_at: str | None = None
+    structured_data: tuple[dict[str, Any], ...] = ()
+
+
+def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[Section, ...]:
+    """Return the sections of an article's inner HTML (MkDocs: `page.content`) under the page's `title`.
+
+    Never fails; takes time linear in the length of `html`.
+
+    Args:
+        verbatim: paragraphs as their Markdown source has them (see `markdown.verbatim`).
+    """
+    reader = _read(html, verbatim)
+    return build_sections(reader.items, title, reader.notes)
+
+
+def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
+    """Return the sections of an article's inner HTML as Markdown for other programs (see `linked_inline`).
+
+    Never fails; takes time linear in the length of `html`.
+
+    Args:
+        title: of the page; "" takes its first-level heading.
+        base: the absolute address that relative links start from.
+    """
+    reader = _read(html, base=base)
+    return build_sections(reader.items, title, reader.notes)
+
+
+def read_document(html: str) -> HtmlPage:
+    """Return the sections and facts of a built page, read from its content root (see `html.metadata`). Never fails."""
+    metadata = read_metadata(html)
+    fragment = html[metadata.content_start : metadata.content_end]
+    reader = _read(fragment)
+    first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
+    title = next(filter(None, first), metadata.title)
+    return HtmlPage(
+        sections=build_sections(reader.items, title, reader.notes),
+        title=title,
+        language=metadata.language,
+        canonical=metadata.canonical,
+        noindex=metadata.noindex,
+        fragment=fragment,
+        tags=metadata.tags,
+        created_at=metadata.created_at,
+        structured_data=read_structured_data(html),
+    )
+
+
+def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
+    tree = parse_html(html)
+    footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
+    return BlockReader(tree, footnotes, _anchor_test(html), verbatim, base)
+
+
+def _anchor_test(html: str) -> Callable[[str], bool]:
+    """Return a test for ids of the page; the first call collects them, and only a heading without an id makes one."""
+
+    @functools.cache
+    def ids() -> frozenset[str]:
+        return frozenset(unescape(a or b or c) for a, b, c in _ID.findall(html))
+
+    return lambda anchor: anchor in ids()

@@ -1,0 +1,286 @@
+"""Converts inline HTML to Markdown.
+
+Links keep only their text: an address costs tokens and says little, and retrieval finds the linked page anyway.
+Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph of which
+the Markdown source is known stays as written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from chapterverse.model import Image
+from chapterverse.readers.html.dom import Child, Node
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.readers.sections.footnotes import footnote_label
+
+#: The element around a paragraph that stays as written; its attribute `n` is the index in `Inline.verbatim`.
+VERBATIM = "verbatim"
+
+_PERMALINKS = frozenset(
+    "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink"
+    " sl-anchor-link".split()
+)
+#: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
+_HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header".split())
+_BADGE_ADDRESS = re.compile(
+    r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]|//.*/badges?[/.]"
+)
+_EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
+_DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
+# Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
+# emoji mean yes or no, mostly in tables, and stay.
+_EMPTY_ALT = re.compile(
+    r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:|\S+\.(?:png|jpe?g|gif|svg|webp|avif|ico)"
+    r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
+    re.IGNORECASE,
+)
+_EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
+_MAX_ICON = 32  # pixels
+#: Characters of an image's address, and of its texts.
+_MAX_ADDRESS, _MAX_WORDS = 2048, 500
+_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_CODE = frozenset(("code", "tt", "samp", "pre"))
+
+# Line breaks, list items and the spaces of a verbatim paragraph must survive the collapse of whitespace; visible text
+# holds no control characters.
+_BREAK = "\x01"
+_BREAKS = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
+_ITEM = "\x02"
+_ITEMS = re.compile(rf" ?{_ITEM} ?")
+_SPACE = "\x03"
+_FIRST_ITEM = re.compile(rf"(?:^|(?<=[:.,;!?])) ?{_ITEM} ?")
+_BACKTICKS = re.compile("`+")
+
+
+class Inline:
+    """Renders runs of inline content; footnotes and images that it met wait until `take_notes` and `take_images`.
+
+    Attributes:
+        footnotes: ids of the page's footnotes; a link to one of them is a reference.
+        verbatim: paragraphs as their Markdown source has them, by index.
+    """
+
+    def __init__(self, footnotes: Collection[str] = (), verbatim: Sequence[str] = ()) -> None:
+        self.footnotes = footnotes
+        self.verbatim = verbatim
+        self.notes: list[str] = []
+        self.images: list[Image] = []
+        self._open: set[str] = set()
+
+    def take_notes(self) -> list[str]:
+        """Return the ids of the footnotes referred to since the last call."""
+        notes, self.notes = self.notes, []
+        return notes
+
+    def take_images(self) -> list[Image]:
+        """Return the images shown since the last call that are no decoration."""
+        images, self.images = self.images, []
+        return images
+
+    def markdown(self, children: Iterable[Child]) -> str:
+        """Return inline Markdown; `<br>` becomes a newline."""
+        if self.verbatim:
+            children = map(self._as_written, children)
+        text = collapse(self._raw(children))
+        if _BREAK in text:
+            text = _BREAKS.sub("\n", text).strip("\n")
+        return text.replace(_SPACE, " ")
+
+    def one_line(self, children: Iterable[Child]) -> str:
+        """Return Markdown without a newline, made of inline content and of blocks: for table cells and titles."""
+        line = collapse(self._raw(children).replace(_BREAK, " "))
+        return _ITEMS.sub("; ", _FIRST_ITEM.sub(" ", line)).strip() if _ITEM in line else line
+
+    def title(self, children: Iterable[Child]) -> str:
+        """Return one line that is going to be set in bold as a whole."""
+        self._open.add("**")
+        line = self.one_line(children)
+        self._open.remove("**")
+        return line
+
+    def heading(self, children: Iterable[Child]) -> str:
+        """Return plain text without marks, footnote references and permalinks; "" for a heading of signs alone."""
+        children = list(children)
+        # A logo may be all of a heading, and some themes make all of it its own permalink; a mere "¶" names nothing.
+        first = text = collapse(self._plain(children))
+        for permalinks in (False, True):
+            if any(c.isalnum() for c in text):
+                return text
+            text = collapse(self._plain(children, images=True, permalinks=permalinks))
+        return text if any(c.isalnum() for c in text) else first
+
+    def _as_written(self, child: Child) -> Child:
+        """Return a paragraph as its source has it, where that is known."""
+        if isinstance(child, str) or child.name != VERBATIM:
+            return child
+        for node in child.walk():
+            if node.name == "img":
+                self._note_image(node)
+        number = child.get("n") or ""
+        is_index = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.verbatim)
+        return self.verbatim[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if is_index else child
+
+    def _raw(self, children: Iterable[Child]) -> str:
+        out: list[str] = []
+        for child in children:
+            if isinstance(child, str):
+                out.append(child)
+            else:
+                self._element(child, out)
+        return "".join(out)
+
+    def _element(self, node: Node, out: list[str]) -> None:
+        name = node.name
+        if name in _MARKS:
+            out.append(self._mark(node, _MARKS[name]))
+        elif name in _CODE:
+            out.append(code_span(node.text()))
+        elif name == "a":
+            out.append(self._link(node))
+        elif name in _LEAVES:
+            if name == "img":
+                self._note_image(node)
+            out.append(_LEAVES[name](node))
+        elif name == "sup":
+            out.append(self._superscript(node))
+        elif node.block:
+            out.append((_ITEM if name == "li" else " ") + self._raw(node.children) + " ")
+        else:
+            out.append(self._raw(node.children))
+
+    def _mark(self, node: Node, mark: str) -> str:
+        if mark in self._open:
+            return self._raw(node.children)
+        self._open.add(mark)
+        inner = self._raw(node.children)
+        self._open.remove(mark)
+        core = inner.strip(_BREAK + " \n\t")
+        if not core:
+            return inner
+        # In Markdown a mark touches its words, so the space inside the element moves out.
+        before, after = inner.split(core, 1)
+        return f"{before}{mark}{core}{mark}{after}"
+
+    def _link(self, node: Node) -> str:
+        note = node.target_id
+        if note in self.footnotes:
+            self.notes.append(note)
+            return f"[^{footnote_label(node)}]"
+        return "" if is_permalink(node) else self._raw(node.children)
+
+    def _note_image(self, node: Node) -> None:
+        src, alt = (node.get("src") or "").strip(), _alt(node)
+        # An empty text says that the image is decoration, a missing one says nothing.
+        is_empty = node.get("alt") == "" or _EMOJI.fullmatch(alt) is not None
+        if 0 < len(src) <= _MAX_ADDRESS and not is_empty and not _is_ornament(node):
+            title = strip_invisible(collapse(node.get("title") or ""))
+            self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
+
+    def _superscript(self, node: Node) -> str:
+        if any(link.target_id in self.footnotes for link in node.elements() if link.name == "a"):
+            return self._raw(node.children)
+        inner = self._raw(node.children)
+        return f"^{inner}" if inner.strip() else inner
+
+    def _plain(self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False) -> str:
+        """Return the words of a heading; `images` adds those of its images and badges."""
+        out: list[str] = []
+        for child in children:
+            if isinstance(child, str):
+                out.append(child)
+            elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
+                continue
+            elif child.name == "a" and child.target_id in self.footnotes:
+                self.notes.append(child.target_id)
+            elif child.name in _LEAVES:
+                out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
+            elif permalinks or not is_permalink(child):
+                inner = self._plain(child.children, images=images, permalinks=permalinks)
+                out.append(f" {inner} " if child.block else inner)
+        return "".join(out)
+
+
+def code_span(text: str) -> str:
+    """Return `text` as a code span, fenced by more backticks than it holds in a row."""
+    text = collapse(text)
+    if "`" not in text:
+        return f"`{text}`" if text else ""
+    fence = backtick_fence(text, 1)
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def backtick_fence(text: str, least: int) -> str:
+    """Return so many backticks that `text` holds no such run, at least `least`."""
+    return "`" * max(least, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+
+
+def is_permalink(node: Node) -> bool:
+    """Return whether an element is the sign beside a heading that links to the heading itself."""
+    if node.name != "a":
+        return False
+    classes = node.classes
+    if "headerlink" in classes or "hash-link" in classes:
+        return True
+    # Some themes make the whole heading such a link; then its words are the heading's.
+    signs_only = not any(c.isalnum() for c in node.text())
+    return signs_only and (not _PERMALINKS.isdisjoint(classes) or (node.get("href") or "").startswith("#"))
+
+
+def is_edit_link(node: Node) -> bool:
+    """Return whether a link leads to the editor of a page's source; alone in its paragraph it is part of the theme."""
+    return node.name == "a" and _EDIT_ADDRESS.search(node.get("href") or "") is not None
+
+
+def _alt(node: Node) -> str:
+    return strip_invisible(collapse(node.get("alt") or ""))
+
+
+def _image(node: Node) -> str:
+    alt = _alt(node)
+    return "" if not alt or is_decoration(node, alt) else alt
+
+
+def is_decoration(node: Node, alt: str) -> bool:
+    """Return whether an image is a badge, an icon or an emoji, or says nothing by its alternative text."""
+    return _EMPTY_ALT.fullmatch(alt) is not None or _is_ornament(node)
+
+
+def _is_ornament(node: Node) -> bool:
+    return (
+        node.get("role") in ("presentation", "none")
+        or node.get("aria-hidden") == "true"
+        or not _DECORATIONS.isdisjoint(node.classes)
+        or _BADGE_ADDRESS.search(node.get("src") or "") is not None
+        or any(0 < _pixels(node.get(side)) <= _MAX_ICON for side in ("width", "height"))
+    )
+
+
+def _pixels(value: str | None) -> int:
+    digits = (value or "").removesuffix("px")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 0
+
+
+def _checkbox(node: Node) -> str:
+    if node.get("type") != "checkbox":
+        return ""
+    return "[x] " if node.get("checked") is not None else "[ ] "
+
+
+def _formula(node: Node) -> str:
+    # MathML carries its source beside its presentation; one of them is enough.
+    source = next((n for n in node.walk() if n.name == "annotation"), None)
+    return f"${collapse(source.text())}$" if source else node.text()
+
+
+_LEAVES: dict[str, Callable[[Node], str]] = {
+    "img": _image,
+    "br": lambda _: _BREAK,
+    "wbr": lambda _: "",
+    "hr": lambda _: " ",
+    "input": _checkbox,
+    "math": _formula,
+    "q": lambda node: f"“{collapse(node.text())}”",
+}

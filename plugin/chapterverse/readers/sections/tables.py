@@ -1,0 +1,85 @@
+"""Formats tables as GitHub-flavored Markdown, one line a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chapterverse.model import Block, BlockKind
+from chapterverse.readers.html.dom import Child, Node
+from chapterverse.readers.sections.inline import Inline
+
+#: A cell may claim to span millions of columns; no real one spans more than these.
+_MAX_SPAN = 50
+
+
+def table_block(table: Node, inline: Inline) -> Block | None:
+    """Return the table, None if it shows nothing; a table without a header row gets an empty one.
+
+    A cell that spans columns is followed by empty ones; one that spans rows is repeated, so that each row says what it
+    is about when rows are cut apart.
+    """
+    rows = [(is_header, cells) for is_header, cells in _grid(table, inline) if any(cells)]
+    if not rows:
+        return None
+    headed = rows[0][0]
+    width = max(len(cells) for _, cells in rows)
+    head = "\n".join((_row(rows[0][1] if headed else [], width), _row(["---"] * width, width)))
+    body = (_row(cells, width) for _, cells in rows[headed:])
+    return Block(BlockKind.TABLE, "\n".join((head, *body)), head=head)
+
+
+def _rows_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
+    """Yield the cells of each row of this table, not of one inside it, and whether the row is a header."""
+    for child in table.elements():
+        rows = [child] if child.name == "tr" else child.elements() if child.name in ("thead", "tbody", "tfoot") else []
+        for row in rows:
+            cells = [cell for cell in row.elements() if cell.name in ("td", "th")]
+            yield child.name == "thead" or all(cell.name == "th" for cell in cells), cells
+
+
+def outside_cells(table: Node) -> list[Child]:
+    """Return the content of a table outside its cells: its caption, and misplaced text that browsers show above it."""
+    outside: list[Child] = []
+    for child in table.children:
+        if isinstance(child, Node) and child.name in ("thead", "tbody", "tfoot", "tr"):
+            outside += outside_cells(child)
+        elif isinstance(child, str) or child.name not in ("td", "th"):
+            outside.append(child)
+    return outside
+
+
+def _grid(table: Node, inline: Inline) -> Iterator[tuple[bool, list[str]]]:
+    """Yield whether each row is a header, and the Markdown of its cells, spans filled in."""
+    # The rows that a cell still spans, and its text, by column.
+    spanning: dict[int, tuple[int, str]] = {}
+    for is_header, cells in _rows_of(table):
+        line: list[str] = []
+        for cell in cells:
+            _fill_spanned(line, spanning)
+            text = inline.one_line(cell.children).replace("|", "\\|")
+            rows = _span(cell, "rowspan")
+            for shown in (text, *[""] * (_span(cell, "colspan") - 1)):
+                if rows > 1:
+                    spanning[len(line)] = (rows - 1, shown)
+                line.append(shown)
+        _fill_spanned(line, spanning)
+        yield is_header, line
+
+
+def _fill_spanned(line: list[str], spanning: dict[int, tuple[int, str]]) -> None:
+    """Fill in the cells that reach down from rows above."""
+    while len(line) in spanning:
+        column = len(line)
+        rows, text = spanning.pop(column)
+        if rows > 1:
+            spanning[column] = (rows - 1, text)
+        line.append(text)
+
+
+def _span(cell: Node, attribute: str) -> int:
+    value = cell.get(attribute) or ""
+    return min(int(value[:4]), _MAX_SPAN) if value.isascii() and value[:4].isdigit() and int(value[:4]) else 1
+
+
+def _row(cells: list[str], width: int) -> str:
+    return "| " + " | ".join([*cells, *[""] * (width - len(cells))]) + " |"

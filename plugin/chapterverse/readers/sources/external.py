@@ -1,0 +1,137 @@
+"""Reads one document from beyond the site: HTML, Markdown, plain text or PDF, by its server's type or its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from urllib.parse import unquote, urlsplit
+
+from chapterverse.errors import UnreadablePage
+from chapterverse.model import Page
+from chapterverse.readers.html.metadata import asks_for_no_index
+from chapterverse.readers.sections.outline import title_from_path
+from chapterverse.readers.sources.encoding import declared_charset, decode_leniently, is_binary, web_charset
+from chapterverse.readers.sources.pdf import paragraphs, read_pdf
+
+
+class Format(StrEnum):
+    """The format of a document."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    PDF = "pdf"
+
+
+_BY_TYPE = {
+    "text/html": Format.HTML,
+    "application/xhtml+xml": Format.HTML,
+    "text/markdown": Format.MARKDOWN,
+    "text/x-markdown": Format.MARKDOWN,
+    "text/plain": Format.TEXT,
+    "application/pdf": Format.PDF,
+}
+_BY_SUFFIX = {
+    ".html": Format.HTML,
+    ".htm": Format.HTML,
+    ".md": Format.MARKDOWN,
+    ".markdown": Format.MARKDOWN,
+    ".mdx": Format.MARKDOWN,
+    ".txt": Format.TEXT,
+    ".text": Format.TEXT,
+    ".rst": Format.TEXT,
+    ".pdf": Format.PDF,
+}
+#: Types that servers send for any file, so the name decides.
+_VAGUE = {"", "text/plain", "application/octet-stream", "binary/octet-stream"}
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """The format and encoding of a document.
+
+    Attributes:
+        charset: Python's name of the encoding that its server states; "" for UTF-8 or the one that the document states.
+    """
+
+    format: Format
+    charset: str = ""
+
+    @classmethod
+    def of(cls, content_type: str, address: str, content: bytes) -> Media:
+        """Return the media of a document.
+
+        Args:
+            content_type: the header of its server, "" for a file.
+            address: its path or URL.
+
+        Raises:
+            UnreadablePage: it is in a format that can't be read.
+        """
+        kind, _, parameters = content_type.partition(";")
+        kind = kind.strip().lower()
+        name = urlsplit(address).path.rpartition("/")[2].lower()
+        format_ = Format.PDF if content.startswith(b"%PDF-") else None
+        if format_ is None and kind in _VAGUE:
+            format_ = _BY_SUFFIX.get("." + name.rpartition(".")[2] if "." in name else "")
+            # A file without an ending is a text, such as README.
+            format_ = format_ or (Format.TEXT if kind or "." not in name else None)
+        format_ = format_ or _BY_TYPE.get(kind)
+        if format_ is None or (format_ is not Format.PDF and is_binary(content)):
+            raise UnreadablePage(f"{address} is no HTML, Markdown, plain text or PDF, which alone can be read.")
+        label = next((value for name, value in _parameters(parameters) if name == "charset"), "")
+        return cls(format_, web_charset(label))
+
+    def decode(self, content: bytes) -> str:
+        """Return the text of a document. As in browsers, a wrong byte rejects no page."""
+        charset = self.charset or (declared_charset(content) if self.format is Format.HTML else "")
+        return decode_leniently(content, charset)
+
+
+def _parameters(text: str) -> Iterator[tuple[str, str]]:
+    """Yield name in lower case and value of each parameter of a media type: `charset="utf-8"; boundary=x`."""
+    for part in text.split(";"):
+        name, _, value = part.partition("=")
+        yield name.strip().lower(), value.strip().strip("\"'")
+
+
+def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
+    """Return whether a page of HTML asks search engines to leave it out."""
+    return media.format is Format.HTML and asks_for_no_index(media.decode(content))
+
+
+def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:
+    """Return a document as a page of the index; its chunks say `source: import`.
+
+    Args:
+        path: its path in the index and in messages.
+        url: address for citations.
+        language: of the site, where the document states none.
+
+    Raises:
+        UnreadablePage: it can't be read.
+    """
+    # Loaded only if a document changed.
+    from chapterverse.readers.sections.html_page import read_document, read_fragment
+
+    page = partial(Page, path, url, facts={"source": "import"})
+    title = title_from_path(unquote(urlsplit(path).path.strip("/"))) or urlsplit(path).netloc
+    if media.format is Format.PDF:
+        pdf_title, html = read_pdf(content, path)
+        title = pdf_title or title
+        return page(title, language, read_fragment(html, title))
+    text = media.decode(content).replace("\0", "\ufffd")
+    if media.format is Format.TEXT:
+        return page(title, language, read_fragment(paragraphs(text), title))
+    if media.format is Format.MARKDOWN:
+        from chapterverse.readers.markdown.page import read_markdown
+
+        source = read_markdown(text, path)
+        matter = source.front_matter
+        language = matter.language or language
+        return page(source.title, language, source.sections, tags=matter.tags, created_at=matter.created_at)
+    built = read_document(text)
+    title = built.title or title
+    return page(title, built.language, built.sections, tags=built.tags, created_at=built.created_at)

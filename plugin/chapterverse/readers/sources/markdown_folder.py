@@ -1,0 +1,188 @@
+"""Reads a folder of Markdown and MDX without a build, at the addresses of its generator."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote, urljoin
+
+from chapterverse.errors import InputError, UnreadablePage
+from chapterverse.model import Image, Page, Section, Source
+from chapterverse.page_globs import PageGlobs
+from chapterverse.page_kinds import PageFacts
+from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
+from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
+from chapterverse.readers.markdown.page import needs_build, read_markdown
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.encoding import decode_page
+from chapterverse.readers.sources.folder import Listing, list_files, read_page
+from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, parse_base_url, require_unchanged
+
+_MARKDOWN = (".md", ".markdown", ".mdx")
+_LOCALE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?\Z")
+
+
+def read_markdown_folder(
+    folder: Path,
+    base_url: str | None = None,
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    *,
+    generator: SiteGenerator = SiteGenerator.MKDOCS,
+    no_pages: Collection[str] = (),
+    listed: Mapping[str, str] | None = None,
+) -> SitePages:
+    """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
+
+    Which files become pages, and where, follows from `generator` and its configuration (see `generator_rules`). Their
+    language is that of the front matter (`lang`, `language`), else the folder's (see `locale_folders`), else English.
+    Sections carry the anchors that the generator would give them, marked as not verified. Files of `no_pages` are
+    ignored. Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the
+    file or the page that it becomes. Pages that a pattern of `exclude` matches are left out too. One warning counts
+    the pages that only a build can complete.
+
+    Args:
+        listed: address of each page, relative to `base_url`, by file, where the generator states them; then no other
+            file is a page.
+
+    Raises:
+        InputError: no folder, no Markdown in it, no `base_url`.
+        UnsafePath: a file leads out of the folder.
+    """
+    base = parse_base_url(base_url)
+    if base is None:
+        raise InputError("Markdown files don't say where they will be published: pass --base-url.")
+    listing = _list(folder, listed, no_pages)
+    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
+    rule = address_rule(generator, folder, listing.files) if listed is None else ListedAddresses(listed)
+    read = list(_read_files(pages, listing.files, rule, generator, base))
+    for path in [path for path in pages.failed if pages.globs.excludes(path)]:
+        del pages.failed[path]
+    if not read:
+        raise pages.empty_error("no Markdown file to index.")
+    pages.warnings.extend(rule.warnings())
+    if unrendered := sum(is_unrendered for _, is_unrendered in read):
+        pages.warnings.append(
+            f"{unrendered:,} pages take text from elsewhere when they are built (shortcodes, includes, components): "
+            "it is missing here, so index the built site if you can."
+        )
+    return pages.finish([(source.url, source) for source, _ in read], base)
+
+
+def _read_files(
+    pages: SitePagesDraft, paths: Sequence[str], rule: AddressRule, generator: SiteGenerator, base: str
+) -> Iterator[tuple[Source, bool]]:
+    """Yield each page, and whether only a build can complete it; the draft notes the other files."""
+    locales = locale_folders(paths)
+    # The files of sections first, the outer ones before the inner ones: in Hugo they rule over the pages below.
+    for file in pages.read_files(sorted(paths, key=_outer_sections_first)):
+        try:
+            matter, body = split_front_matter(file.text, file.path)
+        except UnreadablePage as error:
+            pages.failed[file.path] = error
+            continue
+        language = matter.language or locales.get(file.path.partition("/")[0], "en")
+        address = rule.path(file.path, matter)
+        content_type = _content_type(pages, file.path, matter, body, language, address)
+        if address is not None and content_type:
+            page = _SourceFile(pages.folder, file.path, base, base + address, generator, language, content_type)
+            yield page.source(file.content), needs_build(body)
+
+
+def _content_type(
+    pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, address: str | None
+) -> str:
+    """Return the content type of a page, "" for a file that is left out."""
+    if matter.excluded or address is None or pages.globs.excludes(path, built_path(address)):
+        pages.leave_out(path)
+        return ""
+    return pages.content_type(PageFacts(path, matter.marks, body, language), matter.content_type, built_path(address))
+
+
+def _list(folder: Path, listed: Mapping[str, str] | None, no_pages: Collection[str]) -> Listing:
+    if listed is None:
+        return list_files(folder, _MARKDOWN, no_pages)
+    pages = (path for path in sorted(listed.keys() - no_pages) if path.lower().endswith(_MARKDOWN))
+    # The generator may know pages that a program made, of which there is no file.
+    return Listing([path for path in pages if (folder / path).is_file()])
+
+
+def locale_folders(files: Iterable[str]) -> dict[str, str]:
+    """Return the top folders that are translations, each with its BCP 47 tag: {"fr": "fr", "pt_BR": "pt-BR"}.
+
+    "id" and "is" are words, too, so the name alone proves nothing: at least half of the folder's pages must have a
+    counterpart of the same name beside the folder or in another one that is named like a language.
+    """
+    below: dict[str, set[str]] = {}
+    for path in files:
+        top, _, rest = path.partition("/")
+        below.setdefault(top if rest else "", set()).add(_stem(rest or path))
+    named = [folder for folder in below if _LOCALE.match(folder)]
+    # Pages of the default language are at the root, in folders of any name.
+    root = {f"{top}/{rest}" if top else rest for top, inside in below.items() if top not in named for rest in inside}
+    tags: dict[str, str] = {}
+    for folder in named:
+        others = root.union(*(below[other] for other in named if other != folder))
+        if 2 * len(below[folder] & others) >= len(below[folder]):
+            tags[folder] = folder.replace("_", "-")
+    return tags
+
+
+def _stem(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _outer_sections_first(path: str) -> tuple[bool, int, str]:
+    is_section = path.rpartition("/")[2].startswith("_index.")
+    return not is_section, path.count("/") if is_section else 0, path
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceFile:
+    """A file that becomes a page.
+
+    Attributes:
+        path: of the file, relative to `folder`.
+        base: address of the site.
+        url: address of the page.
+    """
+
+    folder: Path
+    path: str
+    base: str
+    url: str
+    generator: SiteGenerator
+    language: str
+    content_type: str
+
+    def source(self, content: bytes) -> Source:
+        content_hash = hashlib.sha256(content).hexdigest()
+        context = json.dumps([self.url, self.generator, self.language, self.content_type])
+        read = functools.partial(self._read, content_hash)
+        return Source(self.path, content_hash, context, read, url=self.url, language=self.language)
+
+    def _read(self, content_hash: str) -> Page:
+        content = read_page(self.folder, self.path)
+        require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
+        page = read_markdown(decode_page(self.path, content), self.path, generator=self.generator)
+        matter = page.front_matter
+        sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
+        return Page(
+            self.path, self.url, page.title, self.language, sections, self.content_type, matter.tags, matter.created_at
+        )
+
+
+def _with_images_of(section: Section, file_url: str) -> Section:
+    """Return a section whose image addresses are resolved from its file, as links in a source are."""
+    images: list[Image] = []
+    for image in section.images:
+        # An image with a malformed address is left out.
+        with contextlib.suppress(ValueError):
+            images.append(replace(image, src=urljoin(file_url, image.src)))
+    return replace(section, images=tuple(images)) if images else section

@@ -1,0 +1,72 @@
+"""The place of the content, and the facts in the head."""
+
+from __future__ import annotations
+
+import pytest
+
+from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from growth import assert_linear
+
+
+def content(html: str) -> str:
+    metadata = read_metadata(html)
+    return html[metadata.content_start : metadata.content_end]
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<body><main><article>a<div itemprop='articleBody'>yes</div></article></main>", "yes"),
+        (
+            '<main><article>a<div class="x theme-doc-markdown y">yes<div>1</div></div>b</article></main>',
+            "yes<div>1</div>",
+        ),
+        ('<main><div class="vp-doc _v">yes</div>b</main>', "yes"),
+        (
+            "<body><header>no</header><article class=x>yes<article>1</article></article>no</body>",
+            "yes<article>1</article>",
+        ),
+        ('<body><div role="main">yes</div></body>', "yes"),
+        ("<body>no<main id=x>yes</main></body>", "yes"),
+        ("<html><body class=b>yes</body></html>", "yes"),
+        ("<p>yes</p>", "<p>yes</p>"),
+        ("", ""),
+        ("<body><main><article>a</article><article>b</article></main>", "<article>a</article><article>b</article>"),
+        ("<body><!-- <article>no</article> --><script>'<article>no'</script><article>yes</article>", "yes"),
+        ("<body><article>yes<!-- </article> --><script>'</article>'</script></article>", None),
+        ("<body><article>never closed", "never closed"),
+        ("<body><div class=vp-docs><main>yes</main></div>", "yes"),
+        ("<BODY><ARTICLE>yes</ARTICLE>", "yes"),
+    ],
+)
+def test_content_root(html: str, expected: str | None) -> None:
+    found = content(html)
+    assert found == expected if expected is not None else found.startswith("yes<!--") and found.endswith("</script>")
+
+
+def test_head() -> None:
+    html = (
+        "<!doctype html><html lang='de-CH'><head><title> A &amp;\n B\u200b </title><link rel='next' href=n>"
+        "<link href=' https://e.com/a/ ' rel='x canonical'><meta name=ROBOTS content='NoIndex, follow'></head><body>x"
+    )
+    assert read_metadata(html) == PageMetadata("A & B", "de-CH", "https://e.com/a/", True, len(html) - 1, len(html))
+
+
+def test_defaults() -> None:
+    metadata = read_metadata("<html lang=''><head></head><body>x</body>")
+    assert (metadata.title, metadata.language, metadata.canonical, metadata.noindex) == ("", "en", None, False)
+
+
+def test_a_page_that_redirects_is_no_page() -> None:
+    assert read_metadata('<html><head><meta http-equiv="Refresh" content="0; url=/new/"></head>').noindex
+
+
+def test_what_stands_in_the_body_is_not_believed() -> None:
+    html = '<html><body><article><link rel=canonical href="https://evil.example/"><meta name=robots content=noindex>'
+    metadata = read_metadata(html)
+    assert (metadata.canonical, metadata.noindex) == (None, False)
+
+
+@pytest.mark.parametrize("piece", ["<article ", "main<a ", "<!--", "<script>", "<article>", "<title>", "<meta name='"])
+def test_hostile_pages_take_linear_time(piece: str) -> None:
+    assert_linear(lambda count: read_metadata("articleBody main <html><head>" + piece * count), 10_000, 80_000)

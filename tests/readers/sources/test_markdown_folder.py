@@ -1,0 +1,90 @@
+"""Folders of Markdown and MDX."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from chapterverse.errors import UnsafePath
+from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.markdown_folder import locale_folders, read_markdown_folder
+from readers.sources.test_built_site import complaints, write
+
+
+@pytest.mark.parametrize(
+    ("files", "locales"),
+    [
+        (["index.md", "fr/index.md", "pt_BR/index.md"], {"fr": "fr", "pt_BR": "pt-BR"}),
+        (["en/index.md", "en/guide/a.md", "de/index.md", "de/guide/a.mdx"], {"en": "en", "de": "de"}),
+        (["guide/a.md", "zh-CN/guide/a.md", "zh-CN/guide/b.md"], {"zh-CN": "zh-CN"}),
+        (["index.md", "id/tokens.md", "is/true.md"], {}),
+        (["index.md", "api/index.md", "guide/index.md"], {}),
+        (["index.md", "fr/index.md", "fr/a.md", "fr/b.md"], {}),
+    ],
+)
+def test_a_name_alone_proves_nothing(files: list[str], locales: dict[str, str]) -> None:
+    assert locale_folders(files) == locales
+
+
+def test_markdown_folder(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        index_md="# Home\n",
+        guide__setup_md="---\ntags: [a]\ndate: 2024-01-02\n---\n# Set up\n\n## Über\n\ntext\n",
+        draft_md="---\ndraft: true\n---\nx",
+        broken_md="---\na: [\n---\nx",
+        **{"page.mdx": "export const tide = 'high';\n\n<Note>The tide is {tide}.</Note>\n"},
+    )
+    reading = read_markdown_folder(tmp_path, "https://e.com/docs", generator=SiteGenerator.VITEPRESS)
+    assert (reading.skipped, reading.warnings) == (("draft.md",), ())
+    assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
+    _, setup, home, mdx = reading.sources
+    assert [block.text for block in mdx.read().sections[0].blocks] == ["The tide is high."]
+    assert setup.content_hash == hashlib.sha256((tmp_path / "guide/setup.md").read_bytes()).hexdigest()
+    read = setup.read()
+    assert (read.url, read.title, read.tags, read.created_at) == (
+        "https://e.com/docs/guide/setup.html", "Set up", ("a",), "2024-01-02T00:00:00Z",
+    )  # fmt: skip
+    assert [(s.anchor, s.anchor_verified) for s in read.sections] == [("set-up", False), ("uber", False)]
+    assert home.read().url == "https://e.com/docs/"
+
+
+def test_the_language_and_the_place_of_a_source(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        index_md="# Home",
+        fr__index_md="# Accueil",
+        de__index_md="---\nlang: de_AT\n---\n# Start",
+        **{"02-tour/_part.mdx": "x", "02-tour/01-leg.mdx": "---\nslug: one\n---\nx", "02-tour/last.md": "x"},
+    )
+    reading = read_markdown_folder(tmp_path, "https://e.com/", generator=SiteGenerator.GITHUB)
+    assert {s.file_path: (s.read().url, s.read().language) for s in reading.sources} == {
+        "02-tour/01-leg.mdx": ("https://e.com/tour/one/", "en"),
+        "02-tour/last.md": ("https://e.com/tour/last/", "en"),
+        "de/index.md": ("https://e.com/de/", "de-AT"),
+        "fr/index.md": ("https://e.com/fr/", "fr"),
+        "index.md": ("https://e.com/", "en"),
+    }
+    assert reading.skipped == ("02-tour/_part.mdx",)
+
+
+def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
+    write(tmp_path, docs__a_md="# A\n\nx\n", docs__b_mdx="# B\n\ny\n", node_modules__c_md="# C\n\nz\n")
+    listed = {"docs/a.md": "start", "docs/b.mdx": "", "docs/gone.md": "gone", "docs/made.json": "made"}
+    reading = read_markdown_folder(
+        tmp_path, "http://localhost:3000/d/", generator=SiteGenerator.DOCUSAURUS, listed=listed
+    )
+    assert {source.file_path: source.read().url for source in reading.sources} == {
+        "docs/a.md": "http://localhost:3000/d/start",
+        "docs/b.mdx": "http://localhost:3000/d/",
+    }
+
+
+def test_a_stated_source_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    write(tmp_path, secret_md="# S\n\nx\n", in__a_md="# A\n\nx\n")
+    (tmp_path / "in/link.md").symlink_to(tmp_path / "secret.md")
+    listed = {"a.md": "a", "link.md": "l", "../secret.md": "s"}
+    with pytest.raises(UnsafePath):
+        read_markdown_folder(tmp_path / "in", "https://e.com/", listed=listed)
