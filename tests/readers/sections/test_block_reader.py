@@ -157,6 +157,12 @@ TABS = {
     "sphinx-tabs": '<div class="sphinx-tabs"><div role="tablist"><button role="tab">Linux</button><button '
     'role="tab">macOS'
     '</button></div><div role="tabpanel">{}</div><div role="tabpanel" hidden="true">{}</div></div>',
+    "sphinx-inline-tabs": '<div class="tab-set"><input class="tab-input" type="radio"><label class="tab-label">Linux'
+    '</label><div class="tab-content">{}</div><input class="tab-input" type="radio"><label class="tab-label">macOS'
+    '</label><div class="tab-content">{}</div></div>',
+    "sphinx-code-tabs": '<div class="tabs docutils container"><ul class="tabbar"><li class="tabbutton selected">\nLinux'
+    '</li><li class="tabbutton">\nmacOS</li></ul><div class="tab codetab selected">{}</div><div class="tab codetab">{}'
+    "</div></div>",
     "Docusaurus": '<div class="theme-tabs-container tabs-container"><ul role="tablist"><li role="tab">Linux</li><li '
     'role="tab">macOS</li></ul><div><div role="tabpanel">{}</div><div role="tabpanel" hidden="">{}</div></div></div>',
     "VitePress": '<div class="vp-code-group"><div class="tabs"><input type="radio"><label>Linux</label><input '

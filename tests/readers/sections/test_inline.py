@@ -85,6 +85,10 @@ def test_one_line(html: str, expected: str) -> None:
             'Setup <a class="sl-anchor-link" href="#setup"><span class="sr-only">Section titled “Setup”</span></a>',
             "Setup",
         ),
+        (
+            'dump(obj)<a href="_modules/a.html"><span class="viewcode-link"><span class="pre">[source]</span></span></a>',
+            "dump(obj)",
+        ),
         ("<div>a</div><div>b</div>", "a b"),
     ],
 )

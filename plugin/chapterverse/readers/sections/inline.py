@@ -23,7 +23,8 @@ _PERMALINKS = frozenset(
     " sl-anchor-link".split()
 )
 #: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
-_HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header".split())
+#: So is Sphinx's link to the source of a signature.
+_HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header viewcode-link".split())
 _BADGE_ADDRESS = re.compile(
     r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]|//.*/badges?[/.]"
 )

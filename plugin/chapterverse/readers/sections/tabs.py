@@ -1,6 +1,7 @@
 """Pairs the labels and panels of tab sets, in the markup of each generator.
 
-pymdownx (both styles), sphinx-design, sphinx-tabs, Docusaurus and VitePress all put labels and panels in the same
+pymdownx (both styles), four extensions of Sphinx (sphinx-design, sphinx-tabs, sphinx-inline-tabs, sphinx-code-tabs),
+Docusaurus and VitePress all put labels and panels in the same
 order, though rarely side by side.
 """
 
@@ -12,15 +13,16 @@ from itertools import zip_longest
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse
 
-_SETS = frozenset(
-    ("tabbed-set", "sd-tab-set", "sphinx-tabs", "tabs-container", "theme-tabs-container", "vp-code-group")
-)
-_PANELS = frozenset(("tabbed-block", "sd-tab-content"))
+_SETS = frozenset("tabbed-set sd-tab-set sphinx-tabs tab-set tabs-container theme-tabs-container vp-code-group".split())
+_PANELS = frozenset("tabbed-block sd-tab-content tab-content codetab texttab".split())
 
 
 def is_tab_set(node: Node) -> bool:
     """Return whether an element holds labels and the panels that they choose."""
-    return not _SETS.isdisjoint(node.classes)
+    classes = node.classes
+    # sphinx-code-tabs gives a set no name of its own.
+    is_code_tabs = "tabs" in classes and any("tabbar" in child.classes for child in node.elements())
+    return is_code_tabs or not _SETS.isdisjoint(classes)
 
 
 def split_tabs(tab_set: Node) -> tuple[list[tuple[str, list[Child]]], list[Child]]:
@@ -53,7 +55,7 @@ def _pieces(tab_set: Node) -> Iterator[Child]:
 
 
 def _is_label(node: Node) -> bool:
-    return node.name == "label" or node.get("role") == "tab"
+    return node.name == "label" or node.get("role") == "tab" or "tabbutton" in node.classes
 
 
 def _is_panel(node: Node) -> bool:
