@@ -86,7 +86,7 @@ def test_one_line(html: str, expected: str) -> None:
             "Setup",
         ),
         (
-            'dump(obj)<a href="_modules/a.html"><span class="viewcode-link"><span class="pre">[source]</span></span></a>',
+            'dump(obj)<a href="_modules/a.html"><span class="viewcode-link"><span>[source]</span></span></a>',
             "dump(obj)",
         ),
         ("<div>a</div><div>b</div>", "a b"),
