@@ -57,7 +57,7 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None
     words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
-    terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
+    terms = lexical.terms_of(lexical.words(f"{chapter}\n{selection}", language))
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     return AnswerContext(
         mode="selected_text",

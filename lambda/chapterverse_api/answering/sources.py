@@ -175,7 +175,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     """Return a FAQ entry as the only source; its links become their texts, as in every quote."""
     entry, index = match.entry, turn.resources.index
     persona, text, question = index.persona(snapshot), plain(entry.text), turn.query.query or ""
-    terms = frozenset(t for w in lexical.words(entry.embed_text, entry.language) for t in w.terms)
+    terms = lexical.terms_of(lexical.words(entry.embed_text, entry.language))
     url = index.public_url(entry, snapshot.head) or None
     passage = Passage("1", entry.heading_path, text, text, terms, 1.0, match.probability, url, entry.chunk_id)
     corrected = match.searched != question
@@ -238,5 +238,5 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
 
 def _heading_has_word(chunk: Chunk, question: Question) -> bool:
     """Whether a heading above a chunk holds a word of a question."""
-    terms = {term for heading in chunk.heading_path for w in lexical.words(heading, chunk.language) for term in w.terms}
+    terms = lexical.terms_of(w for heading in chunk.heading_path for w in lexical.words(heading, chunk.language))
     return any(not terms.isdisjoint(alternative) for word in question.words for alternative in word)

@@ -226,4 +226,4 @@ def _make_wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple
 
 
 def _terms(text: str, languages: tuple[str, ...]) -> frozenset[int]:
-    return frozenset(t for word in lexical.question_words(text, languages) for t in word.terms)
+    return lexical.terms_of(lexical.question_words(text, languages))

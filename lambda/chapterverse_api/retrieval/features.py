@@ -92,7 +92,7 @@ class QueryFeatures:
     ) -> None:
         words = list(lexical.words(question, language))
         self.language = language
-        self.terms = frozenset(t for word in words for t in word.terms) | synonyms
+        self.terms = lexical.terms_of(words) | synonyms
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)

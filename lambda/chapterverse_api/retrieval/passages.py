@@ -93,7 +93,7 @@ def drop_irrelevant(
 
 def _share(passage: Passage, candidate: Candidate, question: Question) -> float:
     text = f"{' '.join(passage.path)} {passage.section}"
-    terms = passage.terms.union(*(word.terms for word in lexical.words(text, candidate.chunk.language)))
+    terms = passage.terms | lexical.terms_of(lexical.words(text, candidate.chunk.language))
     pairs = zip(question.words, question.weights, strict=True)
     return sum(weight for word, weight in pairs if any(terms.intersection(alternative) for alternative in word))
 

@@ -139,8 +139,7 @@ class LeafCheck:
     def _of_number(self, leaf: Leaf) -> str | None:
         number = str(leaf.value).strip().removeprefix("-").removesuffix(".0")
         names = [word for part in leaf.path if isinstance(part, str) for word in _WORDS.findall(part)]
-        words = lexical.words(" ".join([*names, *leaf.beside]), self._language)
-        context = {term for word in words for term in word.terms}
+        context = lexical.terms_of(lexical.words(" ".join([*names, *leaf.beside]), self._language))
         for source in self._sources:
             if any(number in unit.digits and not context.isdisjoint(unit.all) for unit in source.units):
                 return source.id

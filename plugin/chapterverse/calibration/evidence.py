@@ -123,7 +123,7 @@ def question_terms(text: str, languages: Iterable[str]) -> set[int]:
 
 def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.SynonymEntry]) -> set[int]:
     synonyms = (lexical.hash_term(stem) for entry in entries for stem in entry.synonyms)
-    return {*synonyms, *(term for word in query_words for term in word.terms)}
+    return {*synonyms, *lexical.terms_of(query_words)}
 
 
 def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
@@ -150,7 +150,7 @@ def _known_synonyms(
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
     """Return the idf of each term of a text in one index."""
     query_words = tuple(question_words(text, languages))
-    counts = _counts({t for word in query_words for t in word.terms}, snapshot)
+    counts = _counts(lexical.terms_of(query_words), snapshot)
     return _idfs(tuple(_group(query_words, counts).values()), counts, snapshot.head.chunks)
 
 

@@ -109,6 +109,11 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
                 yield word
 
 
+def terms_of(words: Iterable[Word]) -> frozenset[int]:
+    """Return the hashed terms of these words."""
+    return frozenset(term for word in words for term in word.terms)
+
+
 def question_language(text: str, languages: Iterable[str]) -> str:
     """Return the language of a question to an index of these languages; "" of none.
 
@@ -164,11 +169,7 @@ def document_vector(path: Sequence[str], text: str, language: str = "en", expans
 
 def query_vector(text: str, languages: Iterable[str] = ("en",)) -> SparseVector:
     """Return weight 1 for each distinct term of a question, by the rules of every language of the index."""
-    weights: dict[int, float] = {}
-    for word in question_words(text, languages):
-        for term in word.terms:
-            weights[term] = 1.0
-    return _vector(weights)
+    return _vector(dict.fromkeys(terms_of(question_words(text, languages)), 1.0))
 
 
 def _vector(weights: dict[int, float]) -> SparseVector:
