@@ -12,6 +12,7 @@ from chapterverse.errors import IndexFault
 from chapterverse.knowledge.persona import Persona
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
+from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import estimate_tokens
@@ -161,7 +162,7 @@ def make_source(passage: Passage, chapter: str, section: str | None = None) -> S
 
 def _cut_snippet(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
+    return flat if len(flat) <= SNIPPET else f"{cut_to_words(flat, SNIPPET - 1)}…"
 
 
 def nearest_place(chunk: Chunk, url: str) -> Nearest:

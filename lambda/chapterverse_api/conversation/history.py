@@ -111,11 +111,3 @@ def _questions(history: Sequence[Message]) -> tuple[str, ...]:
 def _answered_questions(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Return the questions that were answered, or all if none was: a refused one would mislead the search."""
     return tuple(q for q, answer in turns if answer not in _REFUSED_ANSWERS) or tuple(q for q, _ in turns)
-
-
-def shorten(text: str, length: int) -> str:
-    """Return the beginning of a text, up to a space where there is one."""
-    if len(text) <= length:
-        return text
-    end = text.rfind(" ", 1, length)
-    return text[: end if end > 0 else length]

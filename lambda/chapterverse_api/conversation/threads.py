@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse.text.shortening import cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.conversation.history import shorten

@@ -19,6 +19,7 @@ from chapterverse.cli.options import (
     print_json,
     settings_from,
 )
+from chapterverse.text.shortening import ellipsize
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {
@@ -149,9 +150,8 @@ def _sentences(traced: Mapping[str, Any]) -> Iterator[str]:
         probability = "-" if one["probability"] is None else f"{one['probability']:.2f}"
         citations = " ".join(f"[{i}]" for i in one["citations"]) or "-"
         dropped = " ".join(f"[{i}]" for i in one["claimed"] if i not in one["citations"])
-        text = " ".join(one["text"].split())
-        short = text if len(text) <= _SENTENCE else f"{text[: _SENTENCE - 1]}…"
-        yield f"{one['check']:12} {probability:11}  {citations:9}  {short}"
+        text = ellipsize(" ".join(one["text"].split()), _SENTENCE)
+        yield f"{one['check']:12} {probability:11}  {citations:9}  {text}"
         if dropped:
             yield f"{'':37}dropped: {dropped}, sources: {one['outcome']}"
 

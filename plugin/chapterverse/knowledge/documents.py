@@ -21,6 +21,7 @@ from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page
 from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
+from chapterverse.text.shortening import ellipsize
 
 #: Most characters of a question: that of a question to the chat.
 _LONGEST_QUESTION = 4000
@@ -104,7 +105,7 @@ def read_faq(text: str, path: str, title: str) -> tuple[str, list[DocumentEntry]
         elif following > level:
             title = title if entries else heading
         else:
-            raise UnreadablePage(f"{path}: the question {_short(heading)} has no answer: write one below it.")
+            raise UnreadablePage(f"{path}: the question {_quote(heading)} has no answer: write one below it.")
     if not entries:
         raise UnreadablePage(f"{path} holds no question: write each as a heading, and its answer below it.")
     return title, entries
@@ -145,7 +146,7 @@ def _section(title: str, entry: DocumentEntry, path: str, kind: str) -> Section:
     if len(entry.text) > _MOST_CHARACTERS or not tokens.fits(embed_text(headings, entry.text), CHUNK_TOKENS):
         if kind == FAQ:
             raise UnreadablePage(
-                f"{path}: the answer to {_short(entry.heading)} is longer than {CHUNK_TOKENS} tokens with its "
+                f"{path}: the answer to {_quote(entry.heading)} is longer than {CHUNK_TOKENS} tokens with its "
                 "question: shorten it, and link to a page."
             )
         raise UnreadablePage(f"{path} is longer than {CHUNK_TOKENS} tokens: write one fact a file.")
@@ -158,5 +159,5 @@ def _facts(about: Any) -> Mapping[str, Any]:
     return {name: value for name in names if (value := getattr(about, name, None)) is not None}
 
 
-def _short(text: str) -> str:
-    return f"“{text if len(text) <= 60 else text[:59] + '…'}”"
+def _quote(text: str) -> str:
+    return f"“{ellipsize(text, 60)}”"

@@ -177,6 +177,5 @@ def _lead(body: str) -> str:
             lead = f"{lead} {sentence}".strip()
             if len(lead) >= _MIN_DESCRIPTION:
                 break
-        cut = lead[:_MAX_DESCRIPTION].rpartition(" ")[0] or lead[:_MAX_DESCRIPTION]
-        return lead if len(lead) <= _MAX_DESCRIPTION else f"{cut} …"
+        return lead if len(lead) <= _MAX_DESCRIPTION else f"{cut_to_words(lead, _MAX_DESCRIPTION)} …"
     return ""

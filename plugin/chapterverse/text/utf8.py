@@ -17,11 +17,3 @@ BILLED_TOKEN_BYTES = 2.5
 def utf8_length(text: str | None) -> int:
     """Return the bytes of a text in UTF-8; a lone surrogate counts as one."""
     return len((text or "").encode(errors="replace"))
-
-
-def cut_to_bytes(text: str, most: int) -> str:
-    """Return the beginning of a text, of at most so many bytes in UTF-8 and without a part of a character.
-
-    A lone surrogate becomes a question mark.
-    """
-    return text.encode(errors="replace")[:most].decode(errors="ignore")

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import slug
 from chapterverse.settings import Settings
-from chapterverse.text.utf8 import cut_to_bytes
+from chapterverse.text.shortening import cut_to_bytes
 
 #: The collection of all heads; no slug of a site has an underscore, so that no site can be called so.
 HEADS = "chapterverse_heads"
