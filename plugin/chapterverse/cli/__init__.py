@@ -6,7 +6,7 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` m
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -40,6 +40,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+#: Help that is too long for a docstring.
+_HELP: Mapping[Callable[..., None], str] = {evaluate.eval_: evaluate.HELP}
+
 for command in (
     index.index,
     ask.search,
@@ -64,7 +67,7 @@ for command in (
     forget.forget,
     schema.schema,
 ):
-    app.command(command.__name__.rstrip("_"))(command)
+    app.command(command.__name__.rstrip("_"), help=_HELP.get(command))(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -8,17 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import entry_points
+from chapterverse.cli import parameters
 from chapterverse.cli.ask import conversation_from, heading_line
-from chapterverse.cli.options import (
-    EmbedderOption,
-    HistoryOption,
-    JsonOption,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.text.shortening import ellipsize
 
 #: Why a candidate is no source, by the stage that left it out.
@@ -43,12 +35,12 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 def trace(
     question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the reader is on.")] = None,
-    history: HistoryOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    history: parameters.History = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
     """Show how a question is answered.
 
