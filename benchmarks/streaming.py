@@ -18,7 +18,7 @@ from statistics import mean, median, quantiles
 
 from labelled_answers import Answer, Weights, load
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest

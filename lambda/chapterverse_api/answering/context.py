@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
-from chapterverse.calibration import Question, read_weights
+from chapterverse.calibration import WeightedQuestion, read_weights
 from chapterverse.errors import IndexFault
 from chapterverse.knowledge.persona import Persona
 from chapterverse.model import Chunk
@@ -118,7 +118,7 @@ class DraftSources:
 
 def make_request(
     turn: Turn,
-    words: Question,
+    words: WeightedQuestion,
     passages: tuple[Passage, ...],
     language: str,
     source_language: str,

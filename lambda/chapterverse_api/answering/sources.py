@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -236,7 +236,7 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
 
 
-def _heading_has_word(chunk: Chunk, question: Question) -> bool:
+def _heading_has_word(chunk: Chunk, question: WeightedQuestion) -> bool:
     """Whether a heading above a chunk holds a word of a question."""
     terms = lexical.terms_of(w for heading in chunk.heading_path for w in lexical.words(heading, chunk.language))
     return any(not terms.isdisjoint(alternative) for word in question.words for alternative in word)

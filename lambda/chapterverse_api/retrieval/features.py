@@ -45,8 +45,6 @@ _PAIRS = 64
 #: Size of the cache of texts' shares of code.
 _READ = 2048
 
-_Terms = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -183,7 +181,7 @@ def _common_prefix(surface: str, language: str) -> str:
 
 
 @functools.lru_cache(maxsize=16_384)
-def _words(heading: str, language: str) -> tuple[tuple[_Terms, ...], frozenset[int]]:
+def _words(heading: str, language: str) -> tuple[tuple[lexical.WordTerms, ...], frozenset[int]]:
     """Return the terms of each word, and of all of them."""
     words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
     return words, frozenset(term for terms in words for term in terms)

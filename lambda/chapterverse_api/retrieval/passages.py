@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
@@ -91,7 +91,7 @@ def drop_irrelevant(
     return [c for n, (c, share) in enumerate(pairs) if n < MIN_SECTIONS or share >= least]
 
 
-def _share(passage: Passage, candidate: Candidate, question: Question) -> float:
+def _share(passage: Passage, candidate: Candidate, question: WeightedQuestion) -> float:
     text = f"{' '.join(passage.path)} {passage.section}"
     terms = passage.terms | lexical.terms_of(lexical.words(text, candidate.chunk.language))
     pairs = zip(question.words, question.weights, strict=True)

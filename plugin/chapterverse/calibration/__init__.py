@@ -17,7 +17,7 @@ from chapterverse.calibration.coefficients import Calibration, Coefficients
 from chapterverse.calibration.evidence import (
     ChunkFeatures,
     Matching,
-    Question,
+    WeightedQuestion,
     match_word,
     question_terms,
     read_question,
@@ -29,7 +29,7 @@ __all__ = [
     "ChunkFeatures",
     "Coefficients",
     "Matching",
-    "Question",
+    "WeightedQuestion",
     "match_word",
     "question_terms",
     "read_question",

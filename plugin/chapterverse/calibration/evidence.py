@@ -25,18 +25,15 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from chapterverse.store import Snapshot
 from chapterverse.text import character_bigrams, lexical, thesaurus
-from chapterverse.text.lexical import K1, question_words
+from chapterverse.text.lexical import K1, WordTerms, question_words
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
 #: synonym is a term that the store counts.
 _EXPRESSIONS = 32
-
-#: The hashed terms of one word: the whole word first, then its parts.
-Terms: TypeAlias = tuple[int, ...]
 
 # `code`, words with a digit, an underscore or a joiner, and words with an inner capital.
 _NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b\w+[A-Z]\w*\b")
@@ -50,7 +47,7 @@ class Synonym:
     """A word that documentation has for some words of a question (see `thesaurus`).
 
     Attributes:
-        places: of these words in `Question.words`.
+        places: of these words in `WeightedQuestion.words`.
         most: the largest of their weights.
         term: of the synonym, hashed.
     """
@@ -62,7 +59,7 @@ class Synonym:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WeightedQuestion:
     """The words of a question, weighted by one index.
 
     Attributes:
@@ -73,10 +70,10 @@ class Question:
         synonyms: those that the index holds.
     """
 
-    words: tuple[tuple[Terms, ...], ...]
-    weights: tuple[float, ...]
+    words: tuple[tuple[WordTerms, ...], ...] = ()
+    weights: tuple[float, ...] = ()
     familiarity: float = 1.0
-    names: tuple[tuple[Terms, ...], ...] = ()
+    names: tuple[tuple[WordTerms, ...], ...] = ()
     synonyms: tuple[Synonym, ...] = ()
 
     @property
@@ -100,7 +97,7 @@ class ChunkFeatures(NamedTuple):
     title: float = 0.0
 
 
-def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
+def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[WeightedQuestion, dict[int, float]]:
     """Return a question weighted by one index, and the idf of each of its terms."""
     languages = tuple(languages)
     query_words = tuple(question_words(text, languages))
@@ -160,11 +157,11 @@ def _counts(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
     return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True))
 
 
-def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[Terms, ...]]:
+def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
     known = {word.surface for word in query_words if counts[word.terms[0]]}
     seams = character_bigrams.seams([word.surface for word in query_words], known)
-    by_surface: dict[str, dict[Terms, None]] = {}
+    by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
@@ -177,8 +174,8 @@ def _names(text: str, languages: Iterable[str]) -> list[str]:
 
 
 def weigh_words(
-    grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int
-) -> tuple[Question, dict[int, float]]:
+    grouped: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int
+) -> tuple[WeightedQuestion, dict[int, float]]:
     """Return the question of these words, and the idf of each of their terms.
 
     Args:
@@ -192,7 +189,7 @@ def weigh_words(
         known_idfs = [idf[t] for alternative in word for t in alternative if counts[t]]
         weights.append(max(known_idfs) if known_idfs else _idf(0, chunks))
         familiar += weights[-1] if known_idfs else 0.0
-    return Question(grouped, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
+    return WeightedQuestion(grouped, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
 
 class Matching:
@@ -202,7 +199,7 @@ class Matching:
         idf: of each of its terms.
     """
 
-    def __init__(self, question: Question, idf: Mapping[int, float]) -> None:
+    def __init__(self, question: WeightedQuestion, idf: Mapping[int, float]) -> None:
         self._question = question
         self._idf = idf
         self._total = sum(question.weights)
@@ -230,7 +227,7 @@ class Matching:
         )
 
 
-def _idfs(grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
+def _idfs(grouped: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
     terms = sorted({t for word in grouped for alternative in word for t in alternative})
     return {t: _idf(counts[t], chunks) for t in terms}
 
@@ -243,7 +240,7 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def match_word(word: Sequence[Terms], held: Container[int]) -> float:
+def match_word(word: Sequence[WordTerms], held: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
     for whole, *parts in word:

@@ -13,7 +13,7 @@ from chapterverse.evaluation.metrics import DEPTH
 from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, distinct, match_place, pages, ranks
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import bare
-from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
+from chapterverse.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
@@ -80,12 +80,12 @@ def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[st
     return result
 
 
-def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row:
+def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> QuestionResult:
     expected = {address: site.place(address) for address in question.expected}
     targets = distinct(expected.values())
     found = result["results"]
     places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in found]
-    return Row(
+    return QuestionResult(
         id=question.id,
         question=question.question,
         answerable=question.answerable,

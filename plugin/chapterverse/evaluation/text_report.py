@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from chapterverse.evaluation import answer_metrics, metrics
 from chapterverse.evaluation.comparison import Comparison, Move
-from chapterverse.evaluation.runs import Row, Run
+from chapterverse.evaluation.runs import QuestionResult, Run
 
 #: The event that ends each stage of an answer.
 _UNTIL = {"retrieve": "sources", "first": "first words", "total": "end"}
@@ -140,7 +140,7 @@ def _moved(move: Move) -> str:
     return "; ".join(changes)
 
 
-def _outcome(row: Row) -> str:
+def _outcome(row: QuestionResult) -> str:
     if row.answerable:
         return "REFUSED" if row.refused else "answered"
     return "refused" if row.refused else "NOT REFUSED"

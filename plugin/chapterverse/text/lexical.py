@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from chapterverse.model import SparseVector
 from chapterverse.text import character_bigrams, compounds
@@ -69,17 +69,20 @@ STEMMERS = {
 LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
 
 
+#: The hashed terms of one word: of an identifier or a compound the whole first, then its parts; most words have one.
+WordTerms: TypeAlias = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of a question or text, with its terms.
 
     Attributes:
         surface: as written, in lower case.
-        terms: hashed; an identifier or a compound has the whole first, then its parts; most words have one.
     """
 
     surface: str
-    terms: tuple[int, ...]
+    terms: WordTerms
 
 
 def primary_subtag(tag: str) -> str:
@@ -234,7 +237,7 @@ def _word(token: str, stemming: str, own: str) -> Word | None:
     return Word(token.lower(), terms) if terms else None
 
 
-def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
+def _terms(token: str, stemming: str, own: str) -> WordTerms:
     """Return the hashed terms of one token; empty for a function word."""
     stop_words = STOP_WORDS.get(own, frozenset())
     if own in _CLITICS:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.deadline import Deadline

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation import prompts
@@ -31,7 +31,7 @@ def make_request(
 ) -> GenerationRequest:
     passages = tuple(passage(text, str(i)) for i, text in enumerate(texts or ("A key opens it.",), 1))
     recent = recent_messages(history)
-    return GenerationRequest(question, Question((), ()), passages, language, history=recent, **changes)
+    return GenerationRequest(question, WeightedQuestion(), passages, language, history=recent, **changes)
 
 
 def test_the_rules() -> None:

@@ -16,7 +16,7 @@ import pytest
 from api import quill
 from api.grounding.passages import equal_weights
 from api.liar import HOSTS, Liar
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.generation.drafts import cited as cited
 from api.generation.drafts import passage
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.cohere import CohereGenerator
