@@ -12,7 +12,7 @@ from chapterverse.errors import ConfigurationError
 
 #: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
 DEPTH = 2
-_MOST_DEPTH = 10
+_MAX_DEPTH = 10
 
 _KEYS = {"file": {"url"}, "url": set[str](), "sitemap": {"depth"}}
 
@@ -55,8 +55,8 @@ class ExternalEntry:
         place, url, depth = given[kind], given.get("url", ""), given.get("depth", DEPTH)
         if not isinstance(place, str) or isinstance(depth, bool) or not isinstance(depth, int):
             raise _malformed_error(given)
-        if not 1 <= depth <= _MOST_DEPTH:
-            raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MOST_DEPTH}.")
+        if not 1 <= depth <= _MAX_DEPTH:
+            raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MAX_DEPTH}.")
         if kind == "file":
             return cls._file(place, url, root)
         if not is_web_address(place):

@@ -100,7 +100,7 @@ _INDEX_NAMES = frozenset(("index", "_index", "readme"))
 _SHORT_LISTING, _SHORT_SEARCH = 80, 600
 _MIN_LINKED = 0.4
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ def unknown_content_type(stated: object) -> str:
 def listing_lines(listings: Mapping[str, str]) -> list[str]:
     """Return a line for each page that was left out as a listing, of many only the first."""
     lines = [f"Left out: {path} ({kind})" for path, kind in sorted(listings.items())]
-    more = [f"Left out: {len(lines) - _MOST_LINES:,} more listings"] if len(lines) > _MOST_LINES else []
-    return [*lines[:_MOST_LINES], *more]
+    more = [f"Left out: {len(lines) - _MAX_LINES:,} more listings"] if len(lines) > _MAX_LINES else []
+    return [*lines[:_MAX_LINES], *more]
 
 
 def _parts(path: str) -> tuple[list[str], bool]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.calibration import Calibration
 from chapterverse.embedding import Embedder
+from chapterverse.embedding.batches import MAX_COMPONENT
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.filters import FilterTree
 from chapterverse.net.retry import observing_retries

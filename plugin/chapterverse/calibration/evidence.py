@@ -33,7 +33,7 @@ from chapterverse.text.lexical import K1, WordTerms, question_words
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
 #: synonym is a term that the store counts.
-_EXPRESSIONS = 32
+_MAX_EXPRESSIONS = 32
 
 # `code`, words with a digit, an underscore or a joiner, and words with an inner capital.
 _NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b\w+[A-Z]\w*\b")
@@ -125,7 +125,7 @@ def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.S
 
 def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
     own = lexical.question_language(text, languages)
-    return list(islice(thesaurus.find_synonyms(text), _EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
+    return list(islice(thesaurus.find_synonyms(text), _MAX_EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
 
 
 def _known_synonyms(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 #: Newton's method stops when no coefficient moves further than this, after about eight steps.
-_STILL, _MOST_STEPS = 1e-9, 50
+_STILL, _MAX_STEPS = 1e-9, 50
 
 
 def logistic(x: float) -> float:
@@ -26,7 +26,7 @@ def regress(
     size = len(rows[0])
     beta = [0.0] * size
     counts = weights or [1.0] * len(rows)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         gradient = [-ridge * b for b in beta]
         hessian = [[ridge if i == j else 0.0 for j in range(size)] for i in range(size)]
         for row, label, weight in zip(rows, labels, counts, strict=True):

@@ -21,7 +21,7 @@ from chapterverse.net import JsonClient, bearer
 from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
-from chapterverse.text.json_text import MOST_LEVELS, check_depth
+from chapterverse.text.json_text import MAX_LEVELS, check_depth
 
 if TYPE_CHECKING:
     import httpx
@@ -157,4 +157,4 @@ class CohereEmbedder:
 def _check_depth(reply: httpx.Response) -> None:
     """Refuse a reply that the SDK's parser would follow to the end of the stack."""
     reply.read()
-    check_depth(reply.text, MOST_LEVELS)
+    check_depth(reply.text, MAX_LEVELS)

@@ -22,12 +22,12 @@ from chapterverse.text import tokens
 #: Calls at the same time.
 _THREADS = 4
 #: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
-_MOST_FAILURES = 3
+_MAX_FAILURES = 3
 _RETRY = RetryPolicy(tries=4, seconds=120.0, once=True)
 #: Share of a reply's limit that is written, for the estimate of a dry run.
 _WRITTEN = 0.5
 #: Pages whose replies name other sections that are warned of one by one.
-_MOST_NOTES = 5
+_MAX_NOTES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _EnrichmentRun:
 
     def _ask(self, model: Enricher, request: PageRequest) -> str | None:
         """Return the reply; None if the model can't be asked."""
-        if self._failures >= _MOST_FAILURES:
+        if self._failures >= _MAX_FAILURES:
             self._fail(request, "the model failed for other pages", again=True)
             return None
         try:
@@ -234,6 +234,6 @@ class _EnrichmentRun:
                 yield f"{paths[0]} is indexed without enrichment: {reason}."
             else:
                 yield f"{paths[0]} and {len(paths) - 1} more pages are indexed without enrichment: {reason}."
-        yield from self._notes[:_MOST_NOTES]
-        if len(self._notes) > _MOST_NOTES:
-            yield f"The replies for {len(self._notes) - _MOST_NOTES} more pages name sections that were not asked for."
+        yield from self._notes[:_MAX_NOTES]
+        if len(self._notes) > _MAX_NOTES:
+            yield f"The replies for {len(self._notes) - _MAX_NOTES} more pages name sections that were not asked for."

@@ -13,7 +13,7 @@ _UNTIL = {"retrieve": "sources", "first": "first words", "total": "end"}
 #: Least width of the column of figures' names.
 _NAMES = 15
 #: Longer ids don't widen their column.
-_WIDEST = 28
+_MAX_ID_CHARS = 28
 
 
 def lines(run: Run, comparison: Comparison | None) -> Iterator[str]:
@@ -35,7 +35,7 @@ def printable(text: str) -> str:
 
 
 def _questions(run: Run) -> Iterator[str]:
-    widest = min(_WIDEST, max(len(printable(name)) for name in ("id", *(row.id for row in run.rows))))
+    widest = min(_MAX_ID_CHARS, max(len(printable(name)) for name in ("id", *(row.id for row in run.rows))))
     yield f"section page evidence outcome     {'id':{widest}}  question"
     for row in run.rows:
         place = f"{_rank(row.rank):>7} {_rank(row.page_rank):>4} {row.evidence:8.2f}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Vectors read from a snapshot at once.
 _READ_BATCH = 1000
 #: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
-_SHORTEST = 64
+_MIN_CUT_CHARS = 64
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ class Changes:
                     self._drop_expansions(path)
                 else:
                     smaller = sizes[path].smaller()
-                    if smaller == sizes[path] or len(rejection.chunk.text) < _SHORTEST:
+                    if smaller == sizes[path] or len(rejection.chunk.text) < _MIN_CUT_CHARS:
                         raise rejection.__cause__ or rejection from None
                     sizes[path] = smaller
                     self.chunks[path] = _chunker(self.target).chunk(self.source_set.sources[path], smaller)

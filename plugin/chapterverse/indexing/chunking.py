@@ -44,13 +44,13 @@ TARGET = 256
 #: repository does not hold, changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
 #: Tokens that a repeated head must leave for each piece, however small the cap.
-_LEAST_ROOM = 16
+_MIN_ROOM_TOKENS = 16
 #: Most images of a chunk; their addresses and texts can be many times as long as its text.
-_MOST_IMAGES = 10
+_MAX_IMAGES = 10
 #: Most captions of a section's tables.
-_MOST_CAPTIONS = 50
+_MAX_CAPTIONS = 50
 #: Containers nested deeper are cut at lines, like blocks without parts.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 #: What the second line of each table holds.
 _RULE = "| --- |"
@@ -151,7 +151,7 @@ def _placed_images(texts: Sequence[_Text], url: str) -> dict[int, list[dict[str,
         for image in texts[chunks[0]][0].images:
             at = next((i for i in chunks if image.alt and image.alt in texts[i][2]), chunks[0])
             described = _image(image, url)
-            if described and len(placed.setdefault(at, [])) < _MOST_IMAGES:
+            if described and len(placed.setdefault(at, [])) < _MAX_IMAGES:
                 placed[at].append(described)
     return placed
 
@@ -186,7 +186,7 @@ def _captions(section: Section) -> list[tuple[str, str]]:
     """Return first line and caption of a section's tables that have one, of many the first ones."""
     captions: dict[str, str] = {}
     rest = list(reversed(section.blocks))
-    while rest and len(captions) < _MOST_CAPTIONS:
+    while rest and len(captions) < _MAX_CAPTIONS:
         block = rest.pop()
         rest.extend(reversed(block.parts))
         if block.caption:
@@ -311,7 +311,7 @@ def _border(group: Sequence[_Sized], target: int) -> int:
 
 def _cut(block: Block, cap: int, depth: int) -> Iterator[str]:
     """Yield pieces that fit of a block over the cap, in order."""
-    if block.parts and depth < _DEEPEST:
+    if block.parts and depth < _MAX_DEPTH:
         return _cut_container(block, cap, depth)
     return _cut_leaf(block, cap)
 
@@ -345,7 +345,7 @@ def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
 
 def _repeats(head: str, cap: int) -> bool:
     """Whether a head leaves enough room to be repeated over every piece."""
-    return tokens.fits(head, cap - max(cap // 2, _LEAST_ROOM))
+    return tokens.fits(head, cap - max(cap // 2, _MIN_ROOM_TOKENS))
 
 
 def _frame(head: str, pieces: Iterable[str], tail: str) -> list[str]:

@@ -33,7 +33,7 @@ from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.
-MOST_PAGES = 1000
+MAX_PAGES = 1000
 _ALL_SECONDS = 600.0
 #: Fetches at a time.
 _AT_ONCE = 4
@@ -167,7 +167,7 @@ class _CollectionRun:
                 pages.update(dict.fromkeys(own))
                 continue
             for each in own:
-                if each in seen or len(seen) > MOST_PAGES:
+                if each in seen or len(seen) > MAX_PAGES:
                     continue
                 seen.add(each)
                 if depth <= 1:
@@ -178,9 +178,9 @@ class _CollectionRun:
             self.result.warnings.append(f"{url} lists {foreign} addresses on other hosts, which are left out.")
         if left_out:
             self.result.warnings.append(f"{url} lists {left_out} sitemaps below its depth, which are left out.")
-        if len(pages) > MOST_PAGES:
-            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {MOST_PAGES:,} are taken.")
-        return [*pages][:MOST_PAGES]
+        if len(pages) > MAX_PAGES:
+            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {MAX_PAGES:,} are taken.")
+        return [*pages][:MAX_PAGES]
 
     def _get(self, url: str, *, is_listing: bool = False) -> StoredDownload | None:
         """Return the current content of an address, or that of its last fetch."""
@@ -234,9 +234,9 @@ def _locations(content: bytes) -> tuple[str, list[str]]:
         UnreadablePage: it is no sitemap, or unpacks to too much.
     """
     if content.startswith(_GZIP):
-        content = gunzip(content, MOST_BYTES) or b""
-        if len(content) > MOST_BYTES:
-            raise UnreadablePage(f"it unpacks to more than {MOST_BYTES:,} bytes.")
+        content = gunzip(content, MAX_BYTES) or b""
+        if len(content) > MAX_BYTES:
+            raise UnreadablePage(f"it unpacks to more than {MAX_BYTES:,} bytes.")
     kind = _SITEMAP.search(content)
     if not kind:
         raise UnreadablePage("it is no sitemap.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnrichmentReport
 
 #: Most pages of one kind that the diff for people lists.
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class Report:
         new = [path for path in self.files.new if path not in self.renamed]
         kinds = {"new": new, "moved": renamed, "changed": self.files.changed, "removed": self._removed}
         for kind, paths in kinds.items():
-            yield from (f"{kind:8} {path}" for path in paths[:_MOST_LINES])
-            if len(paths) > _MOST_LINES:
-                yield f"{kind:8} … and {len(paths) - _MOST_LINES:,} more; --json lists them all"
+            yield from (f"{kind:8} {path}" for path in paths[:_MAX_LINES])
+            if len(paths) > _MAX_LINES:
+                yield f"{kind:8} … and {len(paths) - _MAX_LINES:,} more; --json lists them all"
         if self.price and self.embedded:
             yield f"{self.embedded} texts of about {self.tokens:,} tokens would be embedded for about ${self.cost:.4f}."
         if self.enrichment and self.enrichment.calls:

@@ -24,9 +24,9 @@ from chapterverse.text import tokens
 from chapterverse.text.shortening import ellipsize
 
 #: Most characters of a question: that of a question to the chat.
-_LONGEST_QUESTION = 4000
+_MAX_QUESTION_CHARS = 4000
 #: Characters that more than fill a chunk, so nothing needs to be counted.
-_MOST_CHARACTERS = 100 * CHUNK_TOKENS
+_MAX_CHARS = 100 * CHUNK_TOKENS
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ANCHOR = re.compile(r"\s*\{[:#][^{}]*\}\s*$")
@@ -140,10 +140,10 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
 def _section(title: str, entry: DocumentEntry, path: str, kind: str) -> Section:
     if not entry.text:
         raise UnreadablePage(f"{path} holds no fact: write one, or remove the file.")
-    if not entry.heading or len(entry.heading) > _LONGEST_QUESTION:
-        raise UnreadablePage(f"{path}: a question must hold 1 to {_LONGEST_QUESTION} characters.")
+    if not entry.heading or len(entry.heading) > _MAX_QUESTION_CHARS:
+        raise UnreadablePage(f"{path}: a question must hold 1 to {_MAX_QUESTION_CHARS} characters.")
     headings = tuple(dict.fromkeys((title, entry.heading)))
-    if len(entry.text) > _MOST_CHARACTERS or not tokens.fits(embed_text(headings, entry.text), CHUNK_TOKENS):
+    if len(entry.text) > _MAX_CHARS or not tokens.fits(embed_text(headings, entry.text), CHUNK_TOKENS):
         if kind == FAQ:
             raise UnreadablePage(
                 f"{path}: the answer to {_quote(entry.heading)} is longer than {CHUNK_TOKENS} tokens with its "

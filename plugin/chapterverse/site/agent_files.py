@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
-_MAX_KEPT = 16 * llms_text.MAX_FULL
+_MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
 #: A mark is in so many bytes at the start or at the end of a file.
 _MARKED = 4096
 
@@ -155,7 +155,7 @@ class AgentFiles:
             self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
             return ""
         self._kept += len(markdown.body)
-        stored = markdown if self.options.llms_full_txt and self._kept <= _MAX_KEPT else markdown.without_text()
+        stored = markdown if self.options.llms_full_txt and self._kept <= _MAX_KEPT_BYTES else markdown.without_text()
         self._pages[path] = stored
         if not self.options.markdown or not self._write(path, markdown.text):
             return ""
@@ -263,7 +263,7 @@ def _earlier_files(site: Path) -> Iterator[tuple[str, str]]:
         name = path.rpartition("/")[2]
         may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
         if (may_be_ours or path == skill.INDEX) and _is_ours(site, path):
-            text = (site / path).read_bytes().decode("utf-8", "replace") if size <= _MAX_KEPT else ""
+            text = (site / path).read_bytes().decode("utf-8", "replace") if size <= _MAX_KEPT_BYTES else ""
             size += len(text)
             yield path, text
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from chapterverse.page_kinds import listing_lines
 
-_MOST_KEPT = 1000
+_MAX_KEPT = 1000
 _SHOWN = 10
 
 Way = Literal["plugin", "html", "source"]
@@ -167,7 +167,7 @@ class Findings:
 
     def add(self, kind: str, file: str, says: str) -> None:
         self.counts[kind] += 1
-        if self.counts[kind] <= _MOST_KEPT:
+        if self.counts[kind] <= _MAX_KEPT:
             self.examples.append(Finding(kind, file, says))
 
     def scrub(self, scrubbed: Callable[[str], str]) -> None:

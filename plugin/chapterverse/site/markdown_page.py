@@ -18,7 +18,7 @@ MARK = "generator: chapterverse"
 #: Raise it when the same page gives another file.
 _FORMAT = 1
 #: Characters of a description that is taken from the text.
-_MIN_DESCRIPTION, _MAX_DESCRIPTION = 40, 200
+_MIN_DESCRIPTION_CHARS, _MAX_DESCRIPTION_CHARS = 40, 200
 _DIGEST = re.compile(r"^digest: (\w+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 #: A first paragraph that is none: a list, a table, code, a quote, an image, a title of a box.
@@ -175,7 +175,7 @@ def _lead(body: str) -> str:
         lead = ""
         for sentence in _SENTENCE_END.split(_plain(paragraph)):
             lead = f"{lead} {sentence}".strip()
-            if len(lead) >= _MIN_DESCRIPTION:
+            if len(lead) >= _MIN_DESCRIPTION_CHARS:
                 break
-        return lead if len(lead) <= _MAX_DESCRIPTION else f"{cut_to_words(lead, _MAX_DESCRIPTION)} …"
+        return lead if len(lead) <= _MAX_DESCRIPTION_CHARS else f"{cut_to_words(lead, _MAX_DESCRIPTION_CHARS)} …"
     return ""

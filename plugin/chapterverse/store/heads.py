@@ -21,14 +21,14 @@ HEAD = "head.json"
 _NEXT = "head.new"
 #: A site's or version's name may be empty or long; a folder's name may not.
 _NO_NAME = "@"
-_LONGEST_NAME = 100
+_MAX_NAME_CHARS = 100
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_~%=@-]+")
 
 
 def folder_name(name: str) -> str:
     """Return a name for a file system or bucket that no site or version can turn into a path, different for each."""
     quoted = quote(name, safe="", errors="surrogatepass").replace(".", "%2E")
-    if len(quoted) > _LONGEST_NAME:
+    if len(quoted) > _MAX_NAME_CHARS:
         digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
         return f"{quoted[:64]}={digest[:32]}"
     return quoted or _NO_NAME

@@ -35,9 +35,9 @@ _STEP = 1 << 16
 _HOLE = bytes(_STEP)
 #: Deflating must save a quarter, or the block is faster as it is: text does, vectors don't.
 _WORTH = 0.75
-_LARGEST = 1 << 40
+_MAX_FILE_BYTES = 1 << 40
 #: Folders in each other; the engine makes six. Removing a tree goes down into it, and Python only so far.
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _path(source: _Source) -> str:
     except UnicodeDecodeError:
         _damaged()
     parts = path.split("/")
-    if "\0" in path or "\\" in path or len(parts) > _DEEPEST or not {"", ".", ".."}.isdisjoint(parts):
+    if "\0" in path or "\\" in path or len(parts) > _MAX_DEPTH or not {"", ".", ".."}.isdisjoint(parts):
         _damaged()
     return path
 
@@ -171,7 +171,7 @@ def _path(source: _Source) -> str:
 def _new_file(folder: Path, source: _Source) -> BinaryIO:
     path = _path(source)
     (size,) = _SIZE.unpack(source.take(_SIZE.size))
-    if size > _LARGEST:
+    if size > _MAX_FILE_BYTES:
         _damaged()
     with _as_damage():
         file = (folder / path).open("xb", buffering=0)

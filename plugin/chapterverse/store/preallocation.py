@@ -22,7 +22,7 @@ from typing import Any
 
 #: What a file system allocates at once; a file that is mapped must not be empty.
 _PAGE = mmap.PAGESIZE
-_TRACKER, _LEAST_TRACKER = "tracker.dat", 1 << 20
+_TRACKER, _MIN_TRACKER_BYTES = "tracker.dat", 1 << 20
 _PLACE = 16
 _FLAGS = "flags_a.dat"
 #: Of a 32-bit number.
@@ -46,7 +46,7 @@ def restore(shard: Path) -> None:
             os.truncate(path, size)
         if "page_size_bytes" in config:
             tracker = folder / _TRACKER
-            os.truncate(tracker, max(_LEAST_TRACKER, 1 << (tracker.stat().st_size - 1).bit_length()))
+            os.truncate(tracker, max(_MIN_TRACKER_BYTES, 1 << (tracker.stat().st_size - 1).bit_length()))
 
 
 def release(folder: Path, names: Iterable[str]) -> None:

@@ -35,7 +35,7 @@ B = 0.75
 #: The fixed average length of a chunk in terms, near the mean of 256-token chunks.
 AVERAGE_LENGTH = 160.0
 #: Longest token whose terms are cached, in characters.
-_CACHED_LENGTH = 64
+_MAX_CACHED_CHARS = 64
 
 # Combining marks that `\w` excludes: without them "हिन्दी" would be three words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
@@ -228,7 +228,7 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
 
 def _plain(token: str, stemming: str, own: str) -> Word | None:
     # Long tokens seldom recur and would only fill the cache.
-    return (_word if len(token) <= _CACHED_LENGTH else _word.__wrapped__)(token, stemming, own)
+    return (_word if len(token) <= _MAX_CACHED_CHARS else _word.__wrapped__)(token, stemming, own)
 
 
 @functools.lru_cache(maxsize=65_536)

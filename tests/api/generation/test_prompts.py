@@ -274,4 +274,4 @@ def test_it_takes_linear_time(unit: str) -> None:
 
 def test_no_persona_that_a_publisher_takes_is_cut() -> None:
     # Estimated by 3.5 bytes, a counted token of other scripts is more than one.
-    assert prompts.PERSONA_TOKENS >= 2 * persona_file.MOST_TOKENS
+    assert prompts.PERSONA_TOKENS >= 2 * persona_file.MAX_TOKENS

@@ -19,7 +19,7 @@ from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer
 #: Values of one "any of", and single-term queries of one batch.
 _VALUES, _TERMS = 500, 64
 #: Distinct values of one reply: a megabyte or two of addresses.
-_MOST_VALUES = 16_384
+_MAX_VALUES = 16_384
 #: Sparse vectors have unsigned 32-bit indices.
 _INDICES = range(2**32)
 #: How far a decoded frequency may be from a whole number: 32-bit scores are off by .01 at 100,000 chunks.
@@ -135,8 +135,8 @@ class QdrantSnapshot:
 
     def _fetch_values(self, field: str) -> set[Any]:
         """Return the values of a field, by one request where there are not too many for one reply."""
-        values = self._server.facet(self.collection, self._view, field, _MOST_VALUES)
-        if len(values) < _MOST_VALUES:
+        values = self._server.facet(self.collection, self._view, field, _MAX_VALUES)
+        if len(values) < _MAX_VALUES:
             return set(values)
         payloads = (_payload(p) for p in self._server.scroll(self.collection, self._view, [field], False))
         fields = (payload[field] for payload in payloads if field in payload)

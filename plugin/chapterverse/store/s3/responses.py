@@ -17,7 +17,7 @@ from chapterverse.net.client import Reply
 from chapterverse.net.stream import Stream
 
 #: A listing is four deep.
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 class OddAnswerError(ValueError):
@@ -78,7 +78,7 @@ class _Plain(TreeBuilder):
 
     def start(self, tag: str, attrs: dict[Any, Any], /) -> Element:
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise OddAnswerError
         return super().start(tag.rpartition("}")[2], attrs)
 
