@@ -183,6 +183,12 @@ class Settings:
         return self.publish is True and (not self.pull_request or bool(self.preview_of))
 
     @property
+    def local_folder(self) -> Path:
+        """The folder of this machine for what saves money: vectors, replies and downloads of earlier builds."""
+        kind, _, place = self.store.partition(":")
+        return Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2])
+
+    @property
     def secrets(self) -> dict[str, str]:
         """Every secret that is set, by variable."""
         values = {name: str(getattr(self, field)) for name, field in secret_fields().items()} | dict(self.tool_secrets)

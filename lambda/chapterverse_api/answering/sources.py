@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from chapterverse.calibration import WeightedQuestion
+from chapterverse.calibration import WeightedQuestion, count_terms
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -202,8 +202,7 @@ def _with_words_of(selection: str, query: ChatQuery, snapshot: Snapshot) -> Chat
 def _rarest_words(selection: str, snapshot: Snapshot) -> str:
     """Return the words of a selection that the fewest texts of the index hold, in order."""
     words = {word.surface: word.terms[0] for word in lexical.question_words(selection, snapshot.head.languages)}
-    terms = sorted(set(words.values()))
-    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    counts = count_terms(set(words.values()), snapshot)
     known = [word for word in words if counts[words[word]]]
     rarest = sorted(known, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
     return " ".join(word for word in known if word in rarest)

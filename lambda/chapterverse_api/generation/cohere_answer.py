@@ -19,6 +19,7 @@ from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
+from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse_api.generation.draft import Span
@@ -133,7 +134,7 @@ class CohereAnswer:
         if text is None or index in self._thoughts:
             return
         if not isinstance(text, str):
-            raise no_reply_error()
+            raise no_reply_error("Cohere")
         whole = self._sentences.text
         self._starts.setdefault(index, len(whole))
         if len(whole) + len(text) > MOST_CHARACTERS:
@@ -179,7 +180,7 @@ def whole_text(body: Any) -> str:
         ProviderError: it is no reply of Cohere's, reports a failure, or holds no text.
     """
     if not isinstance(body, dict):
-        raise no_reply_error()
+        raise no_reply_error("Cohere")
     read_finish_reason(body.get("finish_reason"))
     content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
@@ -196,7 +197,7 @@ def called_tools(body: Any) -> tuple[ToolCall, ...]:
         ProviderError: it is no reply of Cohere's, or reports a failure.
     """
     if not isinstance(body, dict):
-        raise no_reply_error()
+        raise no_reply_error("Cohere")
     if body.get("finish_reason") != _TOOL_CALL:
         read_finish_reason(body.get("finish_reason"))
     return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
@@ -221,17 +222,13 @@ def empty_error() -> ProviderError:
     return ProviderError("Cohere answered with nothing: try again later.", retryable=True)
 
 
-def no_reply_error() -> ProviderError:
-    return ProviderError("Cohere answered with something that is no reply.", retryable=True)
-
-
 def _parse(data: str) -> dict[str, Any]:
     try:
         said = parse_json(data)
     except ValueError:
-        raise no_reply_error() from None
+        raise no_reply_error("Cohere") from None
     if not isinstance(said, dict):
-        raise no_reply_error()
+        raise no_reply_error("Cohere")
     return said
 
 

@@ -102,7 +102,7 @@ def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tu
     languages = tuple(languages)
     query_words = tuple(question_words(text, languages))
     entries = _entries(text, languages)
-    counts = _counts(_terms_of(query_words, entries), snapshot)
+    counts = count_terms(_terms_of(query_words, entries), snapshot)
     grouped = _group(query_words, counts)
     question, idf = weigh_words(tuple(grouped.values()), counts, snapshot.head.chunks)
     name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
@@ -147,14 +147,14 @@ def _known_synonyms(
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
     """Return the idf of each term of a text in one index."""
     query_words = tuple(question_words(text, languages))
-    counts = _counts(lexical.terms_of(query_words), snapshot)
+    counts = count_terms(lexical.terms_of(query_words), snapshot)
     return _idfs(tuple(_group(query_words, counts).values()), counts, snapshot.head.chunks)
 
 
-def _counts(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
-    """Return each term's number of chunks."""
+def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
+    """Return in how many chunks of an index each term occurs."""
     ordered = sorted(terms)
-    return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True))
+    return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True)) if ordered else {}
 
 
 def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from chapterverse.calibration.coefficients import Calibration, Coefficients
-from chapterverse.calibration.evidence import ChunkFeatures, Matching, weigh_words
+from chapterverse.calibration.evidence import ChunkFeatures, Matching, count_terms, weigh_words
 from chapterverse.calibration.regression import regress
 from chapterverse.model import PERSONA, SparseVector
 from chapterverse.store import Snapshot
@@ -78,8 +78,7 @@ def _all_features(questions: Sequence[Sequence[WordTerms]], snapshot: Snapshot) 
     from concurrent.futures import ThreadPoolExecutor
 
     # The store may be remote: count all terms in one call and search concurrently.
-    terms = sorted({t for made in questions for terms in made for t in terms})
-    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    counts = count_terms({t for made in questions for terms in made for t in terms}, snapshot)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
 

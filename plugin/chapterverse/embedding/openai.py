@@ -19,11 +19,11 @@ from typing import Any
 from chapterverse.embedding.batches import check_vectors, embed_in_batches
 from chapterverse.embedding.models import EmbeddingModel, Spelling
 from chapterverse.embedding.protocols import Vector
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse.providers.openai import OpenAIErrors, access, require_key
 from chapterverse.settings import Settings
 
@@ -190,7 +190,7 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     if reply.status != 200:
         raise _ERRORS.error(reply.status, reply.body, reply.pause)
     if reply.body is None:
-        raise ProviderError(f"{_PROVIDER} answered with something that is no reply.", retryable=True)
+        raise no_reply_error(_PROVIDER)
     data = reply.body.get("data") if isinstance(reply.body, dict) else None
     entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
     by_index = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}

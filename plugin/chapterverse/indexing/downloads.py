@@ -17,7 +17,7 @@ from typing import Any
 from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.net.fetch import Download, Fetcher
 from chapterverse.net.robots import Robots
-from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.settings import Settings
 
 #: Seconds without use after which a download is removed.
 _KEPT_SECONDS = 90 * 24 * 3600
@@ -64,9 +64,7 @@ class Downloads:
     @classmethod
     def of(cls, settings: Settings) -> Downloads:
         """Return the downloads of a store; raises `ConfigurationError` for a malformed setting."""
-        kind, _, place = settings.store.partition(":")
-        folder = Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2]) / "downloads"
-        return cls(folder, Fetcher(allow_private=settings.allow_private))
+        return cls(settings.local_folder / "downloads", Fetcher(allow_private=settings.allow_private))
 
     def get(self, url: str, seconds: float) -> StoredDownload:
         """Return the current content of an address.

@@ -19,7 +19,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
 from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
 #: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
@@ -258,7 +258,7 @@ class Runtime:
         except aws.BotoCoreError:
             raise ProviderError(self._no_credentials) from None
         except (ResponseParserError, ParserError, ValueError, RecursionError):
-            raise ProviderError("Bedrock answered with something that is no reply.", retryable=True) from None
+            raise no_reply_error("Bedrock") from None
 
     @property
     def _no_credentials(self) -> str:

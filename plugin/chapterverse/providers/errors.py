@@ -18,6 +18,11 @@ class TextRejected(ProviderError):
     """The model will never take the request as it is."""
 
 
+def no_reply_error(service: str) -> ProviderError:
+    """Return the error of a reply that is none of a service's."""
+    return ProviderError(f"{service} answered with something that is no reply.", retryable=True)
+
+
 def provider_error(message: str, status: int, pause: float | None, rejected: Collection[int] = (400,)) -> ProviderError:
     """Return the error that a reply of this status is.
 
