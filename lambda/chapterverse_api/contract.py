@@ -31,6 +31,7 @@ from chapterverse.filters import (
 )
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
+from chapterverse.text.utf8 import SURROGATE
 
 Mode = Literal["rag", "selected_text"]
 AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
@@ -49,7 +50,7 @@ def _check_text(value: object) -> object:
     """Reject a question or a selection without a letter or digit, and lone surrogates."""
     if isinstance(value, str) and not any(c.isalnum() for c in value):
         raise ValueError("must hold at least one letter or digit")
-    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+    if isinstance(value, str) and SURROGATE.search(value):
         raise ValueError("must be valid Unicode")
     return value
 

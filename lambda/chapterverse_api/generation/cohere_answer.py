@@ -11,7 +11,6 @@ moves to the text's place, if there is exactly one, or is dropped. `grounding` c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -22,6 +21,7 @@ from chapterverse.net import Event
 from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
+from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
 from chapterverse_api.generation.requests import MOST_TOKENS, ToolCall, Usage, function_calls
@@ -37,8 +37,6 @@ _TOOL_CALL = "TOOL_CALL"
 
 #: Characters of the sentence behind by which it is known that one ended.
 _AHEAD = 24
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,5 +256,4 @@ def _ids(sources: Any) -> tuple[str, ...]:
 
 
 def _sound(text: str) -> str:
-    # Half a character, which JSON may hold and UTF-8 may not.
-    return _SURROGATE.sub("\ufffd", text)
+    return SURROGATE.sub("\ufffd", text)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from chapterverse.text import lexical
-from chapterverse.text.json_text import parse_json
+from chapterverse.text.json_text import INTEGERS, parse_json
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
@@ -159,7 +159,7 @@ def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
         return links.without_foreign(value.encode(errors="replace").decode())
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("no number of JSON")
-    if type(value) is int and value not in _INTEGER:
+    if type(value) is int and value not in INTEGERS:
         raise ValueError("too large")
     return value
 

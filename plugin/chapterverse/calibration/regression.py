@@ -13,6 +13,11 @@ def logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
+def dot(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return the scalar product of two vectors of one length."""
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
 def regress(
     rows: Sequence[Sequence[float]], labels: Sequence[int], ridge: float, weights: Sequence[float] | None = None
 ) -> list[float]:
@@ -30,7 +35,7 @@ def regress(
         gradient = [-ridge * b for b in beta]
         hessian = [[ridge if i == j else 0.0 for j in range(size)] for i in range(size)]
         for row, label, weight in zip(rows, labels, counts, strict=True):
-            p = logistic(sum(b * x for b, x in zip(beta, row, strict=True)))
+            p = logistic(dot(beta, row))
             error, slope = weight * (label - p), weight * p * (1 - p)
             for i, x in enumerate(row):
                 gradient[i] += error * x

@@ -17,6 +17,7 @@ from chapterverse.errors import InputError
 from chapterverse.evaluation.nuggets import Nugget, read_nuggets
 from chapterverse.evaluation.quoting import AnswerKey
 from chapterverse.text.json_text import parse_json
+from chapterverse.text.utf8 import SURROGATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,6 @@ def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
 
 
 def _check_unicode(text: str, place: str) -> None:
-    # JSON can contain lone surrogates, which can be neither printed nor sent.
-    if any("\ud800" <= c <= "\udfff" for c in text):
+    # It can be neither printed nor sent.
+    if SURROGATE.search(text):
         raise InputError(f"{place}: this is not valid Unicode.")

@@ -21,7 +21,7 @@ from chapterverse.evaluation import charts, metrics
 from chapterverse.evaluation.bars import Bar
 from chapterverse.evaluation.comparison import Comparison
 from chapterverse.evaluation.runs import QuestionResult, Run, averages
-from chapterverse.evaluation.text_report import of_answers
+from chapterverse.evaluation.text_report import in_digits, of_answers
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -60,7 +60,7 @@ def load_template() -> Template:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    environment.filters["figure"] = _figure
+    environment.filters["figure"] = in_digits
     environment.filters["linkable"] = _linkable
     return environment.get_template("report.html")
 
@@ -114,10 +114,6 @@ def worst(rows: Sequence[QuestionResult]) -> list[QuestionResult]:
 def _without_controls(value: Any) -> Any:
     """Replace control characters of a plain text by U+FFFD; return other values as they are."""
     return _CONTROLS.sub("\ufffd", value) if type(value) is str else value
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _linkable(address: str) -> bool:

@@ -54,11 +54,11 @@ def _figures(run: Run) -> Iterator[str]:
     if run.answerable:
         yield f"{'':10} {'section':>7} {'page':>7}"
         for name in metrics.RANKED:
-            yield f"{name:10} {_figure(figures[name]):>7} {_figure(figures[metrics.PAGE + name]):>7}"
+            yield f"{name:10} {in_digits(figures[name]):>7} {in_digits(figures[metrics.PAGE + name]):>7}"
     refused = sum(row.refused for row in run.unanswerable)
     answered = len(run.answerable) - len(run.false_refusals)
-    yield f"{'refused':10} {_figure(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"
-    yield f"{'answered':10} {_figure(figures[metrics.ANSWERED]):>7}   {answered} of {len(run.answerable)} answerable"
+    yield f"{'refused':10} {in_digits(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"
+    yield f"{'answered':10} {in_digits(figures[metrics.ANSWERED]):>7}   {answered} of {len(run.answerable)} answerable"
 
 
 def of_answers(run: Run) -> list[str]:
@@ -85,12 +85,12 @@ def _answers(run: Run) -> Iterator[str]:
     statuses = ", ".join(f"{n} {status}" for status, n in document["statuses"].items() if n)
     yield f"Answers by {run.generator}: {statuses or 'none'}"
     for name, value in run.answer_figures.items():
-        yield f"{name:21} {_figure(value):>7}{_counted(name, run)}"
+        yield f"{name:21} {in_digits(value):>7}{_counted(name, run)}"
     outcomes = document["outcomes"]
     if outcomes["questions"]:
         right = f"{outcomes['right']} of {outcomes['questions']} answers right"
-        yield f"{'brier':21} {_figure(document['brier']):>7}   of the confidence, the less the better; {right}"
-        yield f"{'ece':21} {_figure(document['ece']):>7}   expected calibration error, the less the better"
+        yield f"{'brier':21} {in_digits(document['brier']):>7}   of the confidence, the less the better; {right}"
+        yield f"{'ece':21} {in_digits(document['ece']):>7}   expected calibration error, the less the better"
         risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in document["risk_coverage"])
         yield f"Wrong among the surest: {risks}"
     yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in document["seconds"].items())
@@ -150,5 +150,6 @@ def _rank(rank: int | None) -> str:
     return "–" if rank is None else str(rank)
 
 
-def _figure(value: float | None) -> str:
+def in_digits(value: float | None) -> str:
+    """Return a figure with three digits, a dash where there is none."""
     return "–" if value is None else f"{value:.3f}"

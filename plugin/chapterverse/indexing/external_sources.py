@@ -12,7 +12,6 @@ import html
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -91,10 +90,8 @@ class _CollectionRun:
 
     @classmethod
     def of(cls, settings: Settings, pages: Sequence[Source]) -> _CollectionRun:
-        languages = Counter(page.language for page in pages if page.language)
-        language = languages.most_common(1)[0][0] if languages else "en"
         paths, addresses = {page.file_path for page in pages}, {page.url.rstrip("/") for page in pages}
-        return cls(Downloads.of(settings), language, paths, addresses, time.monotonic() + _ALL_SECONDS)
+        return cls(Downloads.of(settings), main_language(pages), paths, addresses, time.monotonic() + _ALL_SECONDS)
 
     def add_file(self, entry: ExternalEntry, base_url: str, docs: Path | None) -> None:
         path, name = Path(entry.place), entry.name

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.parse import urljoin
 
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
 from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
-from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source
+from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_language
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,8 +89,7 @@ class Documents:
         if self.folder is None:
             return sources, warnings
         own = [page for page in pages if page.type == PAGE]
-        languages = Counter(page.language for page in own if page.language)
-        language = languages.most_common(1)[0][0] if languages else "en"
+        language = main_language(own)
         addresses = {page.file_path: page.url for page in own if page.url}
         for kind in (FAQ, MEMORY):
             if kind in self.disabled:

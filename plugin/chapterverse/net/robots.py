@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from chapterverse.errors import FetchFailed
+from chapterverse.net.address import request_target
 from chapterverse.net.fetch import AGENT, Fetcher
 
 #: RFC 9309 requires crawlers to read at least this much; a larger file is ignored beyond it.
@@ -96,7 +97,7 @@ class Robots:
         rules = self._rules[origin]
         if isinstance(rules, FetchFailed):
             raise FetchFailed(str(rules))
-        if not rules.allow(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"):
+        if not rules.allow(request_target(parts)):
             raise FetchFailed(f"{parts.hostname} forbids it in its robots.txt.")
 
     def _read(self, origin: str) -> Rules | FetchFailed:

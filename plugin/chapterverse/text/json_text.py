@@ -14,6 +14,9 @@ from typing import Any
 #: Deepest nesting of arrays and objects that is parsed; the parser of pydantic stops there as well.
 MAX_LEVELS = 200
 
+#: Integers must fit 64 bits, as in every database and language.
+INTEGERS = range(-(2**63), 2**63)
+
 # A string matches up to its end or the end of the text, so no character is scanned twice.
 _TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from chapterverse.text.json_text import NestedTooDeep, check_depth
+from chapterverse.text.json_text import INTEGERS, NestedTooDeep, check_depth
 from chapterverse_api.rejections import Rejection
 
 #: Largest body in bytes.

@@ -12,7 +12,7 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.heads import folder_name
+from chapterverse.store.heads import folder_name, missing_error
 from chapterverse.store.pack import unpack
 from chapterverse.store.protocols import Asking
 from chapterverse.store.s3 import lease
@@ -157,7 +157,7 @@ class S3Store:
         try:
             return self._record(self._prefix(scope).head)
         except IndexMissing:
-            raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
+            raise missing_error(scope) from None
 
     def _record(self, key: str, etag: str = "") -> S3Head:
         """Return the record of a head object, without a download if it is known to be unchanged."""
