@@ -29,7 +29,7 @@ def calibrate(
         typer.Option("--max-false-refusals", min=0, max=0.5, help="Share of answerable questions that may be refused."),
     ] = 0.08,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what comes out and store nothing.")] = False,
-    base_url: parameters.BaseUrl = None,
+    base_url: parameters.QuestionsBaseUrl = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,

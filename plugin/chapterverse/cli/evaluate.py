@@ -96,7 +96,7 @@ def eval_(
     run: Annotated[
         Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
     ] = None,
-    base_url: parameters.BaseUrl = None,
+    base_url: parameters.QuestionsBaseUrl = None,
     as_json: parameters.Json = False,
     store: parameters.Store = None,
     site: parameters.Site = None,

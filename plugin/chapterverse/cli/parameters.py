@@ -41,9 +41,11 @@ Include = Annotated[
     ),
 ]
 Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
-BaseUrl = Annotated[
+QuestionsBaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
 ]
+SiteDir = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")]
 History = Annotated[
     Path | None,
     typer.Option(

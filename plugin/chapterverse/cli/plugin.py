@@ -59,16 +59,14 @@ class _Log:
 
 
 def publish(
-    site_dir: Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")],
+    site_dir: parameters.SiteDir,
     config: Annotated[
         str,
         typer.Option(
             "--config", help="Options of the plugin, as YAML or JSON; - reads standard input.", metavar="FILE"
         ),
     ],
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
-    ] = None,
+    base_url: parameters.BaseUrl = None,
     address_setting: Annotated[
         str, typer.Option("--address-setting", help="What the generator calls --base-url.", metavar="NAME")
     ] = "",

@@ -32,10 +32,6 @@ ConfigOption = Annotated[
 QuestionsVersionOption = Annotated[
     str | None, typer.Option("--docs-version", help="Docs version that questions are about.")
 ]
-BaseUrlOption = Annotated[
-    str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
-]
-SiteDirArgument = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
 
 
 def widget(
@@ -63,11 +59,11 @@ def widget(
 
 
 def inject(
-    site_dir: SiteDirArgument,
+    site_dir: parameters.SiteDir,
     endpoint: EndpointOption = None,
     title: TitleOption = None,
     config: ConfigOption = None,
-    base_url: BaseUrlOption = None,
+    base_url: parameters.BaseUrl = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     markdown: Annotated[bool, typer.Option(help="Write the Markdown of each page, for agents.")] = True,
@@ -101,8 +97,8 @@ def inject(
 
 
 def check(
-    site_dir: SiteDirArgument,
-    base_url: BaseUrlOption = None,
+    site_dir: parameters.SiteDir,
+    base_url: parameters.BaseUrl = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
