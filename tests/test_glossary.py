@@ -75,19 +75,16 @@ def test_a_retired_name_is_found_in_every_spelling() -> None:
 
 
 def bare_participles(source: str) -> list[str]:
-    """Return every public function or method of a file that is no property and only a participle: `corrected`."""
-    defined = _public(ast.parse(source))
-    return [
-        node.name for node in defined if is_participle(node.name) and not any(map(_is_property, node.decorator_list))
-    ]
-
-
-def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for child in node.body:
-        if isinstance(child, ast.ClassDef):
-            yield from _public(child)
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield child
+    """Return every function of a file that is no property, and every parameter that is no switch, whose name is only a
+    participle: `corrected`.
+    """
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found += [] if any(map(_is_property, node.decorator_list)) else [node.name]
+            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            found += [one.arg for one in parameters if one.annotation is None or ast.unparse(one.annotation) != "bool"]
+    return [name for name in found if is_participle(name.strip("_"))]
 
 
 def _is_property(decorator: ast.expr) -> bool:
@@ -113,7 +110,5 @@ def test_public_functions_are_no_bare_participles(package: Path) -> None:
 
 def test_a_bare_participle_is_found() -> None:
     source = "def corrected(): ...\nclass A:\n  def held_out(self): ...\n  @property\n  def kept(self): ...\n"
-    assert bare_participles(f"{source}def _told(): ...\ndef stated_date(): ...\ndef embed(): ...") == [
-        "corrected",
-        "held_out",
-    ]
+    source += "def _told(given: str, *, billed: bool, taken): ...\ndef stated_date(): ...\ndef embed(): ..."
+    assert sorted(bare_participles(source)) == ["_told", "corrected", "given", "held_out", "taken"]

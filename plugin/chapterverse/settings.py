@@ -250,23 +250,23 @@ def _is_pull_request(env: Mapping[str, str]) -> bool:
     )
 
 
-def document_options(given: object) -> dict[str, Any]:
+def document_options(options: object) -> dict[str, Any]:
     """Return the settings of documents that a site's configuration makes: `enable_…` and `…_top_k`, by name.
 
     Raises:
         ConfigurationError: there is no such option, or it has an invalid value.
     """
     known = {f.name: f for f in fields(Settings) if f.name.startswith("enable_") or "most" in f.metadata}
-    if not isinstance(given, Mapping):
+    if not isinstance(options, Mapping):
         raise ConfigurationError("The option 'documents' must be a mapping, such as `faq_top_k: 3`.")
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in known:
             raise ConfigurationError(f"There is no option {str(name)[:60]!a} of documents: use {', '.join(known)}.")
         if "most" in known[name].metadata:
             _check_count(f"documents.{name}", value, known[name].metadata["most"])
         elif not isinstance(value, bool):
             raise ConfigurationError(f"documents.{name} must be true or false.")
-    return dict(given)
+    return dict(options)
 
 
 def _check_count(name: str, value: object, most: int) -> None:

@@ -174,22 +174,22 @@ def _names(text: str, languages: Iterable[str]) -> list[str]:
 
 
 def weigh_words(
-    grouped: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int
+    words: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int
 ) -> tuple[WeightedQuestion, dict[int, float]]:
     """Return the question of these words, and the idf of each of their terms.
 
     Args:
-        grouped: for each word its alternatives.
+        words: for each word its alternatives.
         counts: number of chunks that contain each term.
         chunks: number of chunks in the index.
     """
-    idf = _idfs(grouped, counts, chunks)
+    idf = _idfs(words, counts, chunks)
     weights, familiar = [], 0.0
-    for word in grouped:
+    for word in words:
         known_idfs = [idf[t] for alternative in word for t in alternative if counts[t]]
         weights.append(max(known_idfs) if known_idfs else _idf(0, chunks))
         familiar += weights[-1] if known_idfs else 0.0
-    return WeightedQuestion(grouped, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
+    return WeightedQuestion(words, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
 
 class Matching:
@@ -205,30 +205,32 @@ class Matching:
         self._total = sum(question.weights)
         self._length = math.log(len(question.words))
 
-    def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> ChunkFeatures:
+    def features(
+        self, weights: Mapping[int, float], nearness: float | None = None, title: float = 0.0
+    ) -> ChunkFeatures:
         """Return the features of one chunk.
 
         Args:
-            held: weights of the question's terms in the chunk (see `SparseVector.among`).
+            weights: weights of the question's terms in the chunk (see `SparseVector.among`).
             nearness: cosine of chunk and question. For a chunk that is not among the nearest it is their least, an
                 upper bound. None if the question was not embedded.
             title: share of the words of its page's title that are in the question.
         """
         question, covered, score = self._question, 0.0, 0.0
-        if held:
+        if weights:
             for word, weight in zip(question.words, question.weights, strict=True):
-                covered += weight * match_word(word, held)
-        for term, weight in held.items():
+                covered += weight * match_word(word, weights)
+        for term, weight in weights.items():
             score += weight * self._idf[term]
         strength = min(1.0, score / (self._total * (K1 + 1)))
-        names = _mean([match_word(word, held) for word in question.names])
+        names = _mean([match_word(word, weights) for word in question.names])
         return ChunkFeatures(
             covered / self._total, strength, self._length, question.familiarity, nearness, names, title
         )
 
 
-def _idfs(grouped: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
-    terms = sorted({t for word in grouped for alternative in word for t in alternative})
+def _idfs(words: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
+    terms = sorted({t for word in words for alternative in word for t in alternative})
     return {t: _idf(counts[t], chunks) for t in terms}
 
 
@@ -240,12 +242,12 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def match_word(word: Sequence[WordTerms], held: Container[int]) -> float:
+def match_word(word: Sequence[WordTerms], terms: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
     for whole, *parts in word:
-        if whole in held:
+        if whole in terms:
             return 1.0
         if parts:
-            share = max(share, sum(t in held for t in parts) / len(parts))
+            share = max(share, sum(t in terms for t in parts) / len(parts))
     return share

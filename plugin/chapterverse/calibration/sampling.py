@@ -83,9 +83,9 @@ def _all_features(questions: Sequence[Sequence[WordTerms]], snapshot: Snapshot) 
         return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
 
 
-def _best_features(made: Sequence[WordTerms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:
-    question, idf = weigh_words(tuple((terms,) for terms in dict.fromkeys(made)), counts, snapshot.head.chunks)
-    indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
+def _best_features(word_terms: Sequence[WordTerms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:
+    question, idf = weigh_words(tuple((terms,) for terms in dict.fromkeys(word_terms)), counts, snapshot.head.chunks)
+    indices = tuple(sorted({t for terms in word_terms for t in terms if t >= 0}))
     hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
     if not hits:
         return ChunkFeatures(0.0, 0.0, math.log(len(question.words)))

@@ -75,13 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except ChapterVerseError as error:
-        sys.exit(_failed(str(error)))
+        sys.exit(_report_failure(str(error)))
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        sys.exit(_failed(f"{place}{error.strerror or error}."))
+        sys.exit(_report_failure(f"{place}{error.strerror or error}."))
 
 
-def _failed(sentence: str) -> int:
+def _report_failure(sentence: str) -> int:
     typer.echo(f"Error: {sentence}", err=True)
     return 1
 

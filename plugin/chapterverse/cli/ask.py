@@ -240,15 +240,15 @@ def _search_row(row: QuestionRow, service: Session, top_k: int, filters: dict[st
         raise
 
 
-def _filters(given: list[str]) -> dict[str, Any]:
+def _filters(texts: list[str]) -> dict[str, Any]:
     """Return one filter: OR within a field, AND between fields and JSON filters."""
     fields: dict[str, list[dict[str, Any]]] = {}
-    for name, value in (_pair(text) for text in given if not text.startswith("{")):
+    for name, value in (_pair(text) for text in texts if not text.startswith("{")):
         field = name.removesuffix("^")
         condition = _parse_value(field, value) if name == field else {"$prefix": value}
         fields.setdefault(field, []).append({field: condition})
     parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
-    parts += [_json(text) for text in given if text.startswith("{")]
+    parts += [_json(text) for text in texts if text.startswith("{")]
     return {"$and": parts} if parts[1:] else parts[0] if parts else {}
 
 

@@ -247,13 +247,13 @@ def status(
         _print_states(report, unmatched)
 
 
-def _print_states(report: states.States, unmatched: list[str] | None) -> None:
+def _print_states(report: states.States, entries: list[str] | None) -> None:
     typer.echo(report.summary)
     for file in report.files:
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
-    if unmatched:
+    if entries:
         typer.echo("FAQ entries that answered no question of the last 30 days:")
-    for name in unmatched or ():
+    for name in entries or ():
         typer.echo(f"  {name}")
 
 

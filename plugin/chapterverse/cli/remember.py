@@ -50,9 +50,9 @@ def remember(
     typer.echo(f"{file.as_posix()} was {'removed' if remove else 'written'}: index the site for the chat to know it.")
 
 
-def _folder(named: Path | None) -> Path:
+def _folder(option: Path | None) -> Path:
     """Return the folder of knowledge, which need not be there yet."""
-    folder = named or Settings.from_environment().knowledge
+    folder = option or Settings.from_environment().knowledge
     if folder:
         return Path(folder)
     if Path("docs").is_dir():

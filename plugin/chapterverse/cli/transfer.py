@@ -160,19 +160,19 @@ def unpublish(
         print_json({"site": scope.site, "version": scope.version})
 
 
-def _scope(settings: Settings, exported: transfer.ExportFile) -> Scope:
+def _scope(settings: Settings, export_file: transfer.ExportFile) -> Scope:
     version = settings.docs_version
-    if exported.head is not None:
-        head = exported.head
+    if export_file.head is not None:
+        head = export_file.head
         return Scope(settings.site or head.site, head.version if version is None else version)
     if not settings.site:
         raise ConfigurationError("A canonical file doesn't say which site it is of: say so with --site.")
-    return Scope(settings.site, exported.chunks[0].version if version is None else version)
+    return Scope(settings.site, export_file.chunks[0].version if version is None else version)
 
 
-def _card(settings: Settings, exported: transfer.ExportFile) -> EmbedderCard:
-    if exported.head is not None:
-        return exported.head.embedder
+def _card(settings: Settings, export_file: transfer.ExportFile) -> EmbedderCard:
+    if export_file.head is not None:
+        return export_file.head.embedder
     embedder = open_embedder(settings)
     return embedder.card if embedder else EmbedderCard()
 

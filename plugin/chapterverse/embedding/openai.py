@@ -113,10 +113,10 @@ class OpenAIEmbedder:
         """
         return self._card(self._learned_size())
 
-    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+    def beside(self, index_card: EmbedderCard) -> EmbedderCard:
         """Return the card without asking; see `LazySize`. Its size is 0 where neither the model nor the index tells."""
-        if not (self._asked_size or self._entry) and indexed.name == f"openai:{self._name}":
-            self._size, self._tells = indexed.size, True
+        if not (self._asked_size or self._entry) and index_card.name == f"openai:{self._name}":
+            self._size, self._tells = index_card.size, True
         return self._card(self._size)
 
     def _card(self, size: int) -> EmbedderCard:

@@ -47,7 +47,7 @@ class Enrichment:
 
 def enrich(
     chunks: Mapping[str, list[Chunk]],
-    stored: Sequence[Chunk],
+    stored_chunks: Sequence[Chunk],
     *,
     others: Iterable[Point],
     setting: EnricherSetting,
@@ -60,7 +60,7 @@ def enrich(
 
     Args:
         chunks: by path; documents beside the pages stay as they are.
-        stored: the live index's chunks of the same pages, if the same model and prompt enriched it.
+        stored_chunks: the live index's chunks of the same pages, if the same model and prompt enriched it.
         others: the points of all other pages.
         fingerprint: the embedder's.
         cap: most tokens of a chunk as embedded.
@@ -70,7 +70,7 @@ def enrich(
         ConfigurationError: the model can't be opened.
     """
     pages = {path: own for path, own in chunks.items() if own and own[0].type == PAGE}
-    widened = {**chunks, **dict(_reuse(pages, stored))}
+    widened = {**chunks, **dict(_reuse(pages, stored_chunks))}
     requests = [
         request
         for path, own in pages.items()
@@ -85,10 +85,10 @@ def enrich(
     return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
 
 
-def _reuse(pages: Mapping[str, list[Chunk]], stored: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
+def _reuse(pages: Mapping[str, list[Chunk]], stored_chunks: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
     """Yield the pages that are stored with expansions and did not change since: they cost nothing without a cache."""
     by_page: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
-    for chunk in stored:
+    for chunk in stored_chunks:
         by_page[chunk.source_file_path][chunk.chunk_id] = chunk
     for path, own in pages.items():
         live = by_page.get(path, {})
@@ -100,8 +100,8 @@ def _languages(chunks: Mapping[str, list[Chunk]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own[0].language for own in chunks.values() if own)) or ("en",)
 
 
-def _with(chunk: Chunk, expansion: str, hashed: str) -> Chunk:
-    return replace(chunk, expansion=expansion, embed_hash=hashed) if expansion else chunk
+def _with(chunk: Chunk, expansion: str, embed_hash: str) -> Chunk:
+    return replace(chunk, expansion=expansion, embed_hash=embed_hash) if expansion else chunk
 
 
 def _widen(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:

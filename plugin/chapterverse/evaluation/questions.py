@@ -67,7 +67,7 @@ def read_judged(file: Path) -> list[QuestionRow]:
             raise InputError(
                 f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
             )
-        judged[question.id] = _judged(question, row)
+        judged[question.id] = _read_judgement(question, row)
     return list(judged.values())
 
 
@@ -99,7 +99,7 @@ def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     return QuestionRow(row["id"], row["question"], history, place), row
 
 
-def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
+def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     expected, answerable = row.get("expected", []), row.get("answerable", "key" not in row or row["key"] is not None)
     texts = {name: row.get(name) for name in ("key", "begins", "file", "heading")}
     if wrong := next((n for n, text in texts.items() if text is not None and not isinstance(text, str)), None):

@@ -101,9 +101,9 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Que
     )
 
 
-def _result(result: dict[str, Any], expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
+def _result(result: dict[str, Any], targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
     shown = {name: result[name] for name in ("rank", "score", "url", "chapter", "section")}
-    return Result(**shown, match=match_place(expected, place))
+    return Result(**shown, match=match_place(targets, place))
 
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:

@@ -85,7 +85,7 @@ def _answers(run: Run) -> Iterator[str]:
     statuses = ", ".join(f"{n} {status}" for status, n in document["statuses"].items() if n)
     yield f"Answers by {run.generator}: {statuses or 'none'}"
     for name, value in run.answer_figures.items():
-        yield f"{name:21} {in_digits(value):>7}{_counted(name, run)}"
+        yield f"{name:21} {in_digits(value):>7}{_describe_counts(name, run)}"
     outcomes = document["outcomes"]
     if outcomes["questions"]:
         right = f"{outcomes['right']} of {outcomes['questions']} answers right"
@@ -96,7 +96,7 @@ def _answers(run: Run) -> Iterator[str]:
     yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in document["seconds"].items())
 
 
-def _counted(name: str, run: Run) -> str:
+def _describe_counts(name: str, run: Run) -> str:
     """Return the counts behind a share, "" without any."""
     kind = name.partition("@")[2]
     if name.startswith("caught@"):
@@ -121,7 +121,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         if ids:
             yield f"{len(ids)} only in {name}, or in other words there: {', '.join(map(printable, ids))}"
     for move in comparison.moves:
-        yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {_moved(move)}"
+        yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {_describe_move(move)}"
     widest = max(_NAMES, *(len(c.name) for c in comparison.changes)) if comparison.changes else _NAMES
     yield f"{'':{widest}} {'before':>6} {'now':>6} {'change':>7}  95 % interval"
     for c in comparison.changes:
@@ -129,7 +129,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"{c.name:{widest}} {c.before:6.3f} {c.now:6.3f} {c.difference:+7.3f}  {interval}  {c.verdict}"
 
 
-def _moved(move: Move) -> str:
+def _describe_move(move: Move) -> str:
     changes = []
     if move.refused_before != move.refused_now:
         changes.append("refused now" if move.refused_now else "not refused any more")

@@ -221,7 +221,7 @@ def _chunker(target: Target) -> PageChunker:
 
 def _enrichment(
     chunks: Mapping[str, list[Chunk]],
-    stored: Sequence[Chunk],
+    stored_chunks: Sequence[Chunk],
     live: Snapshot | None,
     files: FileDiff,
     target: Target,
@@ -239,7 +239,7 @@ def _enrichment(
     others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
     return enrich(
         chunks,
-        stored if is_same else (),
+        stored_chunks if is_same else (),
         others=others,
         setting=target.enricher,
         fingerprint=target.card.fingerprint,

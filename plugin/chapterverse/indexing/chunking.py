@@ -281,23 +281,23 @@ def _trim(text: str) -> str:
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
 
-def _groups(sized: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]:
+def _groups(blocks: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]:
     """Yield blocks in groups of at most `target` bytes; a larger block is a group of its own.
 
     If the blocks fill more than two texts, borders are content-defined: an insertion moves no later border, so a
     paragraph added at the top of a long section changes a text or two and not all of them.
     """
-    chosen = sum(block.size for block in sized) > 2 * target
+    chosen = sum(block.size for block in blocks) > 2 * target
     start = size = 0
-    for end, block in enumerate(sized):
+    for end, block in enumerate(blocks):
         size += block.size
         while size > target and start < end:
-            cut = start + _border(sized[start : end + 1], target) if chosen else end
-            yield sized[start:cut]
+            cut = start + _border(blocks[start : end + 1], target) if chosen else end
+            yield blocks[start:cut]
             start = cut
-            size = sum(block.size for block in sized[start : end + 1])
-    if sized:
-        yield sized[start:]
+            size = sum(block.size for block in blocks[start : end + 1])
+    if blocks:
+        yield blocks[start:]
 
 
 def _border(group: Sequence[_Sized], target: int) -> int:

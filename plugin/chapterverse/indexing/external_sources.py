@@ -197,18 +197,18 @@ class _CollectionRun:
             self._refuse(url, sentence)
         return stored
 
-    def _add_download(self, url: str, stored: StoredDownload) -> None:
+    def _add_download(self, url: str, download: StoredDownload) -> None:
         try:
-            content = self.downloads.read(stored)
-            media = Media.of(stored.content_type, url, content)
+            content = self.downloads.read(download)
+            media = Media.of(download.content_type, url, content)
         except UnreadablePage as error:
             self.result.warnings.append(str(error))
             return
-        if stored.noindex or asks_not_to_be_indexed(content, media):
+        if download.noindex or asks_not_to_be_indexed(content, media):
             self.result.warnings.append(f"{url} asks not to be indexed, so it is left out.")
             return
-        read = functools.partial(_read_download, self.downloads, stored, media, url, self.language)
-        self._add(url, stored.content_hash, media, url, read)
+        read = functools.partial(_read_download, self.downloads, download, media, url, self.language)
+        self._add(url, download.content_hash, media, url, read)
 
     def _add(self, path: str, content_hash: str, media: Media, url: str, read: functools.partial[Page]) -> None:
         context = json.dumps([url, media.format, media.charset, self.language])
@@ -248,8 +248,8 @@ def _read_file(path: Path, content_hash: str, media: Media, name: str, url: str,
     return read_external(content, media, name, url, language)
 
 
-def _read_download(downloads: Downloads, stored: StoredDownload, media: Media, url: str, language: str) -> Page:
-    return read_external(downloads.read(stored), media, url, url, language)
+def _read_download(downloads: Downloads, download: StoredDownload, media: Media, url: str, language: str) -> Page:
+    return read_external(downloads.read(download), media, url, url, language)
 
 
 def _unreadable(sentence: str) -> NoReturn:

@@ -132,11 +132,11 @@ def _navigation(nav: object) -> set[str]:
     return {path for part in parts for path in _navigation(part)}
 
 
-def _folder(named: str, docs: Path | None) -> Path | None:
-    if named:
-        if not Path(named).is_dir():
-            raise ConfigurationError(f"There is no folder {named} with knowledge: name one that is there, or none.")
-        return Path(named)
+def _folder(setting: str, docs: Path | None) -> Path | None:
+    if setting:
+        if not Path(setting).is_dir():
+            raise ConfigurationError(f"There is no folder {setting} with knowledge: name one that is there, or none.")
+        return Path(setting)
     folder = docs / NAME if docs else None
     return folder if folder and any(os.path.lexists(folder / kind) for kind in KINDS) else None
 

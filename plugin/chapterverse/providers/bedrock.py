@@ -200,7 +200,7 @@ class Runtime:
             if not wait.is_whole:
                 raise
         if not wait.is_whole:
-            raise _broken()
+            raise _connection_error()
 
     def _whole(
         self,
@@ -248,11 +248,11 @@ class Runtime:
         except aws.ClientError as error:
             raise _failure(error.response, reasons) from None
         except (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError):
-            failure = _broken()
+            failure = _connection_error()
             failure.unbilled = True
             raise failure from None
         except (aws.HTTPClientError, aws.ConnectionError, aws.IncompleteReadError, HTTPError, OSError):
-            raise _broken() from None
+            raise _connection_error() from None
         except aws.ParamValidationError:
             raise TextRejected("Bedrock refused the request as malformed.") from None
         except aws.BotoCoreError:
@@ -337,7 +337,7 @@ class _Wait:
         except ProviderError as error:
             self._results.put(("failed", error))
         except Exception:
-            self._results.put(("failed", _broken()))
+            self._results.put(("failed", _connection_error()))
 
 
 class _Ended(Exception):
@@ -348,7 +348,7 @@ def _late() -> ProviderError:
     return ProviderError("Bedrock did not answer in time.", retryable=True)
 
 
-def _broken() -> ProviderError:
+def _connection_error() -> ProviderError:
     return ProviderError("Bedrock could not be reached or broke off.", retryable=True)
 
 

@@ -210,7 +210,7 @@ class AgentFiles:
         # Remove the index first: `_is_ours` knows it by the skill that it names.
         gone = sorted(self._before.keys() - self._made, key=lambda path: path != skill.INDEX)
         removed = sum(map(self._remove, gone)) if remove else 0
-        return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_left(self._foreign)))
+        return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
 
     def _write(self, path: str, text: str) -> bool:
         """Write a file of the site, and return whether it is ours."""
@@ -295,7 +295,7 @@ def _is_our_index(site: Path) -> bool:
     return bool(names) and all("/" not in name and _is_ours(site, f"{skill.FOLDER}/{name}/SKILL.md") for name in names)
 
 
-def _left(paths: list[str]) -> Iterator[str]:
+def _warn_of_foreign(paths: list[str]) -> Iterator[str]:
     if paths:
         more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
         are, them = ("are", "they") if more else ("is", "it")

@@ -72,15 +72,15 @@ class PageFile:
         return replace(self, body="", text="")
 
 
-def markdown_path(path: str, taken: Collection[str] = ()) -> str:
+def markdown_path(path: str, other_paths: Collection[str] = ()) -> str:
     """Return the path of a page's Markdown: `a/index.md` beside `a/index.html`, `b.htm.md` beside `b.htm`.
 
     Args:
-        taken: paths of other pages' files; one whose short name is among them gets the long one.
+        other_paths: paths of other pages' files; one whose short name is among them gets the long one.
     """
     stem, _, ending = path.rpartition(".")
     short = f"{stem}.md"
-    return f"{path}.md" if ending.lower() != "html" or short in taken else short
+    return f"{path}.md" if ending.lower() != "html" or short in other_paths else short
 
 
 def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") -> PageFile:

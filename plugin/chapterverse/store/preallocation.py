@@ -95,9 +95,9 @@ def _trim_vectors(folder: Path, of_file: int, size: int) -> None:
         remaining -= of_file
 
 
-def _truncate(path: Path, used: int) -> None:
+def _truncate(path: Path, used_bytes: int) -> None:
     # Never longer than it is: what the engine would read there is not ours to make up.
-    os.truncate(path, min(path.stat().st_size, max(_PAGE, _round(used))))
+    os.truncate(path, min(path.stat().st_size, max(_PAGE, _round(used_bytes))))
 
 
 def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

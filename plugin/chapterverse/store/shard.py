@@ -116,10 +116,10 @@ class TermCounts:
     def save(self, path: Path) -> None:
         path.write_bytes(self._terms.tobytes() + self._counts.tobytes())
 
-    def add(self, added: Counter[int]) -> TermCounts:
+    def add(self, differences: Counter[int]) -> TermCounts:
         """Return them with these numbers of chunks added, which may be negative."""
         counts = Counter(dict(zip(self._terms, self._counts, strict=True)))
-        counts.update(added)
+        counts.update(differences)
         pairs = sorted((term, count) for term, count in counts.items() if count)
         return TermCounts(array("I", (t for t, _ in pairs)), array("I", (c for _, c in pairs)))
 

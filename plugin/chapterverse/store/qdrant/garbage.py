@@ -24,9 +24,11 @@ def undo(writer: QdrantWriter, record: QdrantHead) -> None:
             writer.delete_payload(collection, "died", died_after(key, record.epoch))
 
 
-def collect_garbage(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, retired: Iterable[Retired]) -> None:
-    """Forget the points that neither the live generation nor one of `kept` holds."""
-    key, generations = key_of(record.scope), [*retired]
+def collect_garbage(
+    writer: QdrantWriter, server: QdrantServer, record: QdrantHead, kept_generations: Iterable[Retired]
+) -> None:
+    """Forget the points that neither the live generation nor one of `kept_generations` holds."""
+    key, generations = key_of(record.scope), [*kept_generations]
     if record.head is not None:
         generations.append(Retired(record.epoch, record.layout.collection, 0))
     for collection in record.collections:

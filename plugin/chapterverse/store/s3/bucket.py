@@ -129,21 +129,21 @@ class Bucket:
                 self._put(key, b"{}", condition)
                 raise unconditional(self.name)
 
-    def upload(self, key: str, path: Path, packed: PackedSize) -> datetime:
+    def upload(self, key: str, path: Path, pack: PackedSize) -> datetime:
         """Write a file under a name that nothing has yet; return the server's time.
 
         In one request, so that a killed upload leaves nothing: the parts of a multipart one would stay, unseen.
         """
-        if packed.size > _MAX_OBJECT_BYTES:
+        if pack.size > _MAX_OBJECT_BYTES:
             raise IndexFault(
-                f"The index packs to {packed.size >> 30} GB, of which one object of S3 holds 5: use a Qdrant server."
+                f"The index packs to {pack.size >> 30} GB, of which one object of S3 holds 5: use a Qdrant server."
             )
-        headers = {**_NOTHING_YET, "X-Amz-Meta-SHA256": packed.sha256}
+        headers = {**_NOTHING_YET, "X-Amz-Meta-SHA256": pack.sha256}
         try:
-            answer = self._ask("PUT", key, headers=headers, body=path, sha256=packed.sha256)
+            answer = self._ask("PUT", key, headers=headers, body=path, sha256=pack.sha256)
         except S3Rejection:
             # The answer to a first try was lost and the request repeated.
-            if self.stat(key) != packed:
+            if self.stat(key) != pack:
                 raise
             return datetime.now(UTC)
         return _date(answer.headers)
@@ -279,5 +279,5 @@ def _age(headers: Mapping[str, str]) -> float:
     return _seconds(parsedate_to_datetime(headers["last-modified"]), _date(headers))
 
 
-def _seconds(written: datetime, now: datetime) -> float:
-    return max(0.0, (now - written).total_seconds())
+def _seconds(modified_at: datetime, now: datetime) -> float:
+    return max(0.0, (now - modified_at).total_seconds())
