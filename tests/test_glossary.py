@@ -75,16 +75,19 @@ def test_a_retired_name_is_found_in_every_spelling() -> None:
 
 
 def bare_participles(source: str) -> list[str]:
-    """Return every function of a file that is no property, and every parameter that is no switch, whose name is only a
-    participle: `corrected`.
-    """
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found += [] if any(map(_is_property, node.decorator_list)) else [node.name]
-            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-            found += [one.arg for one in parameters if one.annotation is None or ast.unparse(one.annotation) != "bool"]
-    return [name for name in found if is_participle(name.strip("_"))]
+    """Return every public function or method of a file that is no property and only a participle: `corrected`."""
+    defined = _public(ast.parse(source))
+    return [
+        node.name for node in defined if is_participle(node.name) and not any(map(_is_property, node.decorator_list))
+    ]
+
+
+def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for child in node.body:
+        if isinstance(child, ast.ClassDef):
+            yield from _public(child)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
 
 
 def _is_property(decorator: ast.expr) -> bool:
@@ -110,5 +113,37 @@ def test_public_functions_are_no_bare_participles(package: Path) -> None:
 
 def test_a_bare_participle_is_found() -> None:
     source = "def corrected(): ...\nclass A:\n  def held_out(self): ...\n  @property\n  def kept(self): ...\n"
-    source += "def _told(given: str, *, billed: bool, taken): ...\ndef stated_date(): ...\ndef embed(): ..."
-    assert sorted(bare_participles(source)) == ["_told", "corrected", "given", "held_out", "taken"]
+    assert bare_participles(f"{source}def _told(): ...\ndef stated_date(): ...\ndef embed(): ...") == [
+        "corrected",
+        "held_out",
+    ]
+
+
+#: Modules that are named after a product.
+PRODUCTS = frozenset({"fastembed"})
+
+
+def participles(source: str) -> list[str]:
+    """Return every function of a file that is no property, private ones too, and every parameter that is no switch,
+    whose name is only a participle: `_told`.
+    """
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names += [] if any(map(_is_property, node.decorator_list)) else [node.name]
+            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            names += [one.arg for one in parameters if one.annotation is None or ast.unparse(one.annotation) != "bool"]
+    return [name for name in names if is_participle(name.strip("_"))]
+
+
+def test_private_functions_parameters_and_modules_of_the_library_are_no_bare_participles() -> None:
+    library = PACKAGES[0]
+    files = [file.relative_to(library) for file in library.rglob("*.py") if "readers" not in file.parts]
+    found = {f"{file}: {name}" for file in files for name in participles((library / file).read_text(encoding="utf-8"))}
+    found |= {f"{file}" for file in files if any(map(is_participle, {*file.with_suffix("").parts} - PRODUCTS))}
+    assert sorted(found) == []
+
+
+def test_a_participle_of_a_private_function_or_a_parameter_is_found() -> None:
+    source = "def _told(given: str, *, billed: bool, taken): ...\nclass A:\n  @property\n  def _kept(self): ..."
+    assert participles(source) == ["_told", "given", "taken"]
