@@ -256,19 +256,19 @@ def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
+class _SizedBlock:
     """A block and its size in bytes, including the blank line after it."""
 
     block: Block
     size: int
 
 
-def _size(block: Block) -> _Sized | None:
+def _size(block: Block) -> _SizedBlock | None:
     """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
     text = _trim(_replace_unstorable(block.text))
     if text != block.text:
         block = replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
-    return _Sized(block, len(text.encode()) + 2) if text else None
+    return _SizedBlock(block, len(text.encode()) + 2) if text else None
 
 
 def _replace_unstorable(text: str) -> str:
@@ -281,7 +281,7 @@ def _trim(text: str) -> str:
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
 
-def _groups(blocks: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]:
+def _groups(blocks: Sequence[_SizedBlock], target: int) -> Iterator[Sequence[_SizedBlock]]:
     """Yield blocks in groups of at most `target` bytes; a larger block is a group of its own.
 
     If the blocks fill more than two texts, borders are content-defined: an insertion moves no later border, so a
@@ -300,7 +300,7 @@ def _groups(blocks: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]
         yield blocks[start:]
 
 
-def _border(group: Sequence[_Sized], target: int) -> int:
+def _border(group: Sequence[_SizedBlock], target: int) -> int:
     """Return the index of the block that starts the next group: after a full enough text, the block with the smallest
     hash.
     """

@@ -305,7 +305,7 @@ class _Wait:
             try:
                 while True:
                     yield self._next()
-            except _Ended:
+            except _StreamEnded:
                 return
             finally:
                 self._over.set()
@@ -323,7 +323,7 @@ class _Wait:
         if kind == "failed":
             raise item
         if kind == "ended":
-            raise _Ended
+            raise _StreamEnded
         return item
 
     def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
@@ -340,7 +340,7 @@ class _Wait:
             self._results.put(("failed", _connection_error()))
 
 
-class _Ended(Exception):
+class _StreamEnded(Exception):
     """Nothing more is made."""
 
 

@@ -30,7 +30,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Retired:
+class RetiredGeneration:
     """A generation that is no longer live, and that readers may hold until `until` (seconds of the epoch)."""
 
     epoch: int
@@ -59,7 +59,7 @@ class QdrantHead:
     lease: str = ""
     lease_until: int = 0
     draft: str = ""
-    retired: tuple[Retired, ...] = ()
+    retired: tuple[RetiredGeneration, ...] = ()
 
     @property
     def collections(self) -> list[str]:
@@ -99,7 +99,7 @@ class QdrantHead:
                 lease=_text(payload["lease"]),
                 lease_until=int(payload["lease_until"]),
                 draft=_text(payload["draft"]),
-                retired=tuple(Retired(**r) for r in payload["retired"]),
+                retired=tuple(RetiredGeneration(**r) for r in payload["retired"]),
             )
 
 

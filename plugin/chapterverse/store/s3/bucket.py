@@ -100,7 +100,7 @@ class Bucket:
         """Return a document, None if it is missing.
 
         Raises:
-            Unchanged: its etag is still `known`.
+            NotModified: its etag is still `known`.
         """
         with contextlib.suppress(Missing):
             answer = self._ask("GET", key, headers={"If-None-Match": etag} if etag else {})

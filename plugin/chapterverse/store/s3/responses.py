@@ -91,7 +91,7 @@ class Missing(IndexFault):
     """There is no such object."""
 
 
-class Unchanged(IndexFault):
+class NotModified(IndexFault):
     """The object has not changed since the caller read it."""
 
 
@@ -105,7 +105,7 @@ class Conflict(S3Rejection):
 
 _ANSWERS: dict[str, type[IndexFault]] = {
     "NoSuchKey": Missing, "404": Missing, "InvalidRange": Missing, "416": Missing,
-    "304": Unchanged, "NotModified": Unchanged,
+    "304": NotModified, "NotModified": NotModified,
     "PreconditionFailed": S3Rejection, "412": S3Rejection,
     "ConditionalRequestConflict": Conflict, "OperationAborted": Conflict, "409": Conflict,
 }  # fmt: skip

@@ -20,7 +20,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
 from chapterverse.store.s3.record import S3Head, void
-from chapterverse.store.s3.responses import S3Rejection, Unchanged
+from chapterverse.store.s3.responses import NotModified, S3Rejection
 from chapterverse.store.shard_publication import ShardSnapshot, open_live
 
 _LEASE = "publish.lease"
@@ -166,7 +166,7 @@ class S3Store:
             return record_before
         try:
             document = self._bucket.read(key, etag_before)
-        except Unchanged:
+        except NotModified:
             assert record_before is not None
             return record_before
         if document is None:
