@@ -125,10 +125,7 @@ class S3Store:
         if self.head(scope) is None:
             return
         with self._lease(scope):
-            try:
-                self._bucket.write(self._prefix(scope).head, void(), self._current_head(scope).etag)
-            except S3Rejection:
-                raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
+            self._replace_head(scope, void(), self._current_head(scope))
         self.sweep(scope)
 
     def sweep(self, scope: Scope) -> int:
@@ -144,14 +141,16 @@ class S3Store:
             if not garbage:
                 return 0
             # A publisher that has read this head, and uploaded one of these to move it there, is refused from now on.
-            body = replace(record, retired={}).encode() if record else void()
-            try:
-                self._bucket.write(prefix.head, body, current.etag)
-            except S3Rejection:
-                raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
+            self._replace_head(scope, replace(record, retired={}).encode() if record else void(), current)
             for name in garbage:
                 self._bucket.remove(prefix.key(name))
             return len(garbage)
+
+    def _replace_head(self, scope: Scope, body: bytes, current: CurrentHead) -> None:
+        try:
+            self._bucket.write(self._prefix(scope).head, body, current.etag)
+        except S3Rejection:
+            raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
 
     def _live(self, scope: Scope) -> S3Head:
         try:
