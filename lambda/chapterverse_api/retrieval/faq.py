@@ -127,7 +127,7 @@ def _bm25(hit: Hit, idf: Mapping[int, float]) -> float:
     return sum(weight * idf[term] for term, weight in hit.lexical.among(idf).items())
 
 
-def _share(question: Question, terms: frozenset[int] | set[int]) -> float:
+def _share(question: WeightedQuestion, terms: frozenset[int] | set[int]) -> float:
     """Return the share of a question's words, by idf, that are among these terms."""
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)

@@ -83,7 +83,7 @@ def explain_omissions(
 
 
 def drop_irrelevant(
-    candidates: Sequence[Candidate], passages: Sequence[Passage], question: Question
+    candidates: Sequence[Candidate], passages: Sequence[Passage], question: WeightedQuestion
 ) -> list[Candidate]:
     """Return the candidates without those behind the best whose passages say hardly anything of the question."""
     pairs = [(c, _share(passage, c, question)) for passage, c in zip(passages, candidates, strict=False)]

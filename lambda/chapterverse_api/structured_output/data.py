@@ -22,8 +22,6 @@ from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32
-#: Integers must fit 64 bits, as in every database and language.
-_INTEGER = range(-(2**63), 2**63)
 #: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
 _ASKED = 0.45
 _COMPARED = 3

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.history import Conversation

@@ -110,7 +110,7 @@ def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best()
         kept, make_passages(kept, lambda c: c.url, {"a.md": page}), WeightedQuestion(words, (1.0,) * len(words))
     )
     assert [c.chunk.chunk_index for c in found] == [*range(MIN_SECTIONS), 6]
-    assert drop_irrelevant([], [], Question((), ())) == []
+    assert drop_irrelevant([], [], WeightedQuestion()) == []
 
 
 def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -> None:
