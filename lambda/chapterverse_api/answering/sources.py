@@ -182,7 +182,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     turn.progress.enter("searching")
     return AnswerContext(
         mode="rag",
-        request=make_request(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        request=make_request(turn, WeightedQuestion(), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
         sources=(make_source(passage, entry.chapter_title, entry.section_heading),),
         candidates=1,
@@ -212,7 +212,7 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     persona = turn.resources.index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        request=make_request(turn, Question((), ()), (), language, language, persona),
+        request=make_request(turn, WeightedQuestion(), (), language, language, persona),
         language=persona.language or language,
         snapshot=snapshot,
         off_topic=True,

@@ -226,7 +226,7 @@ def test_no_text_forges_a_mark_or_a_turn_not_even_with_the_nonce(text: str) -> N
         make_request("How?", "One.", history=history, summary=text, context=text, persona=kind),
         make_request("How?", "One.", persona=Persona(text, "", text)),
         make_request("", text, selected=True, persona=kind),
-        GenerationRequest("How?", Question((), ()), (holed,), "en", persona=kind),
+        GenerationRequest("How?", WeightedQuestion(), (holed,), "en", persona=kind),
         make_request(
             text, text, text, language=text, history=(ChatMessage("user", text),), persona=Persona(text, text, text)
         ),
