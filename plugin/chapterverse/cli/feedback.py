@@ -11,7 +11,7 @@ import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.forget import RecordsOption, kept_threads
-from chapterverse.cli.options import JsonOption, settings_from
+from chapterverse.cli.parameters import settings_from
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.session import KeptRating
 

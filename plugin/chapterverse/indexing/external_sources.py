@@ -23,8 +23,8 @@ from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.external_entries import ExternalEntry, is_web_address
 from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
-from chapterverse.model import PAGE, Page, Source
-from chapterverse.net.fetch import MOST_BYTES, SECONDS, gunzip
+from chapterverse.model import PAGE, Page, Source, main_language
+from chapterverse.net.fetch import MAX_BYTES, SECONDS, gunzip
 from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.sources.folder import read_page

@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass, replace
 from chapterverse import __version__
 from chapterverse.model import BlockKind, join_blocks
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.text.shortening import cut_to_words
 
 #: The line of the front matter by which a later run knows a file of ours.
 MARK = "generator: chapterverse"
