@@ -99,11 +99,11 @@ class Weights:
         texts = {(p.path, p.text) for a in answers if a.site == site for p in a.passages}
         self._counts: Counter[int] = Counter()
         for path, text in texts:
-            self._counts.update({t for w in lexical.words(f"{' '.join(path)} {text}") for t in w.terms})
+            self._counts.update(lexical.terms_of(lexical.words(f"{' '.join(path)} {text}")))
         self._sections = len(texts)
 
     def __call__(self, text: str) -> Mapping[int, float]:
-        terms = {t for word in lexical.words(text) for t in word.terms}
+        terms = lexical.terms_of(lexical.words(text))
         return {t: math.log(1 + (self._sections - n + 0.5) / (n + 0.5)) for t in terms for n in [self._counts[t]]}
 
 

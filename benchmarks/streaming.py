@@ -18,7 +18,7 @@ from statistics import mean, median, quantiles
 
 from labelled_answers import Answer, Weights, load
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
@@ -29,7 +29,7 @@ TOKEN, TOKENS_A_SECOND = 4, 40
 
 def replay(answer: Answer, text: str, size: int, weigh: Weights) -> tuple[list[Span], float, float]:
     """Return the segments, the seconds after which the first was shown, and those of work for each."""
-    request = GenerationRequest(answer.question, Question((), ()), answer.passages, "en")
+    request = GenerationRequest(answer.question, WeightedQuestion(), answer.passages, "en")
     segments, shown, first = Segments(request, weigh), list[Span](), 0.0
     started = time.perf_counter()
     for at in range(0, len(text), size):

@@ -120,7 +120,7 @@ def _install(profile: str) -> None:
     version = ".".join(map(str, sys.version_info[:2]))
     _say(f"Setting up .venv for {profile} with Python {version}: once, about half a minute.")
     failed = "The packages could not be installed"
-    uv_is_there = UV.exists() or _try([*PIP, "--require-hashes", "-r", REQUIREMENTS / "uv.txt"])
+    uv_is_there = UV.exists() or succeeds([*PIP, "--require-hashes", "-r", REQUIREMENTS / "uv.txt"], ROOT)
     if profile == "lock":
         if not uv_is_there:
             sys.exit(f"{failed}: uv is needed to resolve the locks.")
@@ -131,7 +131,7 @@ def _install(profile: str) -> None:
 
 def _add(what: Sequence[str | Path], failed: str) -> None:
     """Install with uv, ten times as fast; with pip if uv is missing or fails (it doesn't read pip's configuration)."""
-    if UV.exists() and _try([UV, "pip", "install", "--quiet", "--python", PYTHON, *what]):
+    if UV.exists() and succeeds([UV, "pip", "install", "--quiet", "--python", PYTHON, *what], ROOT):
         return
     _say("Without uv it takes pip about a minute.")
     _run([*PIP, *what], failed)
@@ -147,15 +147,16 @@ def _install_node_modules() -> None:
     stamp.write_text(digest)
 
 
-def _try(command: Sequence[str | Path]) -> bool:
+def succeeds(command: Sequence[str | Path], cwd: Path | None = None) -> bool:
+    """Whether a command can be run and ends without a failure."""
     try:
-        return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode == 0
+        return subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
 
 
 def _run(command: Sequence[str | Path], failed: str) -> None:
-    if not _try(command):
+    if not succeeds(command, ROOT):
         sys.exit(f"{failed}: the lines above say why; check the network and run make again.")
 
 

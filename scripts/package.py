@@ -185,15 +185,8 @@ def _fetch(folder: Path, locks: Sequence[Path], of_uv: Sequence[str] = (), of_pi
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *of_pip)
     wanted = [word for lock in locks for word in ("-r", lock)]
     how = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--python-version", VERSION]
-    if not any(_try([*install, *how, "--target", folder, *wanted]) for install in (uv, pip)):
+    if not any(environment.succeeds([*install, *how, "--target", folder, *wanted]) for install in (uv, pip)):
         sys.exit("The wheels could not be fetched: see the lines above, check the network and run make package again.")
-
-
-def _try(command: Sequence[str | Path]) -> bool:
-    try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL).returncode == 0
-    except OSError:
-        return False
 
 
 def _drop(folder: Path, pattern: str) -> None:

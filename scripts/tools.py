@@ -7,10 +7,9 @@ network.
 from __future__ import annotations
 
 import fcntl
-import subprocess
 import sys
 import venv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,15 +49,8 @@ def _make(home: Path, lock: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install")
     # The lock is complete; pip would look for missing parts such as extras.
     how = ("--quiet", "--no-deps", "--require-hashes", "-r", lock)
-    if not any(_try([*install, *how]) for install in (uv, pip)):
+    if not any(environment.succeeds([*install, *how]) for install in (uv, pip)):
         sys.exit("The tools could not be installed: the lines above say why; check the network and run make again.")
-
-
-def _try(command: Sequence[str | Path]) -> bool:
-    try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL).returncode == 0
-    except OSError:
-        return False
 
 
 if __name__ == "__main__":

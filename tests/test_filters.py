@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from chapterverse.errors import InputError
 from chapterverse.filters import (
-    CONDITIONS,
-    DEPTH,
     EVERYTHING,
     FIELDS,
+    MAX_CONDITIONS,
+    MAX_DEPTH,
+    MAX_VALUES,
     OPERATORS,
-    VALUES,
     And,
     FieldCondition,
     Filter,
@@ -229,8 +229,8 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_a_filter_within_filters_ends_somewhere() -> None:
-    assert parse_filter(nested(DEPTH))
-    for depth in (DEPTH + 1, 100, 100_000):
+    assert parse_filter(nested(MAX_DEPTH))
+    for depth in (MAX_DEPTH + 1, 100, 100_000):
         assert sentence(nested(depth)) == "A filter may be nested at most 5 deep."
     endless: dict[str, Any] = {}
     endless["$and"] = [endless]
@@ -241,12 +241,12 @@ def test_a_filter_has_a_size() -> None:
     def either(number: int) -> dict[str, Any]:
         return {"$or": [{"type": "faq"}] * number}
 
-    assert parse_filter(either(CONDITIONS))
-    assert sentence(either(CONDITIONS + 1)) == "A filter may hold at most 100 conditions."
-    assert parse_filter({"chunk_index": list(range(VALUES))})
-    many = [{"chunk_index": list(range(VALUES))}, {"chunk_index": 1}]
+    assert parse_filter(either(MAX_CONDITIONS))
+    assert sentence(either(MAX_CONDITIONS + 1)) == "A filter may hold at most 100 conditions."
+    assert parse_filter({"chunk_index": list(range(MAX_VALUES))})
+    many = [{"chunk_index": list(range(MAX_VALUES))}, {"chunk_index": 1}]
     assert sentence({"$or": many}) == "A filter may hold at most 1000 values."
-    dates = [f"2026-01-01T{n // 60:02}:{n % 60:02}" for n in range(CONDITIONS + 1)]
+    dates = [f"2026-01-01T{n // 60:02}:{n % 60:02}" for n in range(MAX_CONDITIONS + 1)]
     assert sentence({"created_at": dates}) == "A filter may hold at most 100 conditions."
 
 

@@ -117,3 +117,35 @@ def test_a_bare_participle_is_found() -> None:
         "corrected",
         "held_out",
     ]
+
+
+#: Modules that are named after a product.
+PRODUCTS = frozenset({"fastembed"})
+
+
+def participles(source: str) -> list[str]:
+    """Return every class and function of a file, private ones too, and every parameter, whose name is only a
+    participle: `_told`. A property and a switch may have such a name.
+    """
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names += [] if any(map(_is_property, node.decorator_list)) else [node.name]
+            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            names += [one.arg for one in parameters if one.annotation is None or ast.unparse(one.annotation) != "bool"]
+        elif isinstance(node, ast.ClassDef) and re.fullmatch("_?[A-Z][a-z]+", node.name):
+            names.append(node.name.lower())
+    return [name for name in names if is_participle(name.strip("_"))]
+
+
+def test_classes_private_functions_parameters_and_modules_of_the_library_are_no_bare_participles() -> None:
+    library = PACKAGES[0]
+    files = [file.relative_to(library) for file in library.rglob("*.py") if "readers" not in file.parts]
+    found = {f"{file}: {name}" for file in files for name in participles((library / file).read_text(encoding="utf-8"))}
+    found |= {f"{file}" for file in files if any(map(is_participle, {*file.with_suffix("").parts} - PRODUCTS))}
+    assert sorted(found) == []
+
+
+def test_a_participle_of_a_class_a_private_function_or_a_parameter_is_found() -> None:
+    source = "def _told(given: str, *, billed: bool, taken): ...\nclass Left:\n  @property\n  def _kept(self): ..."
+    assert participles(f"{source}\nclass TextRejected: ...") == ["_told", "given", "taken", "left"]

@@ -25,15 +25,14 @@ import pytest
 import yaml
 from mkdocs.__main__ import cli
 
-from chapterverse.model import Chunk, Head
-from chapterverse.settings import Settings
+from chapterverse.model import Head
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
 from chapterverse.widget.bundle import names, titles
 from fakes.environment import replaced_environment
+from projects import STORE, Project, chat_in
 
-STORE = ".cache/plugin/chapterverse"
 CANARY = "canary-4f1e9c"
 INDEXED = re.compile(
     r"Indexed (\d+) pages \((\d+) new, (\d+) changed, (\d+) removed\), (\d+) chunks "
@@ -48,16 +47,11 @@ PAGES = {
 
 
 @dataclass(frozen=True)
-class Site:
-    """A documentation project in its own folder."""
+class Site(Project):
+    """A project of MkDocs."""
 
-    root: Path
-
-    def write(self, pages: Mapping[str, str]) -> None:
-        for path, text in pages.items():
-            file = self.root / "docs" / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+    def write(self, files: Mapping[str, str]) -> None:
+        super().write({f"docs/{path}": text for path, text in files.items()})
 
     def configure(self, options: Mapping[str, Any] | None = None, **config: Any) -> None:
         """Write mkdocs.yml; `options` are the plugin's own, and the API is at the site's own origin."""
@@ -90,29 +84,18 @@ class Site:
         return done.stdout
 
     def heads(self, store: str = STORE) -> list[Head]:
-        return open_store(Settings(store=f"edge:{self.root / store}")).heads()
-
-    def chunks(self, store: str = STORE) -> list[Chunk]:
-        """Return the chunks of the store's only head."""
-        opened = open_store(Settings(store=f"edge:{self.root / store}"))
-        (head,) = opened.heads()
-        return [point.chunk for point in opened.snapshot(head.scope).points()]
-
-    def pages(self) -> set[str]:
-        return {chunk.source_file_path for chunk in self.chunks()}
+        return open_store(self.settings(store)).heads()
 
     def check(self) -> Findings:
         """Return what `check` finds in the site and its index."""
-        return check(self.root / "site", Settings(store=f"edge:{self.root / STORE}"), environ={})
+        return check(self.root / "site", self.settings(), environ={})
 
     def html(self, path: str) -> str:
         return (self.root / "site" / path).read_text(encoding="utf-8")
 
     def chat(self) -> dict[str, Any]:
         """Return the configuration of the site's only widget."""
-        (file,) = (self.root / "site/assets/chapterverse").rglob("config.js")
-        config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
-        return config
+        return chat_in(self.root / "site/assets/chapterverse")
 
     def texts(self) -> str:
         return "\n".join(chunk.text for chunk in self.chunks())

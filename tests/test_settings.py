@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -22,6 +23,12 @@ def test_every_setting_has_a_variable_of_its_own() -> None:
     names = [f.metadata["env"] for f in fields(Settings) if f.metadata]
     assert len(set(names)) == len(names)
     assert all(n.startswith("CHAPTERVERSE_") or n.endswith("_API_KEY") or n == "QDRANT_URL" for n in names)
+
+
+def test_every_setting_is_described() -> None:
+    described = (Settings.__doc__ or "").partition("Attributes:")[2].partition("Raises:")[0]
+    lists = re.findall(r"^ {8}(\w[\w, ]*):", described, re.MULTILINE)
+    assert sorted(", ".join(lists).split(", ")) == sorted(f.name for f in fields(Settings))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,15 +12,13 @@ from typing import Any
 
 import pytest
 
+import projects
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.model import Chunk
-from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
-from chapterverse.store import open_store
+from projects import STORE, chat_in
 
 BASE = "https://tea.example/docs/"
-STORE = ".cache/plugin/chapterverse"
 PAGES = {
     "index.rst": "Tea\n===\n\nWelcome to the teapot.\n\n.. toctree::\n\n   guide/brew\n   guide/clean\n",
     "guide/brew.rst": "Brewing\n=======\n\nHot water first.\n\nGreen tea\n---------\n\nEighty degrees are enough.\n",
@@ -30,15 +27,8 @@ PAGES = {
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(projects.Project):
     """A Sphinx project in its own folder."""
-
-    root: Path
-
-    def write(self, pages: dict[str, str]) -> None:
-        for path, text in pages.items():
-            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / path).write_text(text, encoding="utf-8")
 
     def configure(self, options: dict[str, Any] | None = None, **config: Any) -> None:
         """Write conf.py; `options` are the extension's own, and the API is at the site's own origin."""
@@ -64,24 +54,11 @@ class Project:
         assert "Traceback" not in done.stdout
         return done.stdout
 
-    def settings(self) -> Settings:
-        return Settings(store=f"edge:{self.root / STORE}")
-
-    def chunks(self) -> list[Chunk]:
-        store = open_store(self.settings())
-        (head,) = store.heads()
-        return [point.chunk for point in store.snapshot(head.scope).points()]
-
-    def pages(self) -> set[str]:
-        return {chunk.source_file_path for chunk in self.chunks()}
-
     def check(self) -> Findings:
         return check(self.root / "site", self.settings(), environ={})
 
     def chat(self) -> dict[str, Any]:
-        (file,) = (self.root / "site/_static/chapterverse").rglob("config.js")
-        config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
-        return config
+        return chat_in(self.root / "site/_static/chapterverse")
 
 
 @pytest.fixture

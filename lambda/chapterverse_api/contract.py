@@ -19,9 +19,19 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.filters import CONDITIONS, DEPTH, FIELDS, NUMBERS, VALUES, FilterTree, parse_filter, version_of
+from chapterverse.filters import (
+    FIELDS,
+    MAX_CONDITIONS,
+    MAX_DEPTH,
+    MAX_VALUES,
+    NUMBERS,
+    FilterTree,
+    parse_filter,
+    version_of,
+)
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
+from chapterverse.text.utf8 import SURROGATE
 
 Mode = Literal["rag", "selected_text"]
 AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
@@ -40,7 +50,7 @@ def _check_text(value: object) -> object:
     """Reject a question or a selection without a letter or digit, and lone surrogates."""
     if isinstance(value, str) and not any(c.isalnum() for c in value):
         raise ValueError("must hold at least one letter or digit")
-    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+    if isinstance(value, str) and SURROGATE.search(value):
         raise ValueError("must be valid Unicode")
     return value
 
@@ -139,7 +149,7 @@ def _levels(depth: int = 1) -> dict[str, Any]:
         "^created_at$": _values("string", *order),
         f"^({'|'.join(sorted(NUMBERS))})$": _values("integer", *order),
     }
-    if depth < DEPTH:
+    if depth < MAX_DEPTH:
         inner = {**_levels(depth + 1), "minProperties": 1}
         members[r"^\$(and|or)$"] = {"type": "array", "minItems": 1, "items": inner}
     return {"type": "object", "patternProperties": members, "additionalProperties": False}
@@ -150,7 +160,8 @@ _FILTERS = {
     "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
     " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index, importance and created_at,"
     " $prefix and $contains on all others. A plain url is the beginning of an address. Fields together must all hold;"
-    f" $and and $or take lists of such objects. At most {DEPTH} levels, {CONDITIONS} conditions and {VALUES} values.",
+    f" $and and $or take lists of such objects. At most {MAX_DEPTH} levels, {MAX_CONDITIONS} conditions"
+    f" and {MAX_VALUES} values.",
     "examples": [
         {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
         {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},

@@ -12,7 +12,7 @@ from chapterverse.errors import ConfigurationError
 
 #: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
 DEPTH = 2
-_MOST_DEPTH = 10
+_MAX_DEPTH = 10
 
 _KEYS = {"file": {"url"}, "url": set[str](), "sitemap": {"depth"}}
 
@@ -36,7 +36,7 @@ class ExternalEntry:
     depth: int = DEPTH
 
     @classmethod
-    def of(cls, given: object, root: Path) -> ExternalEntry:
+    def of(cls, value: object, root: Path) -> ExternalEntry:
         """Return an entry of the option `also`: a text, or a mapping.
 
         Args:
@@ -45,22 +45,22 @@ class ExternalEntry:
         Raises:
             ConfigurationError: it is neither, names no file that is there, or holds another key or value.
         """
-        if isinstance(given, str):
-            given = {"url" if is_web_address(given) else "file": given}
-        if not isinstance(given, Mapping):
-            raise _malformed_error(given)
-        kind = next((kind for kind in ("sitemap", "file", "url") if kind in given), None)
-        if kind is None or not given.keys() - {kind} <= _KEYS[kind]:
-            raise _malformed_error(given)
-        place, url, depth = given[kind], given.get("url", ""), given.get("depth", DEPTH)
+        if isinstance(value, str):
+            value = {"url" if is_web_address(value) else "file": value}
+        if not isinstance(value, Mapping):
+            raise _malformed_error(value)
+        kind = next((kind for kind in ("sitemap", "file", "url") if kind in value), None)
+        if kind is None or not value.keys() - {kind} <= _KEYS[kind]:
+            raise _malformed_error(value)
+        place, url, depth = value[kind], value.get("url", ""), value.get("depth", DEPTH)
         if not isinstance(place, str) or isinstance(depth, bool) or not isinstance(depth, int):
-            raise _malformed_error(given)
-        if not 1 <= depth <= _MOST_DEPTH:
-            raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MOST_DEPTH}.")
+            raise _malformed_error(value)
+        if not 1 <= depth <= _MAX_DEPTH:
+            raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MAX_DEPTH}.")
         if kind == "file":
             return cls._file(place, url, root)
         if not is_web_address(place):
-            raise _malformed_error(given)
+            raise _malformed_error(value)
         return cls("url" if kind == "url" else "sitemap", urldefrag(place)[0], depth=depth)
 
     @classmethod
@@ -75,9 +75,9 @@ class ExternalEntry:
         return cls("file", str(path), Path(name).name if Path(name).is_absolute() else Path(name).as_posix(), url)
 
 
-def parse_entries(given: Iterable[object], root: Path) -> tuple[ExternalEntry, ...]:
+def parse_entries(values: Iterable[object], root: Path) -> tuple[ExternalEntry, ...]:
     """Return the entries of the option `also`; raises as `Entry.of`."""
-    return tuple(ExternalEntry.of(each, root) for each in given)
+    return tuple(ExternalEntry.of(each, root) for each in values)
 
 
 def is_web_address(text: str) -> bool:
@@ -85,8 +85,8 @@ def is_web_address(text: str) -> bool:
     return text.lower().startswith(("https://", "http://"))
 
 
-def _malformed_error(given: object) -> ConfigurationError:
+def _malformed_error(value: object) -> ConfigurationError:
     return ConfigurationError(
-        f"also: {str(given)[:100]!a} is no source: name a file, an address, or a mapping with file and url, with url, "
+        f"also: {str(value)[:100]!a} is no source: name a file, an address, or a mapping with file and url, with url, "
         "or with sitemap and depth."
     )

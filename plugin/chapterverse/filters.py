@@ -35,7 +35,7 @@ SELDOM = OPTIONAL | {"importance"}
 _ADDRESS, _DATE, _LIST = "url", "created_at", "tags"
 
 #: Most nested filters, conditions and values: far more than a reader needs, few enough for a store.
-DEPTH, CONDITIONS, VALUES = 5, 100, 1000
+MAX_DEPTH, MAX_CONDITIONS, MAX_VALUES = 5, 100, 1000
 
 _Test: TypeAlias = Callable[[Any, Any], bool]
 _EQUAL = ("$eq", "$in")
@@ -108,10 +108,10 @@ def parse_filter(filters: object) -> FilterTree | None:
         return None
     tree = _group(filters, 1)
     leaves = list(_leaves(tree))
-    if len(leaves) > CONDITIONS:
-        raise InputError(f"A filter may hold at most {CONDITIONS} conditions.", field="filters")
-    if sum(len(leaf.values) for leaf in leaves if isinstance(leaf, In)) > VALUES:
-        raise InputError(f"A filter may hold at most {VALUES} values.", field="filters")
+    if len(leaves) > MAX_CONDITIONS:
+        raise InputError(f"A filter may hold at most {MAX_CONDITIONS} conditions.", field="filters")
+    if sum(len(leaf.values) for leaf in leaves if isinstance(leaf, In)) > MAX_VALUES:
+        raise InputError(f"A filter may hold at most {MAX_VALUES} values.", field="filters")
     return tree
 
 
@@ -156,8 +156,8 @@ def version_of(tree: FilterTree | None) -> str | None:
 
 
 def _group(filters: Mapping[Any, object], depth: int) -> FilterTree:
-    if depth > DEPTH:
-        raise InputError(f"A filter may be nested at most {DEPTH} deep.", field="filters")
+    if depth > MAX_DEPTH:
+        raise InputError(f"A filter may be nested at most {MAX_DEPTH} deep.", field="filters")
     return _join([_part(name, value, depth) for name, value in filters.items()])
 
 

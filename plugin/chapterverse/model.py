@@ -11,6 +11,7 @@ import re
 import unicodedata
 import uuid
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -177,6 +178,12 @@ class Source:
     type: str = PAGE
     url: str = ""
     language: str = ""
+
+
+def main_language(sources: Iterable[Source]) -> str:
+    """Return the language of most of these pages, "en" where none states one."""
+    languages = Counter(source.language for source in sources if source.language)
+    return languages.most_common(1)[0][0] if languages else "en"
 
 
 @dataclass(frozen=True, slots=True, order=True)

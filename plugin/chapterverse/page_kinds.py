@@ -100,7 +100,7 @@ _INDEX_NAMES = frozenset(("index", "_index", "readme"))
 _SHORT_LISTING, _SHORT_SEARCH = 80, 600
 _MIN_LINKED = 0.4
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +154,13 @@ def listing_kind(page: PageFacts) -> str:
     return kind if look.is_listing or (last in _LISTING_PARTS and look.text < _SHORT_LISTING) else ""
 
 
-def content_type(page: PageFacts, stated: object = None, listing: str | None = None) -> str:
+def content_type(page: PageFacts, stated_type: object = None, listing: str | None = None) -> str:
     """Return the content type of a page: the stated one where it is one of `CONTENT_TYPES`, else by rule.
 
     Args:
         listing: its `listing_kind`, where that is known.
     """
-    own = known_content_type(stated)
+    own = known_content_type(stated_type)
     if own:
         return own
     listing = listing_kind(page) if listing is None else listing
@@ -177,22 +177,22 @@ def content_type(page: PageFacts, stated: object = None, listing: str | None = N
     return "faq" if any(map(_FAQ.fullmatch, parts)) else "documentation"
 
 
-def known_content_type(stated: object) -> str:
+def known_content_type(stated_type: object) -> str:
     """Return a stated content type as `CONTENT_TYPES` has it, "" for any other."""
-    name = stated.strip().lower() if isinstance(stated, str) else ""
+    name = stated_type.strip().lower() if isinstance(stated_type, str) else ""
     return name if name in CONTENT_TYPES else ""
 
 
-def unknown_content_type(stated: object) -> str:
+def unknown_content_type(stated_type: object) -> str:
     """Return the sentence for an author who stated an unknown content type."""
-    return f"content_type {str(stated)[:60]!r} is unknown and not used; it may be {', '.join(CONTENT_TYPES)}."
+    return f"content_type {str(stated_type)[:60]!r} is unknown and not used; it may be {', '.join(CONTENT_TYPES)}."
 
 
 def listing_lines(listings: Mapping[str, str]) -> list[str]:
     """Return a line for each page that was left out as a listing, of many only the first."""
     lines = [f"Left out: {path} ({kind})" for path, kind in sorted(listings.items())]
-    more = [f"Left out: {len(lines) - _MOST_LINES:,} more listings"] if len(lines) > _MOST_LINES else []
-    return [*lines[:_MOST_LINES], *more]
+    more = [f"Left out: {len(lines) - _MAX_LINES:,} more listings"] if len(lines) > _MAX_LINES else []
+    return [*lines[:_MAX_LINES], *more]
 
 
 def _parts(path: str) -> tuple[list[str], bool]:

@@ -83,7 +83,7 @@ class Enricher(Protocol):
         """
         ...
 
-    def cost(self, read: int, written: int) -> float:
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
         """Return the US dollars of so many tokens by the list price; an unknown model is the most expensive one."""
         ...
 

@@ -68,6 +68,7 @@ class Settings:
         preview_of: the store that `preview_store` replaced; empty if none.
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
+        reranker: `none`, `local`, `cohere[:MODEL]`, `bedrock:MODEL`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
         checker: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`: the second vote on citations.
         enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, called once for each changed page.
@@ -84,6 +85,10 @@ class Settings:
             of a second in a browser, before each further question.
         secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, with secrets as JSON
             by name (see `chapterverse.net.aws.secrets`).
+        log_questions: whether the log holds the text of questions, and of comments on ratings.
+        log_answers: whether the log holds the text of answers.
+        cohere_url, openai_url: servers of these interfaces, without `/v2` and `/v1`.
+        cohere_api_key, openai_api_key, qdrant_api_key: keys for these servers.
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
         allow_private: servers of a private network that may be fetched from, plain HTTP included, as
@@ -157,10 +162,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            if most := f.metadata.get("most"):
-                value = getattr(self, f.name)
-                if type(value) is not int or not 1 <= value <= most:
-                    raise ConfigurationError(f"{f.metadata['env']} must be a whole number from 1 to {most}.")
+            if "most" in f.metadata:
+                _check_count(f.metadata["env"], getattr(self, f.name), f.metadata["most"])
 
     @property
     def disabled_types(self) -> frozenset[str]:
@@ -178,6 +181,12 @@ class Settings:
         if self.store.startswith("edge:"):
             return self.publish is not False
         return self.publish is True and (not self.pull_request or bool(self.preview_of))
+
+    @property
+    def local_folder(self) -> Path:
+        """The folder of this machine for what saves money: vectors, replies and downloads of earlier builds."""
+        kind, _, place = self.store.partition(":")
+        return Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2])
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -241,24 +250,28 @@ def _is_pull_request(env: Mapping[str, str]) -> bool:
     )
 
 
-def document_options(given: object) -> dict[str, Any]:
+def document_options(options: object) -> dict[str, Any]:
     """Return the settings of documents that a site's configuration makes: `enable_…` and `…_top_k`, by name.
 
     Raises:
         ConfigurationError: there is no such option, or it has an invalid value.
     """
     known = {f.name: f for f in fields(Settings) if f.name.startswith("enable_") or "most" in f.metadata}
-    if not isinstance(given, Mapping):
+    if not isinstance(options, Mapping):
         raise ConfigurationError("The option 'documents' must be a mapping, such as `faq_top_k: 3`.")
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in known:
             raise ConfigurationError(f"There is no option {str(name)[:60]!a} of documents: use {', '.join(known)}.")
-        most = known[name].metadata.get("most")
-        if most is None and not isinstance(value, bool):
+        if "most" in known[name].metadata:
+            _check_count(f"documents.{name}", value, known[name].metadata["most"])
+        elif not isinstance(value, bool):
             raise ConfigurationError(f"documents.{name} must be true or false.")
-        if most is not None and (type(value) is not int or not 1 <= value <= most):
-            raise ConfigurationError(f"documents.{name} must be a whole number from 1 to {most}.")
-    return dict(given)
+    return dict(options)
+
+
+def _check_count(name: str, value: object, most: int) -> None:
+    if type(value) is not int or not 1 <= value <= most:
+        raise ConfigurationError(f"{name} must be a whole number from 1 to {most}.")
 
 
 def _parse(setting: Field[Any], raw: str) -> Any:

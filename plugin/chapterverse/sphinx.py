@@ -105,7 +105,7 @@ class _Extension:
         if self.reading is not None:
             return self.reading
         documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
-        exclude = [*self.options.exclude, *self._left_out(app, documents.no_pages)]
+        exclude = [*self.options.exclude, *self._omitted_patterns(app, documents.no_pages)]
         self.reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
         return self.reading
 
@@ -117,7 +117,7 @@ class _Extension:
         reading = self._reading(app, base_url)
         index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
 
-    def _left_out(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
+    def _omitted_patterns(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
         globs = PageGlobs.of(self.options.exclude, ())
         metadata = app.env.metadata

@@ -9,11 +9,11 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse.filters import DEPTH
+from chapterverse.filters import MAX_DEPTH
 from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, Signature
 
 NESTED: list[dict[str, Any]] = [{"tags": "a"}]
-for _ in range(DEPTH):
+for _ in range(MAX_DEPTH):
     NESTED.append({"$and": [NESTED[-1]]})
 
 

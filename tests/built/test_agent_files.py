@@ -188,12 +188,12 @@ def test_the_lists_stay_below_their_limits_and_name_what_they_leave_out() -> Non
     ]
     (group,) = llms_text.page_groups(pages)
     listed = llms_text.llms_txt(site, group, (), markdown=True, full=True)
-    assert len(listed) <= llms_text.MAX_LIST
+    assert len(listed) <= llms_text.MAX_LIST_CHARS
     rest = 3000 - listed.count("/p")
     assert f"\n{rest:,} more pages don't fit" in listed
     full = llms_text.llms_full_txt(site, group)
     assert full.count("Source: ") + full.count("- [Page ") == 3000
-    assert len(full.encode()) < llms_text.MAX_FULL + 300_000
+    assert len(full.encode()) < llms_text.MAX_FULL_BYTES + 300_000
 
 
 @pytest.mark.parametrize(

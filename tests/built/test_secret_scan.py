@@ -198,7 +198,7 @@ def test_what_is_damaged_is_searched_as_it_is(folder: Path, content: bytes) -> N
 
 
 def test_a_bomb_is_told_and_not_unpacked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_scan, "_MOST", 1_000_000)
+    monkeypatch.setattr(secret_scan, "_MAX_UNPACKED_BYTES", 1_000_000)
     monkeypatch.setattr(secret_scan, "_WINDOW", 400_000)
     (folder / "a.gz").write_bytes(gzip.compress(made(8).encode() + bytes(50_000_000), mtime=0))
     scanned = Scanner({"MY_TOKEN": made(8)}).scan(folder, "a.gz")

@@ -19,6 +19,7 @@ from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.store import open_store
 from cli.shell import PAGES, Shell, clean, command
+from projects import chat_in
 
 
 def configure(shell: Shell, **options: Any) -> tuple[str]:
@@ -28,9 +29,7 @@ def configure(shell: Shell, **options: Any) -> tuple[str]:
 
 
 def chat(shell: Shell) -> dict[str, Any]:
-    (file,) = (shell.root / "site/assets/chapterverse").rglob("config.js")
-    config: dict[str, Any] = json.loads(file.read_text("utf-8").removeprefix("export default ").rstrip(";\n"))
-    return config
+    return chat_in(shell.root / "site/assets/chapterverse")
 
 
 def test_publish_puts_the_chat_on_the_pages_and_indexes_them(shell: Shell) -> None:

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.batches import MOST_BYTES, MOST_TEXTS, TextRejected, embed_in_batches
+from chapterverse.embedding.batches import MAX_BYTES, MAX_TEXTS, TextRejected, embed_in_batches
 from chapterverse.errors import ProviderError, TextTooLong
 
 
 class Model:
     """Takes texts of up to ten characters in lists of up to `most`; "bad" is no text to it."""
 
-    def __init__(self, most: int = MOST_TEXTS) -> None:
+    def __init__(self, most: int = MAX_TEXTS) -> None:
         self.requests: list[list[str]] = []
         self._most = most
 
@@ -71,4 +71,4 @@ def test_slices_hold_a_bounded_number_of_bytes() -> None:
 
     embed_in_batches(["ü" * 50_000] * 7 + ["x" * 400_000] + ["a"], send, send, "quill-1")
     assert sent == [300_000, 300_000, 100_000, 400_000, 1]
-    assert MOST_BYTES == 300_000
+    assert MAX_BYTES == 300_000

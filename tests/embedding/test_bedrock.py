@@ -161,14 +161,6 @@ def test_a_build_waits_out_what_passes(server: BedrockServer) -> None:
     assert len(server.history) == 5
 
 
-def test_a_build_gives_up_after_six_tries(server: BedrockServer) -> None:
-    server.play(*[rate_limited()] * 20)
-    with pytest.raises(ProviderError, match="rate limit") as caught:
-        embedder().embed_documents(["one"])
-    assert caught.value.retryable
-    assert len(server.history) == 6
-
-
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_reply_is_asked_for_again(server: BedrockServer, fault: Fault) -> None:
     server.play(fault)

@@ -20,7 +20,7 @@ from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.net import JsonClient
 from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
-from fakes.bags import typed_vector, vector
+from fakes.bags import typed_vector, vector, words
 from fakes.billing import assert_sent_once
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer, with_vectors
 from fakes.loopback import Fault, failing, rate_limited
@@ -41,10 +41,6 @@ def embedder(server: CohereServer, model: str = "", **settings: Any) -> CohereEm
     values = {"cohere_url": server.url, "cohere_api_key": KEY, **settings}
     cohere = CohereEmbedder.from_settings(Settings(**values), model)
     return replace(cohere, retry=RetryPolicy(sleep=lambda seconds: None))
-
-
-def words(count: int) -> str:
-    return " ".join(f"w{i}" for i in range(count))
 
 
 BAD_VECTORS = {
@@ -225,14 +221,6 @@ def test_a_trial_key_that_is_used_up_is_explained() -> None:
         server.play(*[Fault(429, said=minute)] * 2)
         with pytest.raises(ProviderError, match="trial key has used up its calls of this minute"):
             embedder(server).embed_query("one")
-
-
-def test_a_build_gives_up_after_six_tries(server: CohereServer) -> None:
-    server.play(*[rate_limited()] * 20)
-    with pytest.raises(ProviderError, match="rate limit") as caught:
-        embedder(server).embed_documents(["one"])
-    assert caught.value.retryable
-    assert len(server.history) == 6
 
 
 @pytest.mark.parametrize("fault", BAD_VECTORS.values(), ids=BAD_VECTORS.keys())

@@ -21,7 +21,7 @@ from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
-from fakes.bags import vector
+from fakes.bags import vector, words
 from fakes.docs import BASE_URL, SCOPE, page, prose, section, source
 from fakes.loopback import Fault, failing, rate_limited
 from fakes.openai_server import KEY, OpenAIServer
@@ -42,10 +42,6 @@ def embedder(
     sleep = (lambda seconds: None) if slept is None else slept.append
     settings = Settings(openai_url=server.url, openai_api_key=key)
     return OpenAIEmbedder.from_settings(settings, model, RetryPolicy(sleep=sleep))
-
-
-def words(count: int) -> str:
-    return " ".join(f"w{i}" for i in range(count))
 
 
 def with_data(change: Callable[[list[Any]], Any]) -> Fault:
@@ -253,14 +249,6 @@ def test_a_build_waits_out_what_passes(server: OpenAIServer) -> None:
     assert slept[:2] == [30, 90]
     assert slept[3] == 0.001
     assert len(server.history) == 5
-
-
-def test_a_build_gives_up_after_six_tries(server: OpenAIServer) -> None:
-    server.play(*[rate_limited()] * 20)
-    with pytest.raises(ProviderError, match="rate limit") as caught:
-        embedder(server).embed_documents(["one"])
-    assert caught.value.retryable
-    assert len(server.history) == 6
 
 
 def test_a_question_is_tried_twice(server: OpenAIServer) -> None:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from chapterverse.errors import ProviderError
 from chapterverse.net.retry import RetryPolicy
 from embedding.providers import PROVIDERS
 from fakes.loopback import Fault, failing, rate_limited
@@ -43,3 +44,13 @@ def test_one_failure_of_each_kind_is_waited_out(provider: str, fault: Fault) -> 
         server.play(fault)
         assert embedder.embed_documents(TEXTS[:2]) == embedder.embed_documents(TEXTS[:2])
         assert not server.faults
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_build_gives_up_after_six_tries(provider: str) -> None:
+    with PROVIDERS[provider](RetryPolicy(sleep=lambda seconds: None)) as (embedder, server):
+        server.play(*[rate_limited()] * 20)
+        with pytest.raises(ProviderError, match="rate limit") as caught:
+            embedder.embed_documents(["one"])
+        assert caught.value.retryable
+        assert len(server.history) == 6

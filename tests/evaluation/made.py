@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
-from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
+from chapterverse.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 
 INDEX = IndexInfo("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")
 
 
-def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None, **fields: object) -> Row:
+def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None, **fields: object) -> QuestionResult:
     """Return an answerable question whose expected sections were found at these ranks, and its pages there too."""
     made: dict[str, object] = {
         "id": name,
@@ -27,10 +27,10 @@ def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None,
         "seconds": {"search": 0.001, "total": 0.002},
         "results": (Result(1, 0.9, "https://tea.example/brew/#0", "Brewing", "Green tea", "anchor"),),
     }
-    return Row(**{**made, **fields})  # type: ignore[arg-type]
+    return QuestionResult(**{**made, **fields})  # type: ignore[arg-type]
 
 
-def unanswerable(name: str, *, refused: bool, evidence: float = 0.1, **fields: object) -> Row:
+def unanswerable(name: str, *, refused: bool, evidence: float = 0.1, **fields: object) -> QuestionResult:
     return row(name, answerable=False, refused=refused, evidence=evidence, chapter=None, results=(), **fields)
 
 
@@ -51,13 +51,13 @@ def refusal() -> AnswerResult:
     return AnswerResult("not_in_docs", 0.0, "I could not find an answer.", seconds={"retrieve": 0.001, "total": 0.001})
 
 
-def answered(*rows: Row, **fields: object) -> Run:
+def answered(*rows: QuestionResult, **fields: object) -> Run:
     """Return a run that asked for answers."""
     caught = {"foreign": MutationCounts(10, 9), "number": MutationCounts(4, 4)}
     return replace(run(*rows), **{"generator": "extractive", "caught": caught, **fields})  # type: ignore[arg-type]
 
 
-def run(*rows: Row, warnings: tuple[str, ...] = ()) -> Run:
+def run(*rows: QuestionResult, warnings: tuple[str, ...] = ()) -> Run:
     return Run(INDEX, 0.35, "2026-02-03T04:05:06Z", rows, warnings)
 
 

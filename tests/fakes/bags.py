@@ -13,6 +13,10 @@ def tokens(text: str) -> int:
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
+def words(count: int) -> str:
+    return " ".join(f"w{i}" for i in range(count))
+
+
 def first_tokens(text: str, count: int) -> str:
     """Return the part of a text that a model with a limit of `count` tokens reads."""
     return " ".join(re.findall(r"\w+|[^\w\s]", text)[:count])

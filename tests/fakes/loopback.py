@@ -14,11 +14,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from pydantic import ValidationError
+
+from fakes.local_server import LocalServer
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,10 @@ def leaving(server: LoopbackServer, cut: Callable[[], None]) -> Iterator[None]:
     assert 0 <= ended - at[0] < SOON
 
 
-class LoopbackServer:
+class LoopbackServer(LocalServer):
     """The server, a context manager.
 
     Attributes:
-        url: its address.
         left: set when a client hung up before its reply was complete, also between two pieces. The generator of the
             pieces is closed after its next one.
         connections: how many were opened.
@@ -122,14 +122,12 @@ class LoopbackServer:
     """
 
     def __init__(self) -> None:
+        super().__init__(_handler(self))
         self.history: list[Request] = []
         self.faults: deque[Fault] = deque()
         self.connections = 0
         self.closed = 0
         self.left = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def play(self, *faults: Fault) -> None:
         """Queue misbehaviors for the next requests, one each."""
@@ -163,16 +161,6 @@ class LoopbackServer:
             return self.failure(Refusal(400, f"invalid request: {first['loc']}: {first['msg']}"))
         changed = fault.change(good.body) if fault.change else good.body
         return Answer(good.status, changed, {**good.headers, **fault.headers})
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:

@@ -23,16 +23,15 @@ from typing import Any, TypeVar
 
 import httpx
 
-from chapterverse.model import Chunk
+import projects
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
-from chapterverse.store import open_store
 from conftest import NODE, ROOT
+from projects import parse_config
 
 PACKAGES = ("chapterverse", "docusaurus-plugin-chapterverse", "vitepress-plugin-chapterverse", "astro-chapterverse")
 T = TypeVar("T")
-STORE = ".cache/plugin/chapterverse"
 #: Seconds that a busy machine may take for a build, or until a preview shows a change.
 PATIENCE = 420.0
 
@@ -70,7 +69,7 @@ def pack(name: str, folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(projects.Project):
     """A project in its own folder.
 
     Attributes:
@@ -78,7 +77,6 @@ class Project:
         output: folder that a build writes.
     """
 
-    root: Path
     program: str
     output: str
 
@@ -96,11 +94,6 @@ class Project:
         project = cls(root, program, output)
         project.write(files)
         return project
-
-    def write(self, files: Mapping[str, str]) -> None:
-        for path, text in files.items():
-            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / path).write_text(text, encoding="utf-8")
 
     def build(self, *arguments: str, code: int = 0, **environment: str) -> str:
         """Run the generator's build and return its output."""
@@ -148,14 +141,6 @@ class Project:
         quiet = {"NO_COLOR": "1", "CI": "1", "ASTRO_TELEMETRY_DISABLED": "1", "NO_UPDATE_NOTIFIER": "1"}
         return {**kept, "PATH": tools, **quiet, **more}
 
-    def settings(self) -> Settings:
-        return Settings(store=f"edge:{self.root / STORE}")
-
-    def chunks(self) -> list[Chunk]:
-        store = open_store(self.settings())
-        (head,) = store.heads()
-        return [point.chunk for point in store.snapshot(head.scope).points()]
-
     def cited(self) -> dict[str, str]:
         """Return the file that each citation names, by its address."""
         return {chunk.url: chunk.source_file_path for chunk in self.chunks()}
@@ -184,8 +169,7 @@ class ShownChat:
         """Return the configuration that the page's browser would load, from the page's origin."""
         answer = httpx.get(self.launcher.replace("launcher.js", "config.js"), headers={"origin": self.origin})
         assert answer.headers["access-control-allow-origin"] == self.origin
-        config: dict[str, Any] = json.loads(answer.text.removeprefix("export default ").rstrip(";\n"))
-        return config
+        return parse_config(answer.text)
 
     def wait_for(self, question: str, text: str) -> dict[str, Any]:
         """Return the first result of a question, as soon as it has this text."""

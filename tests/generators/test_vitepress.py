@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generators.project import STORE, Project, compare_links, until
+from generators.project import Project, compare_links, until
+from projects import STORE
 
 CONFIG = """\
 import {defineConfig} from 'vitepress';

@@ -20,7 +20,7 @@ from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.persona import Persona, persona_of
-from chapterverse.knowledge.persona_file import MOST_TOKENS, read_persona
+from chapterverse.knowledge.persona_file import MAX_TOKENS, read_persona
 from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Point, Source
@@ -123,7 +123,7 @@ def test_what_a_file_can_not_say(said: bytes, told: str, tmp_path: Path) -> None
 
 
 def test_the_longest_persona_is_one_chunk_whatever_the_model_takes(tmp_path: Path) -> None:
-    said = " ".join(["word"] * (MOST_TOKENS - 20))
+    said = " ".join(["word"] * (MAX_TOKENS - 20))
     embedder = quill.Terms()
     embedder.card = replace(embedder.card, limit=64)
     index(tmp_path, said, embedder)

@@ -10,10 +10,11 @@ import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from fakes.local_server import LocalServer
 from lambdas.environments import Environment, Failed
 from lambdas.runtime_api import ERROR_TYPE, Invocation
 
@@ -24,7 +25,7 @@ class Throttled(Exception):
     """Every environment is busy, and there may be no more."""
 
 
-class FunctionUrl:
+class FunctionUrl(LocalServer):
     """The address, for the time of a `with`.
 
     Attributes:
@@ -41,9 +42,7 @@ class FunctionUrl:
         self._busy: set[int] = set()
         self._lock = threading.Lock()
         self._processes = ExitStack()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(_handler(self))
 
     def answer(self, event: dict[str, Any]) -> Iterator[tuple[Invocation, bytes]]:
         """Yield the pieces of the answer to an event, in one environment that is busy for so long.
@@ -73,13 +72,8 @@ class FunctionUrl:
             self._busy.add(id(free))
             return free
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__exit__(kind, error, tb)
         self._processes.close()
 
 

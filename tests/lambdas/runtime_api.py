@@ -11,10 +11,11 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from queue import Queue
 from types import TracebackType
-from typing import Self
+
+from fakes.local_server import LocalServer
 
 ROOT = "/2018-06-01/runtime"
 #: Largest answer in bytes where it comes whole.
@@ -56,7 +57,7 @@ class Invocation:
         return b"".join(iter(lambda: self.pieces.get(timeout=seconds), None))
 
 
-class RuntimeApi:
+class RuntimeApi(LocalServer):
     """The server, for the time of a `with`.
 
     Attributes:
@@ -76,9 +77,8 @@ class RuntimeApi:
         self.refusals: deque[int] = deque()
         self._waiting: Queue[Invocation | None] = Queue()
         self._out: dict[str, Invocation] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self.address = f"127.0.0.1:{self._server.server_port}"
+        super().__init__(_handler(self))
+        self.address = self.url.removeprefix("http://")
 
     def invoke(self, event: bytes, seconds: float = 30.0, headers: Mapping[str, str] | None = None) -> Invocation:
         """Queue an event and return at once."""
@@ -97,14 +97,9 @@ class RuntimeApi:
         """Return the invocation that is answered now; it can't be answered twice."""
         return self._out.pop(request_id, None)
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._waiting.put(None)
-        self._server.shutdown()
-        self._server.server_close()
+        super().__exit__(kind, error, tb)
 
 
 def _handler(api: RuntimeApi) -> type[BaseHTTPRequestHandler]:

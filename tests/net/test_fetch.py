@@ -187,7 +187,7 @@ def test_headers_hold_no_line_breaks(site: Site, fetcher: Fetcher) -> None:
 
 
 def test_a_body_is_bounded(site: Site) -> None:
-    fetcher = Fetcher(allow_private=site.place, most_bytes=MB)
+    fetcher = Fetcher(allow_private=site.place, max_bytes=MB)
     site.pages["/fits"] = Answer(200, bytes(MB))
     assert len(fetcher.get(f"{site.url}/fits").body) == MB
     site.pages["/large"] = Answer(200, bytes(MB + 1))

@@ -20,7 +20,7 @@ from chapterverse.model import FORMAT, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.heads import folder_name, is_folder_name
-from chapterverse.store.shard import Terms, engine_at
+from chapterverse.store.shard import TermCounts, engine_at
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from store.publishing import NONE, names_in, publish
@@ -178,9 +178,9 @@ def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
 def test_terms_are_counted_up_and_down(tmp_path: Path) -> None:
     from collections import Counter
 
-    terms = Terms.empty().add(Counter({7: 2, 2**32 - 1: 1, 3: 1})).add(Counter({7: -1, 3: -1, 9: 4}))
+    terms = TermCounts.empty().add(Counter({7: 2, 2**32 - 1: 1, 3: 1})).add(Counter({7: -1, 3: -1, 9: 4}))
     terms.save(tmp_path / "terms.bin")
-    assert Terms.load(tmp_path / "terms.bin").counts([3, 7, 9, 2**32 - 1, 8, -1]) == [0, 1, 4, 1, 0, 0]
+    assert TermCounts.load(tmp_path / "terms.bin").counts([3, 7, 9, 2**32 - 1, 8, -1]) == [0, 1, 4, 1, 0, 0]
 
 
 # Power cuts

@@ -6,16 +6,14 @@ import json
 
 import pytest
 
-from chapterverse.text.json_text import MOST_LEVELS, NestedTooDeep, check_depth, parse_json
+from chapterverse.text.json_text import MAX_LEVELS, NestedTooDeep, check_depth, parse_json
 
 
 def nested(levels: int) -> str:
     return "[" * levels + "]" * levels
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": [1, "[[", {"b": "\\"["}]}', "[]", '"\\ud83d"', nested(MOST_LEVELS), "7", "NaN"]
-)
+@pytest.mark.parametrize("text", ['{"a": [1, "[[", {"b": "\\"["}]}', "[]", '"\\ud83d"', nested(MAX_LEVELS), "7", "NaN"])
 def test_json_is_parsed_as_the_standard_library_does(text: str) -> None:
     expected = repr(json.loads(text))
     assert repr(parse_json(text)) == expected
@@ -25,11 +23,11 @@ def test_json_is_parsed_as_the_standard_library_does(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        nested(MOST_LEVELS + 1),
+        nested(MAX_LEVELS + 1),
         "[" * 1_000_000,
         '{"a":' * 1_000_000,
         "[{" + '"a":[{' * 500,
-        '"]]]]]]]]"' + nested(MOST_LEVELS + 1),
+        '"]]]]]]]]"' + nested(MAX_LEVELS + 1),
     ],
 )
 def test_deep_json_is_refused_before_it_is_parsed(text: str) -> None:

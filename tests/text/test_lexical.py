@@ -18,6 +18,7 @@ from chapterverse.text.lexical import (
     query_vector,
     question_language,
     question_words,
+    terms_of,
     words,
 )
 from growth import assert_linear
@@ -27,8 +28,8 @@ CODE = st.text(st.sampled_from("aB1_.-:/@'’+#字é \n"), max_size=200)
 LANGUAGES = ["en", "de", "fr", "es", "da", "fi", "it", "nl", "no", "pl", "pt", "ro", "ru", "sv", "tr", "ja", "xx", ""]
 
 
-def terms(text: str, language: str = "en") -> set[int]:
-    return {t for word in words(text, language) for t in word.terms}
+def terms(text: str, language: str = "en") -> frozenset[int]:
+    return terms_of(words(text, language))
 
 
 def surfaces(text: str, language: str = "en") -> list[str]:

@@ -108,7 +108,7 @@ def test_counts_of_any_text_are_those_of_a_plain_implementation(text: str) -> No
 
 
 def test_the_longest_rank_is_the_bound_that_fits_relies_on() -> None:
-    assert max(map(len, tokens.load_ranks())) == tokens._LONGEST
+    assert max(map(len, tokens.load_ranks())) == tokens._MAX_TOKEN_BYTES
 
 
 @settings(deadline=None)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
-from chapterverse.calibration import Question, read_weights
+from chapterverse.calibration import WeightedQuestion, read_weights
 from chapterverse.errors import IndexFault
 from chapterverse.knowledge.persona import Persona
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
+from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import estimate_tokens
@@ -117,7 +118,7 @@ class DraftSources:
 
 def make_request(
     turn: Turn,
-    words: Question,
+    words: WeightedQuestion,
     passages: tuple[Passage, ...],
     language: str,
     source_language: str,
@@ -161,7 +162,7 @@ def make_source(passage: Passage, chapter: str, section: str | None = None) -> S
 
 def _cut_snippet(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= SNIPPET else flat[: SNIPPET - 1].rsplit(" ", 1)[0] + "…"
+    return flat if len(flat) <= SNIPPET else f"{cut_to_words(flat, SNIPPET - 1)}…"
 
 
 def nearest_place(chunk: Chunk, url: str) -> Nearest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
-from chapterverse.calibration import Question, read_question
+from chapterverse.calibration import WeightedQuestion, read_question
 from chapterverse.errors import IndexFault
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -57,7 +57,7 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     chapter = home.place.chapter if home else phrases.of(language).selection
     url = home.url if home else None
     words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
-    terms = frozenset(t for w in lexical.words(f"{chapter}\n{selection}", language) for t in w.terms)
+    terms = lexical.terms_of(lexical.words(f"{chapter}\n{selection}", language))
     passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
     return AnswerContext(
         mode="selected_text",
@@ -97,8 +97,8 @@ def _find_place(selection: str, page_url: str, index: SiteIndex, snapshot: Snaps
     return _SelectedPlace(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
 
 
-def _weigh_words(question: str, language: str, snapshot: Snapshot | None) -> Question:
+def _weigh_words(question: str, language: str, snapshot: Snapshot | None) -> WeightedQuestion:
     if snapshot is not None:
         return read_question(question, snapshot.head.languages, snapshot)[0]
     words = tuple((w.terms,) for w in lexical.words(question, language))
-    return Question(words, (1.0,) * len(words))
+    return WeightedQuestion(words, (1.0,) * len(words))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion, count_terms
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -175,14 +175,14 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     """Return a FAQ entry as the only source; its links become their texts, as in every quote."""
     entry, index = match.entry, turn.resources.index
     persona, text, question = index.persona(snapshot), plain(entry.text), turn.query.query or ""
-    terms = frozenset(t for w in lexical.words(entry.embed_text, entry.language) for t in w.terms)
+    terms = lexical.terms_of(lexical.words(entry.embed_text, entry.language))
     url = index.public_url(entry, snapshot.head) or None
     passage = Passage("1", entry.heading_path, text, text, terms, 1.0, match.probability, url, entry.chunk_id)
     corrected = match.searched != question
     turn.progress.enter("searching")
     return AnswerContext(
         mode="rag",
-        request=make_request(turn, Question((), ()), (passage,), entry.language, entry.language, persona),
+        request=make_request(turn, WeightedQuestion(), (passage,), entry.language, entry.language, persona),
         language=persona.language or entry.language,
         sources=(make_source(passage, entry.chapter_title, entry.section_heading),),
         candidates=1,
@@ -202,8 +202,7 @@ def _with_words_of(selection: str, query: ChatQuery, snapshot: Snapshot) -> Chat
 def _rarest_words(selection: str, snapshot: Snapshot) -> str:
     """Return the words of a selection that the fewest texts of the index hold, in order."""
     words = {word.surface: word.terms[0] for word in lexical.question_words(selection, snapshot.head.languages)}
-    terms = sorted(set(words.values()))
-    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    counts = count_terms(set(words.values()), snapshot)
     known = [word for word in words if counts[words[word]]]
     rarest = sorted(known, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
     return " ".join(word for word in known if word in rarest)
@@ -213,7 +212,7 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     persona = turn.resources.index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        request=make_request(turn, Question((), ()), (), language, language, persona),
+        request=make_request(turn, WeightedQuestion(), (), language, language, persona),
         language=persona.language or language,
         snapshot=snapshot,
         off_topic=True,
@@ -236,7 +235,7 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
 
 
-def _heading_has_word(chunk: Chunk, question: Question) -> bool:
+def _heading_has_word(chunk: Chunk, question: WeightedQuestion) -> bool:
     """Whether a heading above a chunk holds a word of a question."""
-    terms = {term for heading in chunk.heading_path for w in lexical.words(heading, chunk.language) for term in w.terms}
+    terms = lexical.terms_of(w for heading in chunk.heading_path for w in lexical.words(heading, chunk.language))
     return any(not terms.isdisjoint(alternative) for word in question.words for alternative in word)

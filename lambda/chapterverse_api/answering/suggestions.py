@@ -19,7 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from chapterverse.calibration import Matching, Question
+from chapterverse.calibration import Matching, WeightedQuestion
 from chapterverse.errors import IndexFault
 from chapterverse.filters import In
 from chapterverse.model import MEMORY, Chunk
@@ -208,7 +208,7 @@ class _SuggestionTester:
         words = tuple(dict.fromkeys((word.terms,) for word in lexical.words(question, hit.chunk.language)))
         weights = dict.fromkeys((t for (terms,) in words for t in terms), 1.0)
         title = float(plain_heading(hit.chunk.chapter_title) in question)
-        found = Matching(Question(words, (1.0,) * len(words)), weights).features(
+        found = Matching(WeightedQuestion(words, (1.0,) * len(words)), weights).features(
             hit.lexical.among(weights), title=title
         )
         return self._calibration.of(found) >= self._calibration.floor
@@ -226,4 +226,4 @@ def _make_wording(heading: str, title: str, languages: tuple[str, ...]) -> tuple
 
 
 def _terms(text: str, languages: tuple[str, ...]) -> frozenset[int]:
-    return frozenset(t for word in lexical.question_words(text, languages) for t in word.terms)
+    return lexical.terms_of(lexical.question_words(text, languages))

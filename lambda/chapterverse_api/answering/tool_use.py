@@ -11,7 +11,8 @@ from typing import Protocol
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes
+from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.answering.context import AnswerContext, DraftSources, make_source
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
@@ -170,8 +171,7 @@ def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> Answer
         if not text or one.url in held:
             continue
         left -= len(text.encode())
-        words = lexical.words(f"{one.title}\n{text}", request.language)
-        terms = frozenset(term for word in words for term in word.terms)
+        terms = lexical.terms_of(lexical.words(f"{one.title}\n{text}", request.language))
         passages.append(Passage(str(number), (one.title,), text, text, terms, 0.0, 1.0, one.url, None))
         sources.append(make_source(passages[-1], one.title))
         number += 1

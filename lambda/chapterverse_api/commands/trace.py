@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from chapterverse.calibration import count_terms
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
@@ -77,8 +78,7 @@ def _unknown_words(text: str, snapshot: Snapshot) -> list[str]:
     terms: dict[str, set[int]] = {}
     for word in lexical.question_words(text, snapshot.head.languages):
         terms.setdefault(word.surface, set()).update(word.terms)
-    asked = sorted({term for of_word in terms.values() for term in of_word})
-    counts = dict(zip(asked, snapshot.document_frequencies(asked), strict=True)) if asked else {}
+    counts = count_terms({term for of_word in terms.values() for term in of_word}, snapshot)
     return [word for word, of_word in terms.items() if not any(counts[term] for term in of_word)]
 
 

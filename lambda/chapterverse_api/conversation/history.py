@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from chapterverse.text.shortening import cut_to_words
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
@@ -82,7 +83,8 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
     recalled, left = dict[int, str](), float(RECALLED_TOKENS)
     for turn in find_relevant_turns(turns, query.query, top_k):
-        text = f"Reader: {shorten(turn.question, _MAX_TEXT_CHARS)}\nAnswer: {shorten(turn.answer, _MAX_TEXT_CHARS)}"
+        question, answer = (cut_to_words(text, _MAX_TEXT_CHARS) for text in (turn.question, turn.answer))
+        text = f"Reader: {question}\nAnswer: {answer}"
         left -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
         if recalled and left < 0:
@@ -111,11 +113,3 @@ def _questions(history: Sequence[Message]) -> tuple[str, ...]:
 def _answered_questions(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Return the questions that were answered, or all if none was: a refused one would mislead the search."""
     return tuple(q for q, answer in turns if answer not in _REFUSED_ANSWERS) or tuple(q for q, _ in turns)
-
-
-def shorten(text: str, length: int) -> str:
-    """Return the beginning of a text, up to a space where there is one."""
-    if len(text) <= length:
-        return text
-    end = text.rfind(" ", 1, length)
-    return text[: end if end > 0 else length]

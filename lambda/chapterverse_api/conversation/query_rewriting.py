@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
+from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.conversation.follow_up_detection import STANDALONE_WORDS, count_content_words, detect_follow_up
-from chapterverse_api.conversation.history import Conversation, shorten
+from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
@@ -70,7 +71,7 @@ def rewrite_follow_up(
         if earlier and detect_follow_up(text, languages) == "yes":
             continue
         if text != question and text not in earlier:
-            earlier.insert(0, shorten(text, _MAX_QUESTION_CHARS))
+            earlier.insert(0, cut_to_words(text, _MAX_QUESTION_CHARS))
         if len(earlier) == _MAX_QUESTIONS or count_content_words("\n".join(earlier), languages) >= STANDALONE_WORDS:
             break
     return ContextualQuery("\n".join([*earlier, question]), earlier[-1]) if earlier else None
@@ -81,7 +82,7 @@ def _ask_for_rewriting(
 ) -> str | None:
     """Return the model's rewriting of a follow-up; None if it fails or is not plausible."""
     dialogue = "\n\n".join(
-        f"{'Answer' if earlier.role == 'assistant' else 'Reader'}: {shorten(earlier.content, _MAX_MESSAGE_CHARS)}"
+        f"{'Answer' if earlier.role == 'assistant' else 'Reader'}: {cut_to_words(earlier.content, _MAX_MESSAGE_CHARS)}"
         for earlier in conversation.messages
     )
     message = ChatMessage("user", f"{dialogue}\n\nThe last question:\n{question}")
@@ -103,5 +104,5 @@ def _is_plausible(text: str, dialogue: str, languages: Sequence[str]) -> bool:
     return not _terms(text, languages).isdisjoint(_terms(dialogue, languages))
 
 
-def _terms(text: str, languages: Sequence[str]) -> set[int]:
-    return {term for word in lexical.question_words(text, languages) for term in word.terms}
+def _terms(text: str, languages: Sequence[str]) -> frozenset[int]:
+    return lexical.terms_of(lexical.question_words(text, languages))

@@ -28,7 +28,7 @@ def find_relevant_turns(
         turns: oldest first.
     """
     asked = {word.surface: frozenset(word.terms) for word in lexical.words(question)}
-    terms = [_terms(f"{turn.question}\n{turn.answer}") for turn in turns]
+    terms = [lexical.terms_of(lexical.words(f"{turn.question}\n{turn.answer}")) for turn in turns]
     counts = Counter(surface for held in terms for surface, word in asked.items() if word & held)
     weights = {surface: math.log(1 + (1 + len(turns)) / (1 + counts[surface])) for surface in asked}
     whole = sum(weights.values())
@@ -39,7 +39,3 @@ def find_relevant_turns(
             scores[place] = share * 0.5 ** ((len(turns) - 1 - place) / HALF_LIFE_TURNS)
     best = sorted(scores, key=lambda place: (-scores[place], -place))[:top_k]
     return tuple(turns[place] for place in best)
-
-
-def _terms(text: str) -> frozenset[int]:
-    return frozenset(term for word in lexical.words(text) for term in word.terms)

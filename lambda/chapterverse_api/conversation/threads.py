@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse.text.shortening import cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.conversation.history import shorten
 from chapterverse_api.conversation.recall import MAX_READ_TURNS
 from chapterverse_api.conversation.transcript import truncate
 from chapterverse_api.deadline import Deadline
@@ -206,7 +206,8 @@ def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) 
         return summarize_offline(thread.turns)
     parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
     parts += [
-        f"Reader: {shorten(turn.question, _MAX_TEXT_CHARS)}\n\nAnswer: {shorten(turn.answer, _MAX_TEXT_CHARS)}"
+        f"Reader: {cut_to_words(turn.question, _MAX_TEXT_CHARS)}\n\n"
+        f"Answer: {cut_to_words(turn.answer, _MAX_TEXT_CHARS)}"
         for turn in thread.new_turns
     ]
     request = ModelRequest(_SUMMARIZE, (ChatMessage("user", "\n\n".join(parts)),), SUMMARY_TOKENS, deadline)

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse.errors import AnswerWithheld, ConfigurationError
 from chapterverse.providers.bedrock import Runtime
-from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.draft import Span, spans
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
@@ -159,7 +159,7 @@ class BedrockGenerator:
         except TextRejected:
             # Events before it are shown, so the request can't be repeated.
             if begun:
-                raise _no_reply() from None
+                raise no_reply_error("Bedrock") from None
             raise
         return _read_stop_reason(reason)
 
@@ -204,9 +204,5 @@ def _read_stop_reason(said: Any) -> bool:
     if reason in _WITHHELD:
         raise AnswerWithheld("Bedrock withheld the answer by a guardrail or filter: ask in other words.")
     if reason in _MALFORMED:
-        raise _no_reply()
+        raise no_reply_error("Bedrock")
     return reason in _CUT
-
-
-def _no_reply() -> ProviderError:
-    return ProviderError("Bedrock answered with something that is no reply.", retryable=True)

@@ -11,7 +11,6 @@ moves to the text's place, if there is exactly one, or is dropped. `grounding` c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,8 +18,10 @@ from typing import Any
 
 from chapterverse.errors import ProviderError
 from chapterverse.net import Event
+from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
+from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
 from chapterverse_api.generation.requests import MOST_TOKENS, ToolCall, Usage, function_calls
@@ -36,8 +37,6 @@ _TOOL_CALL = "TOOL_CALL"
 
 #: Characters of the sentence behind by which it is known that one ended.
 _AHEAD = 24
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ class CohereAnswer:
         if text is None or index in self._thoughts:
             return
         if not isinstance(text, str):
-            raise no_reply_error()
+            raise no_reply_error("Cohere")
         whole = self._sentences.text
         self._starts.setdefault(index, len(whole))
         if len(whole) + len(text) > MOST_CHARACTERS:
@@ -179,7 +178,7 @@ def whole_text(body: Any) -> str:
         ProviderError: it is no reply of Cohere's, reports a failure, or holds no text.
     """
     if not isinstance(body, dict):
-        raise no_reply_error()
+        raise no_reply_error("Cohere")
     read_finish_reason(body.get("finish_reason"))
     content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
@@ -196,7 +195,7 @@ def called_tools(body: Any) -> tuple[ToolCall, ...]:
         ProviderError: it is no reply of Cohere's, or reports a failure.
     """
     if not isinstance(body, dict):
-        raise no_reply_error()
+        raise no_reply_error("Cohere")
     if body.get("finish_reason") != _TOOL_CALL:
         read_finish_reason(body.get("finish_reason"))
     return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
@@ -221,17 +220,13 @@ def empty_error() -> ProviderError:
     return ProviderError("Cohere answered with nothing: try again later.", retryable=True)
 
 
-def no_reply_error() -> ProviderError:
-    return ProviderError("Cohere answered with something that is no reply.", retryable=True)
-
-
 def _parse(data: str) -> dict[str, Any]:
     try:
         said = parse_json(data)
     except ValueError:
-        raise no_reply_error() from None
+        raise no_reply_error("Cohere") from None
     if not isinstance(said, dict):
-        raise no_reply_error()
+        raise no_reply_error("Cohere")
     return said
 
 
@@ -261,5 +256,4 @@ def _ids(sources: Any) -> tuple[str, ...]:
 
 
 def _sound(text: str) -> str:
-    # Half a character, which JSON may hold and UTF-8 may not.
-    return _SURROGATE.sub("\ufffd", text)
+    return SURROGATE.sub("\ufffd", text)

@@ -13,7 +13,8 @@ import secrets
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, cut_to_bytes, utf8_length
+from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it

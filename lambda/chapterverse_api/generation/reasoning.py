@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator as Steps
 
 from chapterverse.errors import ProviderError
+from chapterverse.text.utf8 import SURROGATE
 
 #: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
 MOST_CHARACTERS = 60_000
@@ -22,7 +23,6 @@ _MAX_TAG_CHARS = len("</reasoning>")
 # Before a tag that is only spoken of.
 _QUOTES = frozenset("`\"'“‘„«")
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -33,7 +33,7 @@ def strip_controls(text: str) -> str:
 
 def join_surrogates(text: str) -> str:
     """Return a text whose characters beyond 16 bits are whole: they may come in two pieces; UTF-8 can't hold a half."""
-    if not _SURROGATE.search(text):
+    if not SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

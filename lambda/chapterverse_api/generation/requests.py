@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
@@ -68,7 +68,7 @@ class GenerationRequest:
     """
 
     question: str
-    words: Question
+    words: WeightedQuestion
     passages: tuple[Passage, ...]
     language: str
     unsure: bool = False

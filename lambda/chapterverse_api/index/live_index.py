@@ -29,7 +29,7 @@ from chapterverse.errors import (
     ProviderError,
 )
 from chapterverse.model import Head, Scope
-from chapterverse.store import CachingStore, Guarded, Snapshot, Store
+from chapterverse.store import CachingStore, GuardedStore, Snapshot, Store
 from chapterverse_api import rejections
 from chapterverse_api.circuit_breaker import CircuitBreaker
 
@@ -86,7 +86,7 @@ class LiveIndex:
         self.trouble: Exception | None = None
         failures = (IndexUnavailable, ProviderError)
         self.circuit = CircuitBreaker("store", failures=failures, error_type=IndexUnavailable, clock=clock)
-        if isinstance(store, Guarded):
+        if isinstance(store, GuardedStore):
             store.guard(self.circuit.asking)
         self._store = store
         self._check = check

@@ -25,7 +25,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Literal, NamedTuple
 
-from chapterverse.calibration import Calibration, Question, match_word
+from chapterverse.calibration import Calibration, WeightedQuestion, match_word
 from chapterverse.calibration.regression import logistic
 from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.candidates import Candidate
@@ -74,7 +74,7 @@ NONE = Answerability(0.0, 0.0)
 
 
 def answer_features(
-    candidates: Sequence[Candidate], question: Question, calibration: Calibration, chunks: int
+    candidates: Sequence[Candidate], question: WeightedQuestion, calibration: Calibration, chunks: int
 ) -> AnswerFeatures | None:
     """Return the features of a result; None without candidates, or for a search without words.
 
@@ -135,13 +135,13 @@ def _model() -> Mapping[str, Mapping[str, float]]:
     return model
 
 
-def held_share(candidate: Candidate, question: Question) -> float:
+def held_share(candidate: Candidate, question: WeightedQuestion) -> float:
     """Return the share of a question's words that a chunk holds; 1 of a question without words."""
     held = _match_shares(frozenset(candidate.lexical.indices), question)
     return sum(held) / len(held) if held else 1.0
 
 
-def _hold_shares(candidate: Candidate, question: Question) -> list[float]:
+def _hold_shares(candidate: Candidate, question: WeightedQuestion) -> list[float]:
     """Return how much of each word the chunk holds, 0 to 1. A synonym counts like its word."""
     terms = frozenset(candidate.lexical.indices)
     shares = _match_shares(terms, question)
@@ -152,7 +152,7 @@ def _hold_shares(candidate: Candidate, question: Question) -> list[float]:
     return shares
 
 
-def _match_shares(terms: AbstractSet[int], question: Question) -> list[float]:
+def _match_shares(terms: AbstractSet[int], question: WeightedQuestion) -> list[float]:
     """Return how much of each word is among these terms, 0 to 1."""
     return [match_word(word, terms) for word in question.words]
 

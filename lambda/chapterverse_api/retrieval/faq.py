@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from chapterverse.calibration import Question, match_word, read_question, read_weights
+from chapterverse.calibration import WeightedQuestion, match_word, read_question, read_weights
 from chapterverse.calibration.regression import logistic
 from chapterverse.filters import And, Filter, In
 from chapterverse.knowledge.questions import comparable
@@ -96,7 +96,7 @@ def matches(question: str, snapshot: Snapshot, filters: Filter) -> Iterator[FaqM
         heading = hit.chunk.section_heading or ""
         own = [word.terms for word in lexical.words(heading, hit.chunk.language)]
         distinct = tuple(dict.fromkeys(own))
-        entry_question = Question(
+        entry_question = WeightedQuestion(
             tuple((terms,) for terms in distinct),
             tuple(max(weights.get(term, 0.0) for term in terms) for terms in distinct),
         )
@@ -127,7 +127,7 @@ def _bm25(hit: Hit, idf: Mapping[int, float]) -> float:
     return sum(weight * idf[term] for term, weight in hit.lexical.among(idf).items())
 
 
-def _share(question: Question, terms: frozenset[int] | set[int]) -> float:
+def _share(question: WeightedQuestion, terms: frozenset[int] | set[int]) -> float:
     """Return the share of a question's words, by idf, that are among these terms."""
     total = sum(question.weights)
     pairs = zip(question.words, question.weights, strict=True)

@@ -45,8 +45,6 @@ _PAIRS = 64
 #: Size of the cache of texts' shares of code.
 _READ = 2048
 
-_Terms = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -92,7 +90,7 @@ class QueryFeatures:
     ) -> None:
         words = list(lexical.words(question, language))
         self.language = language
-        self.terms = frozenset(t for word in words for t in word.terms) | synonyms
+        self.terms = lexical.terms_of(words) | synonyms
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
         self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
@@ -183,7 +181,7 @@ def _common_prefix(surface: str, language: str) -> str:
 
 
 @functools.lru_cache(maxsize=16_384)
-def _words(heading: str, language: str) -> tuple[tuple[_Terms, ...], frozenset[int]]:
+def _words(heading: str, language: str) -> tuple[tuple[lexical.WordTerms, ...], frozenset[int]]:
     """Return the terms of each word, and of all of them."""
     words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
     return words, frozenset(term for terms in words for term in terms)

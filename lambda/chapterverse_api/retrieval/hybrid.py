@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from chapterverse.calibration import Calibration, Matching, Question, read_question
+from chapterverse.calibration import Calibration, Matching, WeightedQuestion, read_question
 from chapterverse.filters import FilterTree, In, all_of, resolve
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
@@ -85,7 +85,7 @@ class Wording:
             for language in languages
         }
 
-    def _terms(self, snapshot: Snapshot) -> tuple[Question, SearchTerms]:
+    def _terms(self, snapshot: Snapshot) -> tuple[WeightedQuestion, SearchTerms]:
         """Return the words, weighted by an index, and what is searched for by them."""
         question, idf = read_question(self.subject, self.languages, snapshot)
         if self.frame and self.frame.kind == "definition":
@@ -116,7 +116,7 @@ class HybridHits:
     """
 
     wording: Wording
-    question: Question
+    question: WeightedQuestion
     terms: SearchTerms
     by_id: Mapping[str, Hit]
     by_meaning: Sequence[Hit]

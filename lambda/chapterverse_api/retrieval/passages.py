@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
@@ -83,7 +83,7 @@ def explain_omissions(
 
 
 def drop_irrelevant(
-    candidates: Sequence[Candidate], passages: Sequence[Passage], question: Question
+    candidates: Sequence[Candidate], passages: Sequence[Passage], question: WeightedQuestion
 ) -> list[Candidate]:
     """Return the candidates without those behind the best whose passages say hardly anything of the question."""
     pairs = [(c, _share(passage, c, question)) for passage, c in zip(passages, candidates, strict=False)]
@@ -91,9 +91,9 @@ def drop_irrelevant(
     return [c for n, (c, share) in enumerate(pairs) if n < MIN_SECTIONS or share >= least]
 
 
-def _share(passage: Passage, candidate: Candidate, question: Question) -> float:
+def _share(passage: Passage, candidate: Candidate, question: WeightedQuestion) -> float:
     text = f"{' '.join(passage.path)} {passage.section}"
-    terms = passage.terms.union(*(word.terms for word in lexical.words(text, candidate.chunk.language)))
+    terms = passage.terms | lexical.terms_of(lexical.words(text, candidate.chunk.language))
     pairs = zip(question.words, question.weights, strict=True)
     return sum(weight for word, weight in pairs if any(terms.intersection(alternative) for alternative in word))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from chapterverse.calibration import Calibration, Question
+from chapterverse.calibration import Calibration, WeightedQuestion
 from chapterverse.errors import ProviderError
 from chapterverse_api.retrieval.answerability import NONE, Answerability, AnswerVerdict, verdict
 from chapterverse_api.retrieval.candidates import Candidate
@@ -40,7 +40,7 @@ class Retrieval:
     """
 
     candidates: tuple[Candidate, ...]
-    question: Question
+    question: WeightedQuestion
     calibration: Calibration
     total: int
     algorithm: str

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.calibration import Calibration
 from chapterverse.embedding import Embedder
+from chapterverse.embedding.batches import MAX_COMPONENT
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.filters import FilterTree
 from chapterverse.net.retry import observing_retries
@@ -25,8 +26,6 @@ from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.spelling import correct
 
-#: Largest component of a vector: squares of more, added up, would leave the range of 32-bit numbers.
-_MAX_COMPONENT = 1e15
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 
@@ -184,5 +183,5 @@ def _check_vector(vector: Sequence[float], size: int) -> None:
     if len(vector) != size:
         raise InputError(f"The index holds vectors of {size} dimensions.", field="embedding")
     # The engine counts in 32 bits, where a larger number is infinite and a vector of zeros has no direction.
-    if not any(vector) or not all(abs(v) <= _MAX_COMPONENT for v in vector):
+    if not any(vector) or not all(abs(v) <= MAX_COMPONENT for v in vector):
         raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")

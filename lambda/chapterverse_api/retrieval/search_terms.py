@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import SparseVector
 from chapterverse.store import Hit
 
@@ -35,7 +35,7 @@ class SearchTerms:
     vector: SparseVector
 
     @classmethod
-    def of(cls, question: Question, idf: Mapping[int, float], vector: SparseVector) -> Self:
+    def of(cls, question: WeightedQuestion, idf: Mapping[int, float], vector: SparseVector) -> Self:
         """Return the terms of a question and of its synonyms.
 
         Args:

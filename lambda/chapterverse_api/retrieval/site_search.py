@@ -16,7 +16,7 @@ from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of
 from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.utf8 import cut_to_bytes
+from chapterverse.text.shortening import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.query_rewriting import ContextualQuery
 from chapterverse_api.deadline import Deadline

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Self
 
-from chapterverse.calibration import question_terms
+from chapterverse.calibration import count_terms, question_terms
 from chapterverse.model import SparseVector
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
@@ -105,8 +105,7 @@ def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) 
     plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _alphabet(m.group().lower())]
     terms = [_whole_terms(m.group(), languages) for m in plain]
     # A remote store keeps what it counted: the search counts all these terms, and asks for them only once.
-    asked = sorted(question_terms(question, languages).union(*terms)) if plain else []
-    counts = dict(zip(asked, snapshot.document_frequencies(asked), strict=True)) if asked else {}
+    counts = count_terms(question_terms(question, languages).union(*terms) if plain else (), snapshot)
     for match, of_word in zip(plain, terms, strict=True):
         word = match.group().lower().replace("’", "'")
         if of_word and not any(counts[term] for term in of_word) and not is_common(word):
@@ -202,9 +201,8 @@ class Known:
         terms = {t for text in texts for word in text.split() for t in _whole_terms(word, languages)}
         ordered = tuple(sorted(terms))
         hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS) if terms else []
-        held = sorted(terms.intersection(t for hit in hits for t in hit.lexical.indices))
-        counts = dict(zip(held, snapshot.document_frequencies(held), strict=True)) if held else {}
-        return cls(languages, counts, "\n".join(hit.chunk.embed_text for hit in hits).lower())
+        held = terms.intersection(t for hit in hits for t in hit.lexical.indices)
+        return cls(languages, count_terms(held, snapshot), "\n".join(hit.chunk.embed_text for hit in hits).lower())
 
     def likeliest(self, edits: Mapping[str, Edit]) -> Edit | None:
         """Return the likeliest edit whose words are all known: function words are, too."""

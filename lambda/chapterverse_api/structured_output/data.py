@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from chapterverse.text import lexical
-from chapterverse.text.json_text import parse_json
+from chapterverse.text.json_text import INTEGERS, parse_json
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
@@ -22,8 +22,6 @@ from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32
-#: Integers must fit 64 bits, as in every database and language.
-_INTEGER = range(-(2**63), 2**63)
 #: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
 _ASKED = 0.45
 _COMPARED = 3
@@ -139,8 +137,7 @@ class LeafCheck:
     def _of_number(self, leaf: Leaf) -> str | None:
         number = str(leaf.value).strip().removeprefix("-").removesuffix(".0")
         names = [word for part in leaf.path if isinstance(part, str) for word in _WORDS.findall(part)]
-        words = lexical.words(" ".join([*names, *leaf.beside]), self._language)
-        context = {term for word in words for term in word.terms}
+        context = lexical.terms_of(lexical.words(" ".join([*names, *leaf.beside]), self._language))
         for source in self._sources:
             if any(number in unit.digits and not context.isdisjoint(unit.all) for unit in source.units):
                 return source.id
@@ -160,7 +157,7 @@ def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
         return links.without_foreign(value.encode(errors="replace").decode())
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("no number of JSON")
-    if type(value) is int and value not in _INTEGER:
+    if type(value) is int and value not in INTEGERS:
         raise ValueError("too large")
     return value
 

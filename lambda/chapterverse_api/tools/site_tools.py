@@ -217,7 +217,7 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
         allow_private=settings.allow_private,
         # Not even its own redirect may lead to another server.
         hosts=[place],
-        most_bytes=entry.max_bytes,
+        max_bytes=entry.max_bytes,
         seconds=entry.seconds,
     )
     closed = {**schema, "additionalProperties": False}

@@ -25,18 +25,15 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from chapterverse.store import Snapshot
 from chapterverse.text import character_bigrams, lexical, thesaurus
-from chapterverse.text.lexical import K1, question_words
+from chapterverse.text.lexical import K1, WordTerms, question_words
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
 #: synonym is a term that the store counts.
-_EXPRESSIONS = 32
-
-#: The hashed terms of one word: the whole word first, then its parts.
-Terms: TypeAlias = tuple[int, ...]
+_MAX_EXPRESSIONS = 32
 
 # `code`, words with a digit, an underscore or a joiner, and words with an inner capital.
 _NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b\w+[A-Z]\w*\b")
@@ -50,7 +47,7 @@ class Synonym:
     """A word that documentation has for some words of a question (see `thesaurus`).
 
     Attributes:
-        places: of these words in `Question.words`.
+        places: of these words in `WeightedQuestion.words`.
         most: the largest of their weights.
         term: of the synonym, hashed.
     """
@@ -62,7 +59,7 @@ class Synonym:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WeightedQuestion:
     """The words of a question, weighted by one index.
 
     Attributes:
@@ -73,10 +70,10 @@ class Question:
         synonyms: those that the index holds.
     """
 
-    words: tuple[tuple[Terms, ...], ...]
-    weights: tuple[float, ...]
+    words: tuple[tuple[WordTerms, ...], ...] = ()
+    weights: tuple[float, ...] = ()
     familiarity: float = 1.0
-    names: tuple[tuple[Terms, ...], ...] = ()
+    names: tuple[tuple[WordTerms, ...], ...] = ()
     synonyms: tuple[Synonym, ...] = ()
 
     @property
@@ -100,12 +97,12 @@ class ChunkFeatures(NamedTuple):
     title: float = 0.0
 
 
-def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[Question, dict[int, float]]:
+def read_question(text: str, languages: Iterable[str], snapshot: Snapshot) -> tuple[WeightedQuestion, dict[int, float]]:
     """Return a question weighted by one index, and the idf of each of its terms."""
     languages = tuple(languages)
     query_words = tuple(question_words(text, languages))
     entries = _entries(text, languages)
-    counts = _counts(_terms_of(query_words, entries), snapshot)
+    counts = count_terms(_terms_of(query_words, entries), snapshot)
     grouped = _group(query_words, counts)
     question, idf = weigh_words(tuple(grouped.values()), counts, snapshot.head.chunks)
     name_terms = {word.terms[0] for name in _names(text, languages) for word in question_words(name, languages)}
@@ -123,12 +120,12 @@ def question_terms(text: str, languages: Iterable[str]) -> set[int]:
 
 def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.SynonymEntry]) -> set[int]:
     synonyms = (lexical.hash_term(stem) for entry in entries for stem in entry.synonyms)
-    return {*synonyms, *(term for word in query_words for term in word.terms)}
+    return {*synonyms, *lexical.terms_of(query_words)}
 
 
 def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
     own = lexical.question_language(text, languages)
-    return list(islice(thesaurus.find_synonyms(text), _EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
+    return list(islice(thesaurus.find_synonyms(text), _MAX_EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
 
 
 def _known_synonyms(
@@ -150,21 +147,21 @@ def _known_synonyms(
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
     """Return the idf of each term of a text in one index."""
     query_words = tuple(question_words(text, languages))
-    counts = _counts({t for word in query_words for t in word.terms}, snapshot)
+    counts = count_terms(lexical.terms_of(query_words), snapshot)
     return _idfs(tuple(_group(query_words, counts).values()), counts, snapshot.head.chunks)
 
 
-def _counts(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
-    """Return each term's number of chunks."""
+def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
+    """Return in how many chunks of an index each term occurs."""
     ordered = sorted(terms)
-    return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True))
+    return dict(zip(ordered, snapshot.document_frequencies(ordered), strict=True)) if ordered else {}
 
 
-def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[Terms, ...]]:
+def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
     known = {word.surface for word in query_words if counts[word.terms[0]]}
     seams = character_bigrams.seams([word.surface for word in query_words], known)
-    by_surface: dict[str, dict[Terms, None]] = {}
+    by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:
             by_surface.setdefault(word.surface, {})[word.terms] = None
@@ -177,22 +174,22 @@ def _names(text: str, languages: Iterable[str]) -> list[str]:
 
 
 def weigh_words(
-    grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int
-) -> tuple[Question, dict[int, float]]:
+    words: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int
+) -> tuple[WeightedQuestion, dict[int, float]]:
     """Return the question of these words, and the idf of each of their terms.
 
     Args:
-        grouped: for each word its alternatives.
+        words: for each word its alternatives.
         counts: number of chunks that contain each term.
         chunks: number of chunks in the index.
     """
-    idf = _idfs(grouped, counts, chunks)
+    idf = _idfs(words, counts, chunks)
     weights, familiar = [], 0.0
-    for word in grouped:
+    for word in words:
         known_idfs = [idf[t] for alternative in word for t in alternative if counts[t]]
         weights.append(max(known_idfs) if known_idfs else _idf(0, chunks))
         familiar += weights[-1] if known_idfs else 0.0
-    return Question(grouped, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
+    return WeightedQuestion(words, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
 
 class Matching:
@@ -202,36 +199,38 @@ class Matching:
         idf: of each of its terms.
     """
 
-    def __init__(self, question: Question, idf: Mapping[int, float]) -> None:
+    def __init__(self, question: WeightedQuestion, idf: Mapping[int, float]) -> None:
         self._question = question
         self._idf = idf
         self._total = sum(question.weights)
         self._length = math.log(len(question.words))
 
-    def features(self, held: Mapping[int, float], nearness: float | None = None, title: float = 0.0) -> ChunkFeatures:
+    def features(
+        self, weights: Mapping[int, float], nearness: float | None = None, title: float = 0.0
+    ) -> ChunkFeatures:
         """Return the features of one chunk.
 
         Args:
-            held: weights of the question's terms in the chunk (see `SparseVector.among`).
+            weights: weights of the question's terms in the chunk (see `SparseVector.among`).
             nearness: cosine of chunk and question. For a chunk that is not among the nearest it is their least, an
                 upper bound. None if the question was not embedded.
             title: share of the words of its page's title that are in the question.
         """
         question, covered, score = self._question, 0.0, 0.0
-        if held:
+        if weights:
             for word, weight in zip(question.words, question.weights, strict=True):
-                covered += weight * match_word(word, held)
-        for term, weight in held.items():
+                covered += weight * match_word(word, weights)
+        for term, weight in weights.items():
             score += weight * self._idf[term]
         strength = min(1.0, score / (self._total * (K1 + 1)))
-        names = _mean([match_word(word, held) for word in question.names])
+        names = _mean([match_word(word, weights) for word in question.names])
         return ChunkFeatures(
             covered / self._total, strength, self._length, question.familiarity, nearness, names, title
         )
 
 
-def _idfs(grouped: tuple[tuple[Terms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
-    terms = sorted({t for word in grouped for alternative in word for t in alternative})
+def _idfs(words: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
+    terms = sorted({t for word in words for alternative in word for t in alternative})
     return {t: _idf(counts[t], chunks) for t in terms}
 
 
@@ -243,12 +242,12 @@ def _mean(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def match_word(word: Sequence[Terms], held: Container[int]) -> float:
+def match_word(word: Sequence[WordTerms], terms: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
     for whole, *parts in word:
-        if whole in held:
+        if whole in terms:
             return 1.0
         if parts:
-            share = max(share, sum(t in held for t in parts) / len(parts))
+            share = max(share, sum(t in terms for t in parts) / len(parts))
     return share

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from chapterverse.calibration.coefficients import Calibration, Coefficients
 from chapterverse.calibration.evidence import ChunkFeatures
-from chapterverse.calibration.regression import auc, regress_rising
+from chapterverse.calibration.regression import auc, dot, regress_rising
 
 FLOOR = 0.5
 #: Folds of the cross-validation.
@@ -109,7 +109,7 @@ def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bo
         # Only one kind has candidates.
         return Coefficients(bias=10.0 if labelled and labelled[0][1] else -10.0)
     beta = _learn([bag for bag, _ in labelled], [int(answerable) for _, answerable in labelled])
-    best = [max(_product(beta, row) for row in bag) if bag else -math.inf for bag in bags]
+    best = [max(dot(beta, row) for row in bag) if bag else -math.inf for bag in bags]
     threshold = _choose_floor(best, [e.answerable for e in examples], most_false)
     weights = Coefficients(*(round(b, 4) for b in beta))
     return replace(weights, bias=weights.bias - threshold)
@@ -135,7 +135,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
     for _ in range(_ROUNDS):
         beta = regress_rising(chosen, labels, _RIDGE, weights)
-        strongest = [max(bag, key=lambda row: _product(beta, row)) for bag in bags]
+        strongest = [max(bag, key=lambda row: dot(beta, row)) for bag in bags]
         if strongest == chosen:
             break
         chosen = strongest
@@ -157,7 +157,3 @@ def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_fals
         return allowed, refused if allowed else -wrongly, -wrongly, gap
 
     return max(places, key=worth)[0]
-
-
-def _product(beta: Sequence[float], row: Sequence[float]) -> float:
-    return sum(b * x for b, x in zip(beta, row, strict=True))

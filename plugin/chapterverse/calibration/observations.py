@@ -25,7 +25,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 
 #: Least number of questions of each kind: two for each of five folds.
-LEAST = 10
+MIN_QUESTIONS = 10
 #: Tried weights of the embedder in the fusion.
 WEIGHTS = tuple(i / 10 for i in range(11))
 
@@ -67,10 +67,10 @@ def require_enough(rows: Sequence[QuestionRow], file: object) -> None:
     """Raise `InputError` if there are too few questions of a kind."""
     answerable = sum(row.answerable for row in rows)
     unanswerable = len(rows) - answerable
-    if min(answerable, unanswerable) < LEAST:
+    if min(answerable, unanswerable) < MIN_QUESTIONS:
         raise InputError(
             f"{file} holds {answerable} answerable and {unanswerable} unanswerable questions: "
-            f"a calibration needs at least {LEAST} of each."
+            f"a calibration needs at least {MIN_QUESTIONS} of each."
         )
 
 

@@ -6,11 +6,16 @@ import math
 from collections.abc import Sequence
 
 #: Newton's method stops when no coefficient moves further than this, after about eight steps.
-_STILL, _MOST_STEPS = 1e-9, 50
+_STILL, _MAX_STEPS = 1e-9, 50
 
 
 def logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def dot(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return the scalar product of two vectors of one length."""
+    return sum(x * y for x, y in zip(a, b, strict=True))
 
 
 def regress(
@@ -26,11 +31,11 @@ def regress(
     size = len(rows[0])
     beta = [0.0] * size
     counts = weights or [1.0] * len(rows)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         gradient = [-ridge * b for b in beta]
         hessian = [[ridge if i == j else 0.0 for j in range(size)] for i in range(size)]
         for row, label, weight in zip(rows, labels, counts, strict=True):
-            p = logistic(sum(b * x for b, x in zip(beta, row, strict=True)))
+            p = logistic(dot(beta, row))
             error, slope = weight * (label - p), weight * p * (1 - p)
             for i, x in enumerate(row):
                 gradient[i] += error * x

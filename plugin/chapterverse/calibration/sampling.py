@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import islice
 
 from chapterverse.calibration.coefficients import Calibration, Coefficients
-from chapterverse.calibration.evidence import ChunkFeatures, Matching, Terms, weigh_words
+from chapterverse.calibration.evidence import ChunkFeatures, Matching, count_terms, weigh_words
 from chapterverse.calibration.regression import regress
 from chapterverse.model import PERSONA, SparseVector
 from chapterverse.store import Snapshot
-from chapterverse.text.lexical import words
+from chapterverse.text.lexical import WordTerms, words
 from chapterverse.text.plain import plain
 
 #: Chunks that questions are made from: the first by id, which is a random sample because ids are uniform.
@@ -62,7 +62,7 @@ def fit_to_index(snapshot: Snapshot) -> Calibration:
     return Calibration(replace(fitted, bias=fitted.bias - _NAMES, names=_NAMES, title=_TITLE), floor=floor)
 
 
-def _make_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Terms], list[Terms]]]:
+def _make_questions(sample: Sequence[Sequence[WordTerms]]) -> Iterator[tuple[list[WordTerms], list[WordTerms]]]:
     """Yield 160 pairs: a question that a chunk of the sample answers, and one about something else."""
     chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
     for i in range(_SAMPLE):
@@ -74,19 +74,18 @@ def _make_questions(sample: Sequence[Sequence[Terms]]) -> Iterator[tuple[list[Te
         yield answerable, foreign
 
 
-def _all_features(questions: Sequence[Sequence[Terms]], snapshot: Snapshot) -> list[ChunkFeatures]:
+def _all_features(questions: Sequence[Sequence[WordTerms]], snapshot: Snapshot) -> list[ChunkFeatures]:
     from concurrent.futures import ThreadPoolExecutor
 
     # The store may be remote: count all terms in one call and search concurrently.
-    terms = sorted({t for made in questions for terms in made for t in terms})
-    counts = dict(zip(terms, snapshot.document_frequencies(terms), strict=True))
+    counts = count_terms({t for made in questions for terms in made for t in terms}, snapshot)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
 
 
-def _best_features(made: Sequence[Terms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:
-    question, idf = weigh_words(tuple((terms,) for terms in dict.fromkeys(made)), counts, snapshot.head.chunks)
-    indices = tuple(sorted({t for terms in made for t in terms if t >= 0}))
+def _best_features(word_terms: Sequence[WordTerms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:
+    question, idf = weigh_words(tuple((terms,) for terms in dict.fromkeys(word_terms)), counts, snapshot.head.chunks)
+    indices = tuple(sorted({t for terms in word_terms for t in terms if t >= 0}))
     hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
     if not hits:
         return ChunkFeatures(0.0, 0.0, math.log(len(question.words)))

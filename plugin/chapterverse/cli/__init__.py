@@ -6,7 +6,7 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` m
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -40,6 +40,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+#: Help that is too long for a docstring.
+_HELP: Mapping[Callable[..., None], str] = {evaluate.eval_: evaluate.HELP}
+
 for command in (
     index.index,
     ask.search,
@@ -64,7 +67,7 @@ for command in (
     forget.forget,
     schema.schema,
 ):
-    app.command(command.__name__.rstrip("_"))(command)
+    app.command(command.__name__.rstrip("_"), help=_HELP.get(command))(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,13 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except ChapterVerseError as error:
-        sys.exit(_failed(str(error)))
+        sys.exit(_report_failure(str(error)))
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        sys.exit(_failed(f"{place}{error.strerror or error}."))
+        sys.exit(_report_failure(f"{place}{error.strerror or error}."))
 
 
-def _failed(sentence: str) -> int:
+def _report_failure(sentence: str) -> int:
     typer.echo(f"Error: {sentence}", err=True)
     return 1
 

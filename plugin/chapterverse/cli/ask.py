@@ -10,17 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import entry_points
-from chapterverse.cli.options import (
-    EmbedderOption,
-    HistoryOption,
-    JsonOption,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-    with_secrets,
-)
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
 from chapterverse.filters import NUMBERS
@@ -45,11 +36,11 @@ def search(
         list[str] | None,
         typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
     ] = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
     """Show the chunks that answer a question.
 
@@ -74,7 +65,7 @@ def ask(
         str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
     ] = None,
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the text was selected on.")] = None,
-    history: HistoryOption = None,
+    history: parameters.History = None,
     schema: Annotated[
         str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
     ] = None,
@@ -85,11 +76,11 @@ def ask(
     context: Annotated[
         str | None, typer.Option("--context", help="What to know of the reader: 'I use pnpm'.", metavar="T")
     ] = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
     """Ask a question, or about a text.
 
@@ -138,10 +129,10 @@ def serve(
     site_dir: Annotated[
         Path | None, typer.Option("--site-dir", help="A built site to serve on the same origin.", metavar="DIR")
     ] = None,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
     """Run the API, and the site beside it.
 
@@ -179,10 +170,10 @@ def serve(
 
 
 def mcp(
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
     """Answer a program over the Model Context Protocol.
 
@@ -249,15 +240,15 @@ def _search_row(row: QuestionRow, service: Session, top_k: int, filters: dict[st
         raise
 
 
-def _filters(given: list[str]) -> dict[str, Any]:
+def _filters(texts: list[str]) -> dict[str, Any]:
     """Return one filter: OR within a field, AND between fields and JSON filters."""
     fields: dict[str, list[dict[str, Any]]] = {}
-    for name, value in (_pair(text) for text in given if not text.startswith("{")):
+    for name, value in (_pair(text) for text in texts if not text.startswith("{")):
         field = name.removesuffix("^")
         condition = _parse_value(field, value) if name == field else {"$prefix": value}
         fields.setdefault(field, []).append({field: condition})
     parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
-    parts += [_json(text) for text in given if text.startswith("{")]
+    parts += [_json(text) for text in texts if text.startswith("{")]
     return {"$and": parts} if parts[1:] else parts[0] if parts else {}
 
 

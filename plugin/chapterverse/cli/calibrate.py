@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chapterverse import entry_points, progress
-from chapterverse.cli.options import (
-    BaseUrlOption,
-    EmbedderOption,
-    JsonOption,
-    LedgerOption,
-    QuestionsArgument,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.evaluation.questions import read_judged
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.target import Target
@@ -33,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    questions: QuestionsArgument,
+    questions: parameters.Questions,
     most_false: Annotated[
         float,
         typer.Option("--max-false-refusals", min=0, max=0.5, help="Share of answerable questions that may be refused."),
     ] = 0.08,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what comes out and store nothing.")] = False,
-    base_url: BaseUrlOption = None,
-    ledger: LedgerOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    base_url: parameters.QuestionsBaseUrl = None,
+    ledger: parameters.Ledger = None,
+    embedder: parameters.Embedder = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Fit refusals to questions of readers.
 

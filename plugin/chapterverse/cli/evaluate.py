@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chapterverse import entry_points, progress
-from chapterverse.cli.options import (
-    BaseUrlOption,
-    EmbedderOption,
-    JsonOption,
-    QuestionsArgument,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import InputError
 from chapterverse.evaluation.questions import QuestionRow, read_judged
 from chapterverse.settings import Settings
@@ -32,6 +23,54 @@ if TYPE_CHECKING:
     from chapterverse.evaluation.comparison import Comparison
     from chapterverse.evaluation.runs import Run
 
+#: What `eval --help` prints before the options.
+HELP = """\
+Measure how well questions are answered.
+
+Write down what readers ask, in their words, and which places answer it:
+
+\b
+{"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
+{"id": "fly", "question": "can it fly?", "answerable": false}
+
+A place is a page or, with #anchor, a section, by its whole address or relative to the site. Every question is
+searched for, and nothing is changed. The figures are from 0 to 1, averaged over the questions:
+
+\b
+recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
+hit@1 @5         1 where any of them is there
+mrr              1 / rank of the first of them
+ndcg@10          all of them, the earlier the better
+page.recall@5 …  each of these for pages, whichever section was found
+refused          share of the unanswerable questions that were refused
+answered         share of the answerable ones that were not
+
+With --answers every question goes through the whole pipeline, generator included. What the answers are worth is
+counted and not judged by a model; "nuggets" are facts that a right answer holds:
+
+\b
+{"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
+
+\b
+citation_validity     share of the citations that hold when they are checked anew; anything but 1 is a defect
+citation_precision    share of the citations whose section carries the sentence
+citation_recall       share of the sentences that a section cited there carries
+nuggets               share of the facts that the answer holds
+cited.page, .section  share of the answerable questions with an expected page, or section, among the cited
+begins, key           share of the rows with a "key" whose answering block, and sentence, is quoted
+key.first, .marked    share of them with the sentence in the first quote, and marked there
+quotes.whole, .once   share of the answers whose quotes cut nothing in silence, and repeat nothing
+refused@unanswerable  share of the unanswerable questions that were refused at last
+answered@answerable   share of the answerable ones that were not: 1 less the false refusals
+caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations catches
+
+Before a change and after it:
+
+\b
+chapterverse eval questions.jsonl --run before.json
+chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
+"""
+
 BarsOption = Annotated[
     list[str] | None,
     typer.Option("--min", help="A bar: exit with 3 where the figure is lower; may be repeated.", metavar="NAME=VALUE"),
@@ -42,7 +81,7 @@ MoreBarsOption = Annotated[
 
 
 def eval_(
-    questions: QuestionsArgument,
+    questions: parameters.Questions,
     more: MoreBarsOption = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Have every question answered too, and measure the answers.")
@@ -57,58 +96,14 @@ def eval_(
     run: Annotated[
         Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
     ] = None,
-    base_url: BaseUrlOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    base_url: parameters.QuestionsBaseUrl = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
-    """Measure how well questions are answered.
-
-    Write down what readers ask, in their words, and which places answer it:
-
-    \b
-    {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
-    {"id": "fly", "question": "can it fly?", "answerable": false}
-
-    A place is a page or, with #anchor, a section, by its whole address or relative to the site. Every question is
-    searched for, and nothing is changed. The figures are from 0 to 1, averaged over the questions:
-
-    \b
-    recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
-    hit@1 @5         1 where any of them is there
-    mrr              1 / rank of the first of them
-    ndcg@10          all of them, the earlier the better
-    page.recall@5 …  each of these for pages, whichever section was found
-    refused          share of the unanswerable questions that were refused
-    answered         share of the answerable ones that were not
-
-    With --answers every question goes through the whole pipeline, generator included. What the answers are worth is
-    counted and not judged by a model; "nuggets" are facts that a right answer holds:
-
-    \b
-    {"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
-
-    \b
-    citation_validity     share of the citations that hold when they are checked anew; anything but 1 is a defect
-    citation_precision    share of the citations whose section carries the sentence
-    citation_recall       share of the sentences that a section cited there carries
-    nuggets               share of the facts that the answer holds
-    cited.page, .section  share of the answerable questions with an expected page, or section, among the cited
-    begins, key           share of the rows with a "key" whose answering block, and sentence, is quoted
-    key.first, .marked    share of them with the sentence in the first quote, and marked there
-    quotes.whole, .once   share of the answers whose quotes cut nothing in silence, and repeat nothing
-    refused@unanswerable  share of the unanswerable questions that were refused at last
-    answered@answerable   share of the answerable ones that were not: 1 less the false refusals
-    caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations catches
-
-    Before a change and after it:
-
-    \b
-    chapterverse eval questions.jsonl --run before.json
-    chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
-    """
+    """Measure how well questions are answered; its help is `HELP`."""
     from chapterverse.evaluation import report as html
 
     bars = _bars(least or [], more or [], answers)

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from chapterverse.cli import parameters
 from chapterverse.cli.forget import RecordsOption, kept_threads
-from chapterverse.cli.options import JsonOption, settings_from
+from chapterverse.cli.parameters import settings_from
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.session import KeptRating
 
@@ -21,7 +22,7 @@ _HOSTILE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u20
 def feedback(
     limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many to print, the newest.")] = 100,
     records: RecordsOption = None,
-    as_json: JsonOption = False,
+    as_json: parameters.Json = False,
 ) -> None:
     """Print what readers said of answers, newest first.
 

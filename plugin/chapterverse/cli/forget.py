@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from chapterverse import entry_points
-from chapterverse.cli.options import JsonOption, print_json, settings_from
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ConfigurationError
 from chapterverse.session import KeptThreads
 from chapterverse.settings import Settings
@@ -29,7 +30,7 @@ def forget(
         typer.Option("--older-than", min=0, max=3650, help="Forget all that is older, of any thread.", metavar="DAYS"),
     ] = None,
     records: RecordsOption = None,
-    as_json: JsonOption = False,
+    as_json: parameters.Json = False,
 ) -> None:
     """Forget a conversation, or old ones.
 

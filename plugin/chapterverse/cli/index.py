@@ -15,19 +15,9 @@ from urllib.parse import quote, urljoin
 import typer
 
 from chapterverse import progress
+from chapterverse.cli import parameters
 from chapterverse.cli.forget import kept_threads
-from chapterverse.cli.options import (
-    EmbedderOption,
-    ExcludeOption,
-    IncludeOption,
-    JsonOption,
-    LedgerOption,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
@@ -84,18 +74,18 @@ def index(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
     ] = None,
-    exclude: ExcludeOption = None,
-    include: IncludeOption = None,
+    exclude: parameters.Exclude = None,
+    include: parameters.Include = None,
     also: AlsoOption = None,
     persona: PersonaOption = None,
     knowledge: KnowledgeOption = None,
-    ledger: LedgerOption = None,
-    embedder: EmbedderOption = None,
+    ledger: parameters.Ledger = None,
+    embedder: parameters.Embedder = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Make the index hold exactly this site.
 
@@ -212,15 +202,15 @@ def status(
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
-    exclude: ExcludeOption = None,
-    include: IncludeOption = None,
+    exclude: parameters.Exclude = None,
+    include: parameters.Include = None,
     persona: PersonaOption = None,
     knowledge: KnowledgeOption = None,
-    ledger: LedgerOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    ledger: parameters.Ledger = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Show what is indexed.
 
@@ -257,13 +247,13 @@ def status(
         _print_states(report, unmatched)
 
 
-def _print_states(report: states.States, unmatched: list[str] | None) -> None:
+def _print_states(report: states.States, entries: list[str] | None) -> None:
     typer.echo(report.summary)
     for file in report.files:
         typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
-    if unmatched:
+    if entries:
         typer.echo("FAQ entries that answered no question of the last 30 days:")
-    for name in unmatched or ():
+    for name in entries or ():
         typer.echo(f"  {name}")
 
 

@@ -18,8 +18,9 @@ import typer
 import yaml
 
 from chapterverse import __version__, entry_points
+from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
-from chapterverse.cli.options import VersionOption, with_secrets
+from chapterverse.cli.parameters import with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.indexing import maintenance
@@ -58,16 +59,14 @@ class _Log:
 
 
 def publish(
-    site_dir: Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")],
+    site_dir: parameters.SiteDir,
     config: Annotated[
         str,
         typer.Option(
             "--config", help="Options of the plugin, as YAML or JSON; - reads standard input.", metavar="FILE"
         ),
     ],
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
-    ] = None,
+    base_url: parameters.BaseUrl = None,
     address_setting: Annotated[
         str, typer.Option("--address-setting", help="What the generator calls --base-url.", metavar="NAME")
     ] = "",
@@ -75,7 +74,7 @@ def publish(
         list[str] | None,
         typer.Option("--version-path", help="A docs version and the folder of its pages.", metavar="VERSION=FOLDER"),
     ] = None,
-    docs_version: VersionOption = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Put the chat into a built site and index it, as the plugin of its generator does.
 

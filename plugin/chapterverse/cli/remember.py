@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from chapterverse.cli.options import JsonOption, print_json
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json
 from chapterverse.errors import ConfigurationError
 from chapterverse.knowledge.folder import NAME
 from chapterverse.settings import Settings
@@ -28,7 +29,7 @@ def remember(
         Path | None,
         typer.Option("--knowledge", help="The folder of knowledge; else docs/knowledge here.", metavar="DIR"),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: parameters.Json = False,
 ) -> None:
     """Write a fact for the chat into a file beside your docs, or remove one.
 
@@ -49,9 +50,9 @@ def remember(
     typer.echo(f"{file.as_posix()} was {'removed' if remove else 'written'}: index the site for the chat to know it.")
 
 
-def _folder(named: Path | None) -> Path:
+def _folder(option: Path | None) -> Path:
     """Return the folder of knowledge, which need not be there yet."""
-    folder = named or Settings.from_environment().knowledge
+    folder = option or Settings.from_environment().knowledge
     if folder:
         return Path(folder)
     if Path("docs").is_dir():

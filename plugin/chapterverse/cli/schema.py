@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from chapterverse.cli.options import JsonOption, print_json
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json
 from chapterverse.model import DOCUMENT_TYPES
 
 
@@ -14,7 +15,7 @@ def schema(
     kind: Annotated[
         str | None, typer.Argument(help="page, persona, faq, memory, turn or summary.", metavar="TYPE")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: parameters.Json = False,
 ) -> None:
     """Print the fields that a type of documents has, or all types.
 

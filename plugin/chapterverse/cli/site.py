@@ -9,17 +9,8 @@ from typing import Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import (
-    ExcludeOption,
-    IncludeOption,
-    JsonOption,
-    LedgerOption,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.site_pages import SitePages
@@ -41,10 +32,6 @@ ConfigOption = Annotated[
 QuestionsVersionOption = Annotated[
     str | None, typer.Option("--docs-version", help="Docs version that questions are about.")
 ]
-BaseUrlOption = Annotated[
-    str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
-]
-SiteDirArgument = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
 
 
 def widget(
@@ -52,7 +39,7 @@ def widget(
     endpoint: EndpointOption = None,
     title: TitleOption = None,
     config: ConfigOption = None,
-    as_json: JsonOption = False,
+    as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
     """Write the chat's files into a folder.
@@ -72,19 +59,19 @@ def widget(
 
 
 def inject(
-    site_dir: SiteDirArgument,
+    site_dir: parameters.SiteDir,
     endpoint: EndpointOption = None,
     title: TitleOption = None,
     config: ConfigOption = None,
-    base_url: BaseUrlOption = None,
-    exclude: ExcludeOption = None,
-    include: IncludeOption = None,
+    base_url: parameters.BaseUrl = None,
+    exclude: parameters.Exclude = None,
+    include: parameters.Include = None,
     markdown: Annotated[bool, typer.Option(help="Write the Markdown of each page, for agents.")] = True,
     llms_txt: Annotated[bool, typer.Option(help="Write the list of pages, for agents.")] = True,
     llms_full_txt: Annotated[bool, typer.Option(help="Write all pages as one file, for agents.")] = True,
     skill: Annotated[bool, typer.Option(help="Write a skill for agents and its index.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace your own files of these names.")] = False,
-    as_json: JsonOption = False,
+    as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
     """Put the chat into every page of a built site, and write files for agents beside the pages.
@@ -110,16 +97,16 @@ def inject(
 
 
 def check(
-    site_dir: SiteDirArgument,
-    base_url: BaseUrlOption = None,
+    site_dir: parameters.SiteDir,
+    base_url: parameters.BaseUrl = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
-    exclude: ExcludeOption = None,
-    include: IncludeOption = None,
-    ledger: LedgerOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    exclude: parameters.Exclude = None,
+    include: parameters.Include = None,
+    ledger: parameters.Ledger = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Say what is wrong with a site as built.
 

@@ -8,17 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse import entry_points
+from chapterverse.cli import parameters
 from chapterverse.cli.ask import conversation_from, heading_line
-from chapterverse.cli.options import (
-    EmbedderOption,
-    HistoryOption,
-    JsonOption,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.text.shortening import ellipsize
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {
@@ -42,12 +35,12 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 def trace(
     question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
     page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the reader is on.")] = None,
-    history: HistoryOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
-    embedder: EmbedderOption = None,
+    history: parameters.History = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
 ) -> None:
     """Show how a question is answered.
 
@@ -64,14 +57,14 @@ def trace(
         typer.echo(line)
 
 
-def _question(traced: Mapping[str, Any]) -> Iterator[str]:
-    response, retrieval = traced["response"], traced["retrieval"]
-    yield _row("question", traced["question"])
+def _question(document: Mapping[str, Any]) -> Iterator[str]:
+    response, retrieval = document["response"], document["retrieval"]
+    yield _row("question", document["question"])
     if searched := response["searched_as"]:
         yield _row("follows up on" if searched["reason"] == "follow_up" else "corrected to", searched["query"])
-    steps = " → ".join(step["state"] for step in traced["states"])
-    yield _row("states", f"{steps}, attempts: {traced['attempts']}, seconds: {traced['states'][-1]['seconds']:.3f}")
-    yield _row("models", f"embedder {traced['model'] or 'none'}, generator {traced['generator']}")
+    steps = " → ".join(step["state"] for step in document["states"])
+    yield _row("states", f"{steps}, attempts: {document['attempts']}, seconds: {document['states'][-1]['seconds']:.3f}")
+    yield _row("models", f"embedder {document['model'] or 'none'}, generator {document['generator']}")
     if retrieval:
         if retrieval["subject"] != retrieval["searched"]:
             yield _row("words searched", retrieval["subject"])
@@ -89,13 +82,13 @@ def _question(traced: Mapping[str, Any]) -> Iterator[str]:
         yield _row("degraded", response["degraded_reason"])
 
 
-def _search(traced: Mapping[str, Any]) -> Iterator[str]:
-    retrieval = traced["retrieval"]
-    if entry := traced["faq"]:
+def _search(document: Mapping[str, Any]) -> Iterator[str]:
+    retrieval = document["retrieval"]
+    if entry := document["faq"]:
         yield f"\nThe FAQ entry {entry['source_file_path']}: {entry['section']}"
         yield f"answers with a probability of {entry['probability']:.2f}: {_features(entry)}"
         return
-    if entry := traced["nearest_faq"]:
+    if entry := document["nearest_faq"]:
         yield f"\nThe nearest FAQ entry {entry['source_file_path']}: {entry['section']}"
         too_low = entry["probability"] < entry["least"]
         why = f"less than {entry['least']:.2f}" if too_low else "but the question refers to an earlier one"
@@ -109,7 +102,7 @@ def _search(traced: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(found[:shown])
     if found[shown:]:
         yield f"{len(found) - shown} more are in --json."
-    for memory in traced["memories"]:
+    for memory in document["memories"]:
         parts = ", ".join(f"{name} {memory['components'][name]:.2f}" for name in ("importance", "recency"))
         role = f"source [{memory['source']}]" if memory["source"] else "tells a model"
         yield f"memory {memory['source_file_path']}, {role}: evidence {memory['evidence']:.2f}, {parts}"
@@ -140,18 +133,17 @@ def _parts(candidate: Mapping[str, Any]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def _sentences(traced: Mapping[str, Any]) -> Iterator[str]:
-    if not traced["sentences"]:
+def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
+    if not document["sentences"]:
         yield "\nNo sentence was checked."
         return
     yield "\ncheck        probability  citations  sentence"
-    for one in traced["sentences"]:
+    for one in document["sentences"]:
         probability = "-" if one["probability"] is None else f"{one['probability']:.2f}"
         citations = " ".join(f"[{i}]" for i in one["citations"]) or "-"
         dropped = " ".join(f"[{i}]" for i in one["claimed"] if i not in one["citations"])
-        text = " ".join(one["text"].split())
-        short = text if len(text) <= _SENTENCE else f"{text[: _SENTENCE - 1]}…"
-        yield f"{one['check']:12} {probability:11}  {citations:9}  {short}"
+        text = ellipsize(" ".join(one["text"].split()), _SENTENCE)
+        yield f"{one['check']:12} {probability:11}  {citations:9}  {text}"
         if dropped:
             yield f"{'':37}dropped: {dropped}, sources: {one['outcome']}"
 

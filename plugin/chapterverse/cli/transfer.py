@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chapterverse import progress
-from chapterverse.cli.options import (
-    EmbedderOption,
-    JsonOption,
-    LedgerOption,
-    SiteOption,
-    StoreOption,
-    VersionOption,
-    print_json,
-    settings_from,
-)
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
 from chapterverse.indexing import publish_policy
@@ -41,10 +33,10 @@ def export(
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Leave out all that differs between two builds of the same site.")
     ] = False,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Write an index to a file.
 
@@ -67,12 +59,12 @@ def import_(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Address of the site, where the file doesn't state it.")
     ] = None,
-    ledger: LedgerOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    ledger: parameters.Ledger = None,
+    embedder: parameters.Embedder = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Make an index hold exactly what a file holds.
 
@@ -106,11 +98,11 @@ def import_(
 
 
 def repair(
-    ledger: LedgerOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    ledger: parameters.Ledger = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Rebuild a lost ledger from the index, and remove what no head reaches.
 
@@ -146,11 +138,11 @@ def repair(
 
 
 def unpublish(
-    ledger: LedgerOption = None,
-    as_json: JsonOption = False,
-    store: StoreOption = None,
-    site: SiteOption = None,
-    docs_version: VersionOption = None,
+    ledger: parameters.Ledger = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
 ) -> None:
     """Remove a site's index, or that of one docs version, from the store.
 
@@ -168,19 +160,19 @@ def unpublish(
         print_json({"site": scope.site, "version": scope.version})
 
 
-def _scope(settings: Settings, exported: transfer.ExportFile) -> Scope:
+def _scope(settings: Settings, export_file: transfer.ExportFile) -> Scope:
     version = settings.docs_version
-    if exported.head is not None:
-        head = exported.head
+    if export_file.head is not None:
+        head = export_file.head
         return Scope(settings.site or head.site, head.version if version is None else version)
     if not settings.site:
         raise ConfigurationError("A canonical file doesn't say which site it is of: say so with --site.")
-    return Scope(settings.site, exported.chunks[0].version if version is None else version)
+    return Scope(settings.site, export_file.chunks[0].version if version is None else version)
 
 
-def _card(settings: Settings, exported: transfer.ExportFile) -> EmbedderCard:
-    if exported.head is not None:
-        return exported.head.embedder
+def _card(settings: Settings, export_file: transfer.ExportFile) -> EmbedderCard:
+    if export_file.head is not None:
+        return export_file.head.embedder
     embedder = open_embedder(settings)
     return embedder.card if embedder else EmbedderCard()
 

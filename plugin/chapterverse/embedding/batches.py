@@ -14,14 +14,14 @@ from chapterverse.providers.errors import TextRejected
 from chapterverse.text.utf8 import utf8_length
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.
-MOST_TEXTS = 96
+MAX_TEXTS = 96
 
 #: Bytes of UTF-8 that one request may hold. OpenAI allows 300,000 tokens in one, and a token is a byte or more.
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 
 #: Stores keep 32-bit floats and compare by angle, so the sum of the squares has to fit one, and not be nothing in it.
-_LARGEST = 1e15
-_SMALLEST = 1e-15
+MAX_COMPONENT = 1e15
+_MIN_COMPONENT = 1e-15
 
 _BYTES = range(-128, 128)
 
@@ -67,7 +67,7 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     start = size = 0
     for i, text in enumerate(texts):
         length = utf8_length(text)
-        if i > start and (i - start == MOST_TEXTS or size + length > MOST_BYTES):
+        if i > start and (i - start == MAX_TEXTS or size + length > MAX_BYTES):
             yield start, i
             start, size = i, 0
         size += length
@@ -99,6 +99,6 @@ def _usable(numbers: list[Any], int8: bool) -> bool:
     # By type, as True is an int too; NaN is in no range.
     if int8:
         return all(type(n) is int and n in _BYTES for n in numbers) and any(numbers)
-    if not all(type(n) in (float, int) and -_LARGEST < n < _LARGEST for n in numbers):
+    if not all(type(n) in (float, int) and -MAX_COMPONENT < n < MAX_COMPONENT for n in numbers):
         return False
-    return any(abs(n) > _SMALLEST for n in numbers)
+    return any(abs(n) > _MIN_COMPONENT for n in numbers)

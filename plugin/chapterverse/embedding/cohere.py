@@ -20,8 +20,9 @@ from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, bearer
 from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.providers.cohere import CohereErrors, access
+from chapterverse.providers.errors import no_reply_error
 from chapterverse.settings import Settings
-from chapterverse.text.json_text import MOST_LEVELS, check_depth
+from chapterverse.text.json_text import MAX_LEVELS, check_depth
 
 if TYPE_CHECKING:
     import httpx
@@ -149,7 +150,7 @@ class CohereEmbedder:
             raise ProviderError("Cohere could not be reached or broke off.", retryable=True) from None
         # The SDK builds its values from the reply unchecked, and raises these errors for a malformed one.
         except (ParsingError, TypeError, ValueError):
-            raise ProviderError("Cohere answered with something that is no reply.", retryable=True) from None
+            raise no_reply_error("Cohere") from None
         self.errors.note_limits(reply.headers)
         return self.choice.vectors(answer, len(body["texts"]), "Cohere")
 
@@ -157,4 +158,4 @@ class CohereEmbedder:
 def _check_depth(reply: httpx.Response) -> None:
     """Refuse a reply that the SDK's parser would follow to the end of the stack."""
     reply.read()
-    check_depth(reply.text, MOST_LEVELS)
+    check_depth(reply.text, MAX_LEVELS)

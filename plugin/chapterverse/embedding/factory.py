@@ -8,12 +8,12 @@ from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 
 
-def open_embedder(settings: Settings, indexed: EmbedderCard | None = None) -> Embedder | None:
+def open_embedder(settings: Settings, index_card: EmbedderCard | None = None) -> Embedder | None:
     """Return the embedder that `settings.embedder` names; None for `none`.
 
     Args:
         settings: its name, address and key.
-        indexed: the card of the index, which states the size of the vectors of a model of that name.
+        index_card: the card of the index, which states the size of the vectors of a model of that name.
 
     Raises:
         ConfigurationError: no such embedder, or its key or package is missing.
@@ -32,7 +32,7 @@ def open_embedder(settings: Settings, indexed: EmbedderCard | None = None) -> Em
     if kind == "openai":
         from chapterverse.embedding.openai import OpenAIEmbedder
 
-        size = indexed.size if indexed and indexed.name == settings.embedder else 0
+        size = index_card.size if index_card and index_card.name == settings.embedder else 0
         return OpenAIEmbedder.from_settings(settings, model, size=size)
     if kind == "fastembed":
         from chapterverse.embedding.fastembed import FastEmbedder

@@ -19,11 +19,11 @@ from typing import Any
 from chapterverse.embedding.batches import check_vectors, embed_in_batches
 from chapterverse.embedding.models import EmbeddingModel, Spelling
 from chapterverse.embedding.protocols import Vector
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse.providers.openai import OpenAIErrors, access, require_key
 from chapterverse.settings import Settings
 
@@ -113,10 +113,10 @@ class OpenAIEmbedder:
         """
         return self._card(self._learned_size())
 
-    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+    def beside(self, index_card: EmbedderCard) -> EmbedderCard:
         """Return the card without asking; see `LazySize`. Its size is 0 where neither the model nor the index tells."""
-        if not (self._asked_size or self._entry) and indexed.name == f"openai:{self._name}":
-            self._size, self._tells = indexed.size, True
+        if not (self._asked_size or self._entry) and index_card.name == f"openai:{self._name}":
+            self._size, self._tells = index_card.size, True
         return self._card(self._size)
 
     def _card(self, size: int) -> EmbedderCard:
@@ -190,7 +190,7 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     if reply.status != 200:
         raise _ERRORS.error(reply.status, reply.body, reply.pause)
     if reply.body is None:
-        raise ProviderError(f"{_PROVIDER} answered with something that is no reply.", retryable=True)
+        raise no_reply_error(_PROVIDER)
     data = reply.body.get("data") if isinstance(reply.body, dict) else None
     entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
     by_index = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}

@@ -41,6 +41,6 @@ class Embedder(Protocol):
 class LazySize(Protocol):
     """An embedder that may have to ask for a vector, which costs money, to know the size of its vectors."""
 
-    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
+    def beside(self, index_card: EmbedderCard) -> EmbedderCard:
         """Return the card as far as it is known without asking; an index that this model made tells the size."""
         ...

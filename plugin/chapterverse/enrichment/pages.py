@@ -22,12 +22,12 @@ from chapterverse.text import tokens
 #: Calls at the same time.
 _THREADS = 4
 #: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
-_MOST_FAILURES = 3
+_MAX_FAILURES = 3
 _RETRY = RetryPolicy(tries=4, seconds=120.0, once=True)
 #: Share of a reply's limit that is written, for the estimate of a dry run.
 _WRITTEN = 0.5
 #: Pages whose replies name other sections that are warned of one by one.
-_MOST_NOTES = 5
+_MAX_NOTES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Enrichment:
 
 def enrich(
     chunks: Mapping[str, list[Chunk]],
-    stored: Sequence[Chunk],
+    stored_chunks: Sequence[Chunk],
     *,
     others: Iterable[Point],
     setting: EnricherSetting,
@@ -60,7 +60,7 @@ def enrich(
 
     Args:
         chunks: by path; documents beside the pages stay as they are.
-        stored: the live index's chunks of the same pages, if the same model and prompt enriched it.
+        stored_chunks: the live index's chunks of the same pages, if the same model and prompt enriched it.
         others: the points of all other pages.
         fingerprint: the embedder's.
         cap: most tokens of a chunk as embedded.
@@ -70,7 +70,7 @@ def enrich(
         ConfigurationError: the model can't be opened.
     """
     pages = {path: own for path, own in chunks.items() if own and own[0].type == PAGE}
-    widened = {**chunks, **dict(_reuse(pages, stored))}
+    widened = {**chunks, **dict(_reuse(pages, stored_chunks))}
     requests = [
         request
         for path, own in pages.items()
@@ -85,10 +85,10 @@ def enrich(
     return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
 
 
-def _reuse(pages: Mapping[str, list[Chunk]], stored: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
+def _reuse(pages: Mapping[str, list[Chunk]], stored_chunks: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
     """Yield the pages that are stored with expansions and did not change since: they cost nothing without a cache."""
     by_page: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
-    for chunk in stored:
+    for chunk in stored_chunks:
         by_page[chunk.source_file_path][chunk.chunk_id] = chunk
     for path, own in pages.items():
         live = by_page.get(path, {})
@@ -100,8 +100,8 @@ def _languages(chunks: Mapping[str, list[Chunk]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own[0].language for own in chunks.values() if own)) or ("en",)
 
 
-def _with(chunk: Chunk, expansion: str, hashed: str) -> Chunk:
-    return replace(chunk, expansion=expansion, embed_hash=hashed) if expansion else chunk
+def _with(chunk: Chunk, expansion: str, embed_hash: str) -> Chunk:
+    return replace(chunk, expansion=expansion, embed_hash=embed_hash) if expansion else chunk
 
 
 def _widen(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
@@ -162,7 +162,7 @@ class _EnrichmentRun:
 
     def _ask(self, model: Enricher, request: PageRequest) -> str | None:
         """Return the reply; None if the model can't be asked."""
-        if self._failures >= _MOST_FAILURES:
+        if self._failures >= _MAX_FAILURES:
             self._fail(request, "the model failed for other pages", again=True)
             return None
         try:
@@ -234,6 +234,6 @@ class _EnrichmentRun:
                 yield f"{paths[0]} is indexed without enrichment: {reason}."
             else:
                 yield f"{paths[0]} and {len(paths) - 1} more pages are indexed without enrichment: {reason}."
-        yield from self._notes[:_MOST_NOTES]
-        if len(self._notes) > _MOST_NOTES:
-            yield f"The replies for {len(self._notes) - _MOST_NOTES} more pages name sections that were not asked for."
+        yield from self._notes[:_MAX_NOTES]
+        if len(self._notes) > _MAX_NOTES:
+            yield f"The replies for {len(self._notes) - _MAX_NOTES} more pages name sections that were not asked for."

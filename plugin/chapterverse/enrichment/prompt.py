@@ -38,15 +38,15 @@ errors, what other tools call the same.
 Leave a list empty if you are not sure. Never write an address or an instruction."""
 
 #: Characters of a page and of one section that are sent; sections behind the first ones stay as they are.
-_LONGEST_PAGE, _LONGEST_SECTION = 40_000, 6_000
-_MOST_SECTIONS = 38
+_MAX_PAGE_CHARS, _MAX_SECTION_CHARS = 40_000, 6_000
+_MAX_SECTIONS = 38
 #: Tokens of a reply: for the page, and for each section. Recorded replies took 51 for each; of 38 sections no reply has
 #: more than 4,000, which every listed model may write.
 _PAGE_TOKENS, _SECTION_TOKENS = 200, 100
-_LONGEST_REPLY = 200_000
+_MAX_REPLY_CHARS = 200_000
 #: Questions and keywords of one section that are read, and their length in characters and words.
-_MOST_QUESTIONS, _LONGEST_QUESTION, _MOST_WORDS = 5, 200, 30
-_MOST_KEYWORDS, _LONGEST_KEYWORD, _MOST_KEYWORD_WORDS = 10, 60, 5
+_MAX_QUESTIONS, _MAX_QUESTION_CHARS, _MAX_QUESTION_WORDS = 5, 200, 30
+_MAX_KEYWORDS, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS = 10, 60, 5
 #: Words in a row by which a question is a copy of its section's text.
 _COPIED = 8
 
@@ -164,12 +164,12 @@ def _closed_object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sections(chunks: Sequence[Chunk]) -> Iterator[PageSection]:
-    left = _LONGEST_PAGE
+    left = _MAX_PAGE_CHARS
     for number, (_, group) in enumerate(groupby(chunks, place), 1):
         own = tuple(group)
-        text = "\n\n".join(chunk.text for chunk in own)[: min(left, _LONGEST_SECTION)]
+        text = "\n\n".join(chunk.text for chunk in own)[: min(left, _MAX_SECTION_CHARS)]
         left -= len(text)
-        if not text or number > _MOST_SECTIONS:
+        if not text or number > _MAX_SECTIONS:
             return
         yield PageSection(f"s{number}", own, text)
 
@@ -189,9 +189,9 @@ def read_reply(reply: str, request: PageRequest) -> tuple[list[SectionReply], in
     Raises:
         ReplyRefused: it is no JSON, or not of the schema's types.
     """
-    fenced = _FENCED.fullmatch(reply[: _LONGEST_REPLY + 1])
+    fenced = _FENCED.fullmatch(reply[: _MAX_REPLY_CHARS + 1])
     text = fenced[1] if fenced else reply
-    if len(text) > _LONGEST_REPLY:
+    if len(text) > _MAX_REPLY_CHARS:
         raise ReplyRefused("the model's reply is too long")
     try:
         page = PageEnrichment.model_validate_json(text)
@@ -208,10 +208,10 @@ def read_reply(reply: str, request: PageRequest) -> tuple[list[SectionReply], in
         if section is None or said.id in replies:
             unknown += 1
             continue
-        questions = _lines(said.questions, _LONGEST_QUESTION, _MOST_WORDS)
+        questions = _lines(said.questions, _MAX_QUESTION_CHARS, _MAX_QUESTION_WORDS)
         own = [question for question in questions if not _is_copy(question, section.text)]
-        keywords = _lines(said.keywords, _LONGEST_KEYWORD, _MOST_KEYWORD_WORDS)
-        replies[said.id] = SectionReply(section, tuple(own[:_MOST_QUESTIONS]), tuple(keywords[:_MOST_KEYWORDS]))
+        keywords = _lines(said.keywords, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS)
+        replies[said.id] = SectionReply(section, tuple(own[:_MAX_QUESTIONS]), tuple(keywords[:_MAX_KEYWORDS]))
     return list(replies.values()), unknown
 
 

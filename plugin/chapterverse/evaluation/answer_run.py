@@ -56,26 +56,28 @@ def answer_questions(
     return replace(run, rows=rows, generator=settings.generator, caught=caught, interrupted=interrupted)
 
 
-def _answer(question: QuestionRow, addresses: Sequence[str], judged: dict[str, Any], site: SitePlaces) -> AnswerResult:
+def _answer(
+    question: QuestionRow, addresses: Sequence[str], judgement: dict[str, Any], site: SitePlaces
+) -> AnswerResult:
     expected = distinct(site.place(address) for address in addresses)
     counted = ("citations", "valid", "sentences", "carried", "pairs", "precise")
-    segments = [] if judged["status"] == "not_in_docs" else judged["segments"]
+    segments = [] if judgement["status"] == "not_in_docs" else judgement["segments"]
     return AnswerResult(
-        status=judged["status"],
-        confidence=judged["confidence"],
-        text=judged["text"],
-        cited=tuple(CitationCounts(url, match_place(expected, site.place(url))) for url in judged["cited"]),
-        **{name: judged[name] for name in counted},
+        status=judgement["status"],
+        confidence=judgement["confidence"],
+        text=judgement["text"],
+        cited=tuple(CitationCounts(url, match_place(expected, site.place(url))) for url in judgement["cited"]),
+        **{name: judgement[name] for name in counted},
         nuggets=len(question.nuggets),
         contained=0
-        if judged["status"] == "not_in_docs"
-        else sum(n.stands_in(judged["text"]) for n in question.nuggets),
-        quotes=len(judged["quotes"]),
-        silent_cuts=sum(cut_in_silence(text, section) for text, section in judged["quotes"]),
-        repeated=repeats([text for text, _ in judged["quotes"]]),
+        if judgement["status"] == "not_in_docs"
+        else sum(n.stands_in(judgement["text"]) for n in question.nuggets),
+        quotes=len(judgement["quotes"]),
+        silent_cuts=sum(cut_in_silence(text, section) for text, section in judgement["quotes"]),
+        repeated=repeats([text for text, _ in judgement["quotes"]]),
         key=question.key.figures(segments) if question.key else {},
-        seconds=judged["seconds"],
-        degraded=judged["degraded"],
+        seconds=judgement["seconds"],
+        degraded=judgement["degraded"],
     )
 
 

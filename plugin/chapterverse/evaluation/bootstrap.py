@@ -53,12 +53,12 @@ def intervals(differences: Sequence[Sequence[float]], report: Progress) -> list[
     return [_middle(sorted(column_means)) for column_means in means]
 
 
-def _draws(size: int, changed: int) -> Iterator[list[int]]:
-    """Yield the indices below `changed` in each resample of `size` questions."""
+def _draws(size: int, changes: int) -> Iterator[list[int]]:
+    """Yield the indices below `changes` in each resample of `size` questions."""
     # Only `random` promises the same numbers in every release.
     chance = random.Random(_SEED).random  # noqa: S311  (a sample, not a secret)
     for _ in range(RESAMPLES):
-        yield [i for _ in range(size) if (i := int(chance() * size)) < changed]
+        yield [i for _ in range(size) if (i := int(chance() * size)) < changes]
 
 
 def _middle(means: Sequence[float]) -> Interval:

@@ -19,7 +19,7 @@ _BINS = 20
 #: Labels for ranks after the last one that counts, and for "not found".
 _LATER, _NEVER = f"{DEPTH + 1}+", "none"
 #: Most grid lines.
-_TICKS = 5
+_MAX_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,5 +171,5 @@ def _bin(value: float) -> int:
 def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[AxisLabel, ...]:
     """Return labels at even steps from the base line to the highest mark."""
     unit = unit or _FIELD_HEIGHT / most
-    step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _TICKS)
+    step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _MAX_TICKS)
     return tuple(AxisLabel(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))

@@ -9,7 +9,7 @@ from typing import Any
 from chapterverse.evaluation import answer_metrics, metrics
 from chapterverse.evaluation.bootstrap import Interval, intervals
 from chapterverse.evaluation.questions import QuestionRow
-from chapterverse.evaluation.runs import Row, Run
+from chapterverse.evaluation.runs import QuestionResult, Run
 from chapterverse.progress import Progress
 
 _DIGITS = 6
@@ -128,11 +128,11 @@ def compare_runs(now: Run, before: Run, report: Progress) -> Comparison:
     )
 
 
-def _key(row: Row | QuestionRow) -> tuple[str, str, bool]:
+def _key(row: QuestionResult | QuestionRow) -> tuple[str, str, bool]:
     return row.id, row.question, row.answerable
 
 
-def _changes(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]:
+def _changes(pairs: Sequence[tuple[QuestionResult, QuestionResult]], report: Progress) -> list[Change]:
     if not pairs:
         return []
     now = [row.figures for row, _ in pairs]
@@ -145,7 +145,7 @@ def _changes(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]
     ]
 
 
-def _of_answers(pairs: Sequence[tuple[Row, Row]], report: Progress) -> list[Change]:
+def _of_answers(pairs: Sequence[tuple[QuestionResult, QuestionResult]], report: Progress) -> list[Change]:
     """Return the changes of the answers' figures, each over the questions that define it in both runs."""
     figures = [(now.answer_figures, before.answer_figures) for now, before in pairs]
     changes = []
@@ -162,13 +162,13 @@ def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
     return metrics.mean([figures[name] for figures in rows]) or 0.0
 
 
-def _moves(pairs: Sequence[tuple[Row, Row]]) -> tuple[Move, ...]:
+def _moves(pairs: Sequence[tuple[QuestionResult, QuestionResult]]) -> tuple[Move, ...]:
     moves = [_move(now, before) for now, before in pairs if _quality(now) != _quality(before)]
     largest = sorted(moves, key=lambda move: move.size, reverse=True)
     return tuple(sorted(largest, key=lambda move: move.better))
 
 
-def _move(now: Row, before: Row) -> Move:
+def _move(now: QuestionResult, before: QuestionResult) -> Move:
     standing_now, standing_before = _quality(now), _quality(before)
     return Move(
         id=now.id,
@@ -182,7 +182,7 @@ def _move(now: Row, before: Row) -> Move:
     )
 
 
-def _quality(row: Row) -> tuple[float, float]:
+def _quality(row: QuestionResult) -> tuple[float, float]:
     """Return how well a question went, as a sort key."""
     figures = row.figures
     return figures.get(metrics.ANSWERED, figures.get(metrics.REFUSED, 0.0)), figures.get("ndcg@10", 0.0)

@@ -11,9 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-Ranks: TypeAlias = Sequence[int | None]
+from pydantic import Field
+
+#: From 1; None for "not found".
+Rank: TypeAlias = Annotated[int, Field(ge=1)] | None
+Ranks: TypeAlias = Sequence[Rank]
 
 #: Results that the figures look at.
 DEPTH = 10

@@ -18,7 +18,7 @@ CitedClaim = Mapping[str, str]
 
 KINDS = ("foreign", "number", "negation")
 #: Most claims that are mutated; more would change a share by less than a hundredth.
-_MOST = 400
+_MAX_CLAIMS = 400
 _SEED = 0
 
 # Neither an item's number nor a part of a larger number.
@@ -38,7 +38,7 @@ _AUXILIARY = re.compile(
 def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
     """Yield (kind, false claim). A claim without a number, or without a verb to negate, has no such mutation."""
     chance = random.Random(_SEED)  # noqa: S311  (a sample, not a secret)
-    for claim in claims if len(claims) <= _MOST else chance.sample(list(claims), _MOST):
+    for claim in claims if len(claims) <= _MAX_CLAIMS else chance.sample(list(claims), _MAX_CLAIMS):
         texts = {
             "foreign": _foreign(claim, claims, chance),
             "number": _renumber(claim["text"], chance),

@@ -82,19 +82,19 @@ class SitePlaces:
         return self._chapters.get(place.page)
 
 
-def ranks(expected: Sequence[ExpectedPlace], results: Sequence[ExpectedPlace]) -> tuple[int | None, ...]:
+def ranks(targets: Sequence[ExpectedPlace], results: Sequence[ExpectedPlace]) -> tuple[int | None, ...]:
     """Return the rank of each expected place from 1, None for places not found.
 
     A result counts for one expected place, a section before its page. Of several chunks of one section only the first
     counts.
     """
     rank_of: dict[int, int] = {}
-    sections_first = sorted(range(len(expected)), key=lambda i: expected[i].anchor is None)
+    sections_first = sorted(range(len(targets)), key=lambda i: targets[i].anchor is None)
     for rank, place in enumerate(results, 1):
-        matched = next((i for i in sections_first if i not in rank_of and expected[i].holds(place)), None)
+        matched = next((i for i in sections_first if i not in rank_of and targets[i].holds(place)), None)
         if matched is not None:
             rank_of[matched] = rank
-    return tuple(rank_of.get(i) for i in range(len(expected)))
+    return tuple(rank_of.get(i) for i in range(len(targets)))
 
 
 def distinct(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
@@ -106,11 +106,11 @@ def pages(places: Iterable[ExpectedPlace]) -> tuple[ExpectedPlace, ...]:
     return distinct(place.whole_page for place in places)
 
 
-def match_place(expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Literal["anchor", "page"] | None:
+def match_place(targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Literal["anchor", "page"] | None:
     """Return "anchor" if a result is in an expected place, "page" if it is only on its page, else None."""
-    if any(e.holds(place) for e in expected):
+    if any(e.holds(place) for e in targets):
         return "anchor"
-    return "page" if any(e.page == place.page for e in expected) else None
+    return "page" if any(e.page == place.page for e in targets) else None
 
 
 def _page(address: str) -> str:

@@ -17,6 +17,7 @@ from chapterverse.errors import InputError
 from chapterverse.evaluation.nuggets import Nugget, read_nuggets
 from chapterverse.evaluation.quoting import AnswerKey
 from chapterverse.text.json_text import parse_json
+from chapterverse.text.utf8 import SURROGATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def read_judged(file: Path) -> list[QuestionRow]:
             raise InputError(
                 f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
             )
-        judged[question.id] = _judged(question, row)
+        judged[question.id] = _read_judgement(question, row)
     return list(judged.values())
 
 
@@ -98,7 +99,7 @@ def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     return QuestionRow(row["id"], row["question"], history, place), row
 
 
-def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
+def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     expected, answerable = row.get("expected", []), row.get("answerable", "key" not in row or row["key"] is not None)
     texts = {name: row.get(name) for name in ("key", "begins", "file", "heading")}
     if wrong := next((n for n, text in texts.items() if text is not None and not isinstance(text, str)), None):
@@ -128,6 +129,6 @@ def _judged(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
 
 
 def _check_unicode(text: str, place: str) -> None:
-    # JSON can contain lone surrogates, which can be neither printed nor sent.
-    if any("\ud800" <= c <= "\udfff" for c in text):
+    # It can be neither printed nor sent.
+    if SURROGATE.search(text):
         raise InputError(f"{place}: this is not valid Unicode.")

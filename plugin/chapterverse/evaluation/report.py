@@ -20,8 +20,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.evaluation import charts, metrics
 from chapterverse.evaluation.bars import Bar
 from chapterverse.evaluation.comparison import Comparison
-from chapterverse.evaluation.runs import Row, Run, averages
-from chapterverse.evaluation.text_report import of_answers
+from chapterverse.evaluation.runs import QuestionResult, Run, averages
+from chapterverse.evaluation.text_report import in_digits, of_answers
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -60,7 +60,7 @@ def load_template() -> Template:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    environment.filters["figure"] = _figure
+    environment.filters["figure"] = in_digits
     environment.filters["linkable"] = _linkable
     return environment.get_template("report.html")
 
@@ -96,16 +96,16 @@ def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Compar
     )
 
 
-def by_chapter(rows: Sequence[Row]) -> list[Chapter]:
+def by_chapter(rows: Sequence[QuestionResult]) -> list[Chapter]:
     """Return the chapters of the questions, worst recall first, then most questions first."""
-    by_title: defaultdict[str | None, list[Row]] = defaultdict(list)
+    by_title: defaultdict[str | None, list[QuestionResult]] = defaultdict(list)
     for row in rows:
         by_title[row.chapter].append(row)
     chapters = [Chapter(title, len(group), averages(group)) for title, group in by_title.items()]
     return sorted(chapters, key=lambda c: (c.figures["recall@5"] or 0.0, -c.questions, c.title or ""))
 
 
-def worst(rows: Sequence[Row]) -> list[Row]:
+def worst(rows: Sequence[QuestionResult]) -> list[QuestionResult]:
     """Return the ten worst questions, by nDCG of sections, then of pages, without perfect ones."""
     ordered = sorted(rows, key=lambda row: (row.figures["ndcg@10"], row.figures["page.ndcg@10"], row.evidence))
     return [row for row in ordered if row.figures["ndcg@10"] < 1][:_WORST]
@@ -114,10 +114,6 @@ def worst(rows: Sequence[Row]) -> list[Row]:
 def _without_controls(value: Any) -> Any:
     """Replace control characters of a plain text by U+FFFD; return other values as they are."""
     return _CONTROLS.sub("\ufffd", value) if type(value) is str else value
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _linkable(address: str) -> bool:

@@ -13,7 +13,7 @@ from chapterverse.evaluation.metrics import DEPTH
 from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, distinct, match_place, pages, ranks
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import bare
-from chapterverse.evaluation.runs import IndexInfo, Result, Row, Run
+from chapterverse.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
@@ -80,12 +80,12 @@ def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[st
     return result
 
 
-def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row:
+def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> QuestionResult:
     expected = {address: site.place(address) for address in question.expected}
     targets = distinct(expected.values())
     found = result["results"]
     places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in found]
-    return Row(
+    return QuestionResult(
         id=question.id,
         question=question.question,
         answerable=question.answerable,
@@ -101,9 +101,9 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Row
     )
 
 
-def _result(result: dict[str, Any], expected: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
+def _result(result: dict[str, Any], targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
     shown = {name: result[name] for name in ("rank", "score", "url", "chapter", "section")}
-    return Result(**shown, match=match_place(expected, place))
+    return Result(**shown, match=match_place(targets, place))
 
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -21,9 +21,6 @@ from chapterverse.text.json_text import parse_json
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
 FORMAT = 1
 _DIGITS = 6
-
-#: From 1; None for "not found".
-Rank: TypeAlias = Annotated[int, Field(ge=1)] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionResult:
     """One question and its results.
 
     Attributes:
@@ -66,8 +63,8 @@ class Row:
     expected: tuple[str, ...]
     missing: tuple[str, ...]
     chapter: str | None
-    anchor_ranks: tuple[Rank, ...]
-    page_ranks: tuple[Rank, ...]
+    anchor_ranks: tuple[metrics.Rank, ...]
+    page_ranks: tuple[metrics.Rank, ...]
     evidence: float
     refused: bool
     seconds: dict[str, float]
@@ -136,7 +133,7 @@ class Run:
     index: IndexInfo
     floor: float
     created_at: str
-    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    rows: Annotated[tuple[QuestionResult, ...], Field(min_length=1)]
     warnings: tuple[str, ...] = ()
     format: int = FORMAT
     generator: str | None = None
@@ -144,11 +141,11 @@ class Run:
     interrupted: bool = False
 
     @property
-    def answerable(self) -> list[Row]:
+    def answerable(self) -> list[QuestionResult]:
         return [row for row in self.rows if row.answerable]
 
     @property
-    def unanswerable(self) -> list[Row]:
+    def unanswerable(self) -> list[QuestionResult]:
         return [row for row in self.rows if not row.answerable]
 
     @property
@@ -157,7 +154,7 @@ class Run:
         return averages(self.rows)
 
     @property
-    def answered(self) -> list[Row]:
+    def answered(self) -> list[QuestionResult]:
         """The rows whose answer was made as configured."""
         return [row for row in self.rows if row.answer and not row.answer.degraded]
 
@@ -183,7 +180,7 @@ class Run:
         return [outcome for outcome in outcomes if outcome]
 
     @property
-    def false_refusals(self) -> list[Row]:
+    def false_refusals(self) -> list[QuestionResult]:
         return [row for row in self.answerable if row.refused]
 
     def seconds(self, share: float) -> float:
@@ -223,7 +220,7 @@ class Run:
         }
 
 
-def averages(rows: Sequence[Row]) -> dict[str, float | None]:
+def averages(rows: Sequence[QuestionResult]) -> dict[str, float | None]:
     """Return every figure by name averaged over some rows, None if no row defines it."""
     return _means(metrics.NAMES, [row.figures for row in rows])
 

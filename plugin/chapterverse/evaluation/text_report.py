@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from chapterverse.evaluation import answer_metrics, metrics
 from chapterverse.evaluation.comparison import Comparison, Move
-from chapterverse.evaluation.runs import Row, Run
+from chapterverse.evaluation.runs import QuestionResult, Run
 
 #: The event that ends each stage of an answer.
 _UNTIL = {"retrieve": "sources", "first": "first words", "total": "end"}
 #: Least width of the column of figures' names.
 _NAMES = 15
 #: Longer ids don't widen their column.
-_WIDEST = 28
+_MAX_ID_CHARS = 28
 
 
 def lines(run: Run, comparison: Comparison | None) -> Iterator[str]:
@@ -35,7 +35,7 @@ def printable(text: str) -> str:
 
 
 def _questions(run: Run) -> Iterator[str]:
-    widest = min(_WIDEST, max(len(printable(name)) for name in ("id", *(row.id for row in run.rows))))
+    widest = min(_MAX_ID_CHARS, max(len(printable(name)) for name in ("id", *(row.id for row in run.rows))))
     yield f"section page evidence outcome     {'id':{widest}}  question"
     for row in run.rows:
         place = f"{_rank(row.rank):>7} {_rank(row.page_rank):>4} {row.evidence:8.2f}"
@@ -54,11 +54,11 @@ def _figures(run: Run) -> Iterator[str]:
     if run.answerable:
         yield f"{'':10} {'section':>7} {'page':>7}"
         for name in metrics.RANKED:
-            yield f"{name:10} {_figure(figures[name]):>7} {_figure(figures[metrics.PAGE + name]):>7}"
+            yield f"{name:10} {in_digits(figures[name]):>7} {in_digits(figures[metrics.PAGE + name]):>7}"
     refused = sum(row.refused for row in run.unanswerable)
     answered = len(run.answerable) - len(run.false_refusals)
-    yield f"{'refused':10} {_figure(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"
-    yield f"{'answered':10} {_figure(figures[metrics.ANSWERED]):>7}   {answered} of {len(run.answerable)} answerable"
+    yield f"{'refused':10} {in_digits(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"
+    yield f"{'answered':10} {in_digits(figures[metrics.ANSWERED]):>7}   {answered} of {len(run.answerable)} answerable"
 
 
 def of_answers(run: Run) -> list[str]:
@@ -85,18 +85,18 @@ def _answers(run: Run) -> Iterator[str]:
     statuses = ", ".join(f"{n} {status}" for status, n in document["statuses"].items() if n)
     yield f"Answers by {run.generator}: {statuses or 'none'}"
     for name, value in run.answer_figures.items():
-        yield f"{name:21} {_figure(value):>7}{_counted(name, run)}"
+        yield f"{name:21} {in_digits(value):>7}{_describe_counts(name, run)}"
     outcomes = document["outcomes"]
     if outcomes["questions"]:
         right = f"{outcomes['right']} of {outcomes['questions']} answers right"
-        yield f"{'brier':21} {_figure(document['brier']):>7}   of the confidence, the less the better; {right}"
-        yield f"{'ece':21} {_figure(document['ece']):>7}   expected calibration error, the less the better"
+        yield f"{'brier':21} {in_digits(document['brier']):>7}   of the confidence, the less the better; {right}"
+        yield f"{'ece':21} {in_digits(document['ece']):>7}   expected calibration error, the less the better"
         risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in document["risk_coverage"])
         yield f"Wrong among the surest: {risks}"
     yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in document["seconds"].items())
 
 
-def _counted(name: str, run: Run) -> str:
+def _describe_counts(name: str, run: Run) -> str:
     """Return the counts behind a share, "" without any."""
     kind = name.partition("@")[2]
     if name.startswith("caught@"):
@@ -121,7 +121,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         if ids:
             yield f"{len(ids)} only in {name}, or in other words there: {', '.join(map(printable, ids))}"
     for move in comparison.moves:
-        yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {_moved(move)}"
+        yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {_describe_move(move)}"
     widest = max(_NAMES, *(len(c.name) for c in comparison.changes)) if comparison.changes else _NAMES
     yield f"{'':{widest}} {'before':>6} {'now':>6} {'change':>7}  95 % interval"
     for c in comparison.changes:
@@ -129,7 +129,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"{c.name:{widest}} {c.before:6.3f} {c.now:6.3f} {c.difference:+7.3f}  {interval}  {c.verdict}"
 
 
-def _moved(move: Move) -> str:
+def _describe_move(move: Move) -> str:
     changes = []
     if move.refused_before != move.refused_now:
         changes.append("refused now" if move.refused_now else "not refused any more")
@@ -140,7 +140,7 @@ def _moved(move: Move) -> str:
     return "; ".join(changes)
 
 
-def _outcome(row: Row) -> str:
+def _outcome(row: QuestionResult) -> str:
     if row.answerable:
         return "REFUSED" if row.refused else "answered"
     return "refused" if row.refused else "NOT REFUSED"
@@ -150,5 +150,6 @@ def _rank(rank: int | None) -> str:
     return "–" if rank is None else str(rank)
 
 
-def _figure(value: float | None) -> str:
+def in_digits(value: float | None) -> str:
+    """Return a figure with three digits, a dash where there is none."""
     return "–" if value is None else f"{value:.3f}"

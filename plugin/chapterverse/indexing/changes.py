@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Vectors read from a snapshot at once.
 _READ_BATCH = 1000
 #: Texts shorter than this, in characters, are not cut further, even if the model rejects them as too long.
-_SHORTEST = 64
+_MIN_CUT_CHARS = 64
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ class Changes:
                     self._drop_expansions(path)
                 else:
                     smaller = sizes[path].smaller()
-                    if smaller == sizes[path] or len(rejection.chunk.text) < _SHORTEST:
+                    if smaller == sizes[path] or len(rejection.chunk.text) < _MIN_CUT_CHARS:
                         raise rejection.__cause__ or rejection from None
                     sizes[path] = smaller
                     self.chunks[path] = _chunker(self.target).chunk(self.source_set.sources[path], smaller)
@@ -221,7 +221,7 @@ def _chunker(target: Target) -> PageChunker:
 
 def _enrichment(
     chunks: Mapping[str, list[Chunk]],
-    stored: Sequence[Chunk],
+    stored_chunks: Sequence[Chunk],
     live: Snapshot | None,
     files: FileDiff,
     target: Target,
@@ -239,7 +239,7 @@ def _enrichment(
     others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
     return enrich(
         chunks,
-        stored if is_same else (),
+        stored_chunks if is_same else (),
         others=others,
         setting=target.enricher,
         fingerprint=target.card.fingerprint,

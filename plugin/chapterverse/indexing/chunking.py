@@ -44,13 +44,13 @@ TARGET = 256
 #: repository does not hold, changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
 _FULL_ENOUGH = 0.25
 #: Tokens that a repeated head must leave for each piece, however small the cap.
-_LEAST_ROOM = 16
+_MIN_ROOM_TOKENS = 16
 #: Most images of a chunk; their addresses and texts can be many times as long as its text.
-_MOST_IMAGES = 10
+_MAX_IMAGES = 10
 #: Most captions of a section's tables.
-_MOST_CAPTIONS = 50
+_MAX_CAPTIONS = 50
 #: Containers nested deeper are cut at lines, like blocks without parts.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 #: What the second line of each table holds.
 _RULE = "| --- |"
@@ -151,7 +151,7 @@ def _placed_images(texts: Sequence[_Text], url: str) -> dict[int, list[dict[str,
         for image in texts[chunks[0]][0].images:
             at = next((i for i in chunks if image.alt and image.alt in texts[i][2]), chunks[0])
             described = _image(image, url)
-            if described and len(placed.setdefault(at, [])) < _MOST_IMAGES:
+            if described and len(placed.setdefault(at, [])) < _MAX_IMAGES:
                 placed[at].append(described)
     return placed
 
@@ -186,7 +186,7 @@ def _captions(section: Section) -> list[tuple[str, str]]:
     """Return first line and caption of a section's tables that have one, of many the first ones."""
     captions: dict[str, str] = {}
     rest = list(reversed(section.blocks))
-    while rest and len(captions) < _MOST_CAPTIONS:
+    while rest and len(captions) < _MAX_CAPTIONS:
         block = rest.pop()
         rest.extend(reversed(block.parts))
         if block.caption:
@@ -256,19 +256,19 @@ def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
+class _SizedBlock:
     """A block and its size in bytes, including the blank line after it."""
 
     block: Block
     size: int
 
 
-def _size(block: Block) -> _Sized | None:
+def _size(block: Block) -> _SizedBlock | None:
     """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
     text = _trim(_replace_unstorable(block.text))
     if text != block.text:
         block = replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
-    return _Sized(block, len(text.encode()) + 2) if text else None
+    return _SizedBlock(block, len(text.encode()) + 2) if text else None
 
 
 def _replace_unstorable(text: str) -> str:
@@ -281,26 +281,26 @@ def _trim(text: str) -> str:
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
 
-def _groups(sized: Sequence[_Sized], target: int) -> Iterator[Sequence[_Sized]]:
+def _groups(blocks: Sequence[_SizedBlock], target: int) -> Iterator[Sequence[_SizedBlock]]:
     """Yield blocks in groups of at most `target` bytes; a larger block is a group of its own.
 
     If the blocks fill more than two texts, borders are content-defined: an insertion moves no later border, so a
     paragraph added at the top of a long section changes a text or two and not all of them.
     """
-    chosen = sum(block.size for block in sized) > 2 * target
+    chosen = sum(block.size for block in blocks) > 2 * target
     start = size = 0
-    for end, block in enumerate(sized):
+    for end, block in enumerate(blocks):
         size += block.size
         while size > target and start < end:
-            cut = start + _border(sized[start : end + 1], target) if chosen else end
-            yield sized[start:cut]
+            cut = start + _border(blocks[start : end + 1], target) if chosen else end
+            yield blocks[start:cut]
             start = cut
-            size = sum(block.size for block in sized[start : end + 1])
-    if sized:
-        yield sized[start:]
+            size = sum(block.size for block in blocks[start : end + 1])
+    if blocks:
+        yield blocks[start:]
 
 
-def _border(group: Sequence[_Sized], target: int) -> int:
+def _border(group: Sequence[_SizedBlock], target: int) -> int:
     """Return the index of the block that starts the next group: after a full enough text, the block with the smallest
     hash.
     """
@@ -311,7 +311,7 @@ def _border(group: Sequence[_Sized], target: int) -> int:
 
 def _cut(block: Block, cap: int, depth: int) -> Iterator[str]:
     """Yield pieces that fit of a block over the cap, in order."""
-    if block.parts and depth < _DEEPEST:
+    if block.parts and depth < _MAX_DEPTH:
         return _cut_container(block, cap, depth)
     return _cut_leaf(block, cap)
 
@@ -345,7 +345,7 @@ def _cut_leaf(block: Block, cap: int) -> Iterator[str]:
 
 def _repeats(head: str, cap: int) -> bool:
     """Whether a head leaves enough room to be repeated over every piece."""
-    return tokens.fits(head, cap - max(cap // 2, _LEAST_ROOM))
+    return tokens.fits(head, cap - max(cap // 2, _MIN_ROOM_TOKENS))
 
 
 def _frame(head: str, pieces: Iterable[str], tail: str) -> list[str]:

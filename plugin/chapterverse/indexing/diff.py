@@ -76,22 +76,22 @@ def compare_files(
 
 
 def compute_diff(
-    chunks: Iterable[Chunk], stored: Iterable[Chunk], seen: Collection[str], *, anew: bool = False
+    chunks: Iterable[Chunk], stored_chunks: Iterable[Chunk], known_hashes: Collection[str], *, anew: bool = False
 ) -> Diff:
     """Compare the chunks of the files just read with those that the index stores for these files. Pure.
 
     Args:
         chunks: of all files that were read.
-        stored: the live index's chunks of those files and of the removed ones.
-        seen: the `embed_hash`es whose vectors are available without embedding.
+        stored_chunks: the live index's chunks of those files and of the removed ones.
+        known_hashes: the `embed_hash`es whose vectors are available without embedding.
         anew: also write unchanged chunks, because the sparse encoder changed.
     """
     chunks_by_id = {c.chunk_id: c for c in chunks}
-    live = {c.chunk_id: c for c in stored}
+    live = {c.chunk_id: c for c in stored_chunks}
     write = tuple(c for i, c in chunks_by_id.items() if anew or i not in live or not _same(c, live[i]))
     gone = [c for i, c in live.items() if i not in chunks_by_id]
     new_hashes = Counter(c.embed_hash for c in write if c.chunk_id not in live)
-    embed = frozenset(c.embed_hash for c in write).difference(seen)
+    embed = frozenset(c.embed_hash for c in write).difference(known_hashes)
     return Diff(
         write=write,
         embed=embed,
@@ -101,7 +101,7 @@ def compute_diff(
     )
 
 
-def _same(chunk: Chunk, stored: Chunk) -> bool:
+def _same(chunk: Chunk, old: Chunk) -> bool:
     """Whether the stored payload equals the new one, except for the time of indexing."""
     # The time of indexing is stored as `created_at` too where a page states no date.
-    return replace(chunk, created_at=chunk.created_at or stored.timestamp, timestamp=stored.timestamp) == stored
+    return replace(chunk, created_at=chunk.created_at or old.timestamp, timestamp=old.timestamp) == old

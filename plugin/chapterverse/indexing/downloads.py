@@ -17,7 +17,7 @@ from typing import Any
 from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.net.fetch import Download, Fetcher
 from chapterverse.net.robots import Robots
-from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.settings import Settings
 
 #: Seconds without use after which a download is removed.
 _KEPT_SECONDS = 90 * 24 * 3600
@@ -64,9 +64,7 @@ class Downloads:
     @classmethod
     def of(cls, settings: Settings) -> Downloads:
         """Return the downloads of a store; raises `ConfigurationError` for a malformed setting."""
-        kind, _, place = settings.store.partition(":")
-        folder = Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2]) / "downloads"
-        return cls(folder, Fetcher(allow_private=settings.allow_private))
+        return cls(settings.local_folder / "downloads", Fetcher(allow_private=settings.allow_private))
 
     def get(self, url: str, seconds: float) -> StoredDownload:
         """Return the current content of an address.
@@ -92,15 +90,15 @@ class Downloads:
         """Return the content of an address at its last fetch, None if it is not cached or damaged."""
         return self._load(url)[0]
 
-    def read(self, stored: StoredDownload) -> bytes:
+    def read(self, download: StoredDownload) -> bytes:
         """Return a body.
 
         Raises:
             UnreadablePage: it was changed or removed since.
         """
-        now, body = self._load(stored.url)
-        if now is None or now.content_hash != stored.content_hash:
-            raise UnreadablePage(f"{stored.url} changed while it was being indexed: run again.")
+        now, body = self._load(download.url)
+        if now is None or now.content_hash != download.content_hash:
+            raise UnreadablePage(f"{download.url} changed while it was being indexed: run again.")
         return body
 
     def prune(self) -> None:
@@ -121,20 +119,20 @@ class Downloads:
         intact = stored.url == url and hashlib.sha256(body).hexdigest() == stored.content_hash
         return (stored, body) if intact else (None, b"")
 
-    def _write(self, stored: StoredDownload, body: bytes) -> None:
+    def _write(self, download: StoredDownload, body: bytes) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        file = self._file(stored.url)
+        file = self._file(download.url)
         part = file.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(json.dumps(asdict(stored)).encode() + b"\n" + body)
+        part.write_bytes(json.dumps(asdict(download)).encode() + b"\n" + body)
         part.replace(file)
 
     def _file(self, url: str) -> Path:
         return self._folder / hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()
 
 
-def _validators(stored: StoredDownload | None) -> dict[str, str]:
-    if stored is None:
+def _validators(download: StoredDownload | None) -> dict[str, str]:
+    if download is None:
         return {}
-    named = {"If-None-Match": stored.etag, "If-Modified-Since": stored.last_modified}
+    named = {"If-None-Match": download.etag, "If-Modified-Since": download.last_modified}
     # What a header may not hold was none of a header.
     return {name: value for name, value in named.items() if value and value.isascii() and value.isprintable()}

@@ -12,7 +12,6 @@ import html
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,8 +23,8 @@ from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.external_entries import ExternalEntry, is_web_address
 from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
-from chapterverse.model import PAGE, Page, Source
-from chapterverse.net.fetch import MOST_BYTES, SECONDS, gunzip
+from chapterverse.model import PAGE, Page, Source, main_language
+from chapterverse.net.fetch import MAX_BYTES, SECONDS, gunzip
 from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.sources.folder import read_page
@@ -33,7 +32,7 @@ from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.
-MOST_PAGES = 1000
+MAX_PAGES = 1000
 _ALL_SECONDS = 600.0
 #: Fetches at a time.
 _AT_ONCE = 4
@@ -91,10 +90,8 @@ class _CollectionRun:
 
     @classmethod
     def of(cls, settings: Settings, pages: Sequence[Source]) -> _CollectionRun:
-        languages = Counter(page.language for page in pages if page.language)
-        language = languages.most_common(1)[0][0] if languages else "en"
         paths, addresses = {page.file_path for page in pages}, {page.url.rstrip("/") for page in pages}
-        return cls(Downloads.of(settings), language, paths, addresses, time.monotonic() + _ALL_SECONDS)
+        return cls(Downloads.of(settings), main_language(pages), paths, addresses, time.monotonic() + _ALL_SECONDS)
 
     def add_file(self, entry: ExternalEntry, base_url: str, docs: Path | None) -> None:
         path, name = Path(entry.place), entry.name
@@ -167,7 +164,7 @@ class _CollectionRun:
                 pages.update(dict.fromkeys(own))
                 continue
             for each in own:
-                if each in seen or len(seen) > MOST_PAGES:
+                if each in seen or len(seen) > MAX_PAGES:
                     continue
                 seen.add(each)
                 if depth <= 1:
@@ -178,9 +175,9 @@ class _CollectionRun:
             self.result.warnings.append(f"{url} lists {foreign} addresses on other hosts, which are left out.")
         if left_out:
             self.result.warnings.append(f"{url} lists {left_out} sitemaps below its depth, which are left out.")
-        if len(pages) > MOST_PAGES:
-            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {MOST_PAGES:,} are taken.")
-        return [*pages][:MOST_PAGES]
+        if len(pages) > MAX_PAGES:
+            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {MAX_PAGES:,} are taken.")
+        return [*pages][:MAX_PAGES]
 
     def _get(self, url: str, *, is_listing: bool = False) -> StoredDownload | None:
         """Return the current content of an address, or that of its last fetch."""
@@ -200,18 +197,18 @@ class _CollectionRun:
             self._refuse(url, sentence)
         return stored
 
-    def _add_download(self, url: str, stored: StoredDownload) -> None:
+    def _add_download(self, url: str, download: StoredDownload) -> None:
         try:
-            content = self.downloads.read(stored)
-            media = Media.of(stored.content_type, url, content)
+            content = self.downloads.read(download)
+            media = Media.of(download.content_type, url, content)
         except UnreadablePage as error:
             self.result.warnings.append(str(error))
             return
-        if stored.noindex or asks_not_to_be_indexed(content, media):
+        if download.noindex or asks_not_to_be_indexed(content, media):
             self.result.warnings.append(f"{url} asks not to be indexed, so it is left out.")
             return
-        read = functools.partial(_read_download, self.downloads, stored, media, url, self.language)
-        self._add(url, stored.content_hash, media, url, read)
+        read = functools.partial(_read_download, self.downloads, download, media, url, self.language)
+        self._add(url, download.content_hash, media, url, read)
 
     def _add(self, path: str, content_hash: str, media: Media, url: str, read: functools.partial[Page]) -> None:
         context = json.dumps([url, media.format, media.charset, self.language])
@@ -234,9 +231,9 @@ def _locations(content: bytes) -> tuple[str, list[str]]:
         UnreadablePage: it is no sitemap, or unpacks to too much.
     """
     if content.startswith(_GZIP):
-        content = gunzip(content, MOST_BYTES) or b""
-        if len(content) > MOST_BYTES:
-            raise UnreadablePage(f"it unpacks to more than {MOST_BYTES:,} bytes.")
+        content = gunzip(content, MAX_BYTES) or b""
+        if len(content) > MAX_BYTES:
+            raise UnreadablePage(f"it unpacks to more than {MAX_BYTES:,} bytes.")
     kind = _SITEMAP.search(content)
     if not kind:
         raise UnreadablePage("it is no sitemap.")
@@ -251,8 +248,8 @@ def _read_file(path: Path, content_hash: str, media: Media, name: str, url: str,
     return read_external(content, media, name, url, language)
 
 
-def _read_download(downloads: Downloads, stored: StoredDownload, media: Media, url: str, language: str) -> Page:
-    return read_external(downloads.read(stored), media, url, url, language)
+def _read_download(downloads: Downloads, download: StoredDownload, media: Media, url: str, language: str) -> Page:
+    return read_external(downloads.read(download), media, url, url, language)
 
 
 def _unreadable(sentence: str) -> NoReturn:

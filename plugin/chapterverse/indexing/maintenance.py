@@ -37,7 +37,7 @@ class RepairReport:
     rebuilt: int
 
 
-def fill(exported: ExportFile, target: Target, progress: Progress = lambda *_: None) -> Report:
+def fill(export_file: ExportFile, target: Target, progress: Progress = lambda *_: None) -> Report:
     """Make the index hold exactly the chunks of an export. Nothing is embedded.
 
     The next `index` run reads every file again, because an export has no content hashes; it embeds nothing either.
@@ -46,19 +46,19 @@ def fill(exported: ExportFile, target: Target, progress: Progress = lambda *_: N
         InputError: the export is of another site or version, or of another model than the target's.
         IndexFault: the index is locked, damaged or of a newer format; nothing was changed.
     """
-    exported.check(target.scope, target.card)
+    export_file.check(target.scope, target.card)
     with publishing(target, progress) as publication:
         live = publication.previous
         same = live is not None and live.head.embedder.fingerprint == target.card.fingerprint
         stored = [point.chunk for point in live.points()] if live and same else []
         vectors = Vectors(UnfinishedVectors(None))
-        vectors.reuse(exported.dense)
+        vectors.reuse(export_file.dense)
         anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
-        diff = compute_diff(exported.chunks, stored, exported.dense.keys(), anew=anew)
+        diff = compute_diff(export_file.chunks, stored, export_file.dense.keys(), anew=anew)
         # Keep the index's own calibration where the export has no measured one.
         previous_head = tuning.previous_head(publication, target)
-        tuned = exported.head if tuning.valid_fields(exported.head, target.card) else previous_head
-        head = apply(diff, vectors, target, publication, progress, expected=len(exported.chunks), tuned=tuned)
+        tuned = export_file.head if tuning.valid_fields(export_file.head, target.card) else previous_head
+        head = apply(diff, vectors, target, publication, progress, chunks=len(export_file.chunks), tuned_head=tuned)
     _rebuild_ledger(target, head)
     lost = tuning.warn_of_lost_calibration(previous_head, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=lost)

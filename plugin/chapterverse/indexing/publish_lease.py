@@ -57,10 +57,10 @@ def renewing(publication: Publication, progress: Progress) -> Progress:
     return report
 
 
-def _reason(scope: Scope, locked: IndexLocked) -> str:
+def _reason(scope: Scope, error: IndexLocked) -> str:
     """Return a progress message with the time until which this publisher waits, and why."""
-    until = (datetime.now(UTC) + timedelta(seconds=locked.seconds)).strftime("%H:%M:%S")
-    if locked.killed:
+    until = (datetime.now(UTC) + timedelta(seconds=error.seconds)).strftime("%H:%M:%S")
+    if error.killed:
         return f"{WAITING} until {until} UTC for what a killed publisher of {scope} may have sent"
     return f"{WAITING} for another publisher of {scope}: until {until} UTC, if it was killed"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnrichmentReport
 
 #: Most pages of one kind that the diff for people lists.
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class Report:
         """Estimated US dollars; the model's own tokenizer may count otherwise."""
         return self.tokens * self.price / 1_000_000
 
-    def after(self, warnings: Sequence[str], left_out: int, listings: Mapping[str, str] | None = None) -> Report:
+    def after(self, warnings: Sequence[str], omissions: int, listings: Mapping[str, str] | None = None) -> Report:
         """Return the report with earlier warnings in front.
 
         Args:
             warnings: one for each page that was skipped before the run.
-            left_out: number of pages that ask to be left out.
+            omissions: number of pages that ask to be left out.
             listings: kind of each page left out as a listing.
         """
         listings = listings or {}
-        skipped = self.skipped + len(warnings) + left_out + len(listings)
+        skipped = self.skipped + len(warnings) + omissions + len(listings)
         return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings), listings=listings)
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Report:
             "new": [path for path in files.new if path not in self.renamed],
             "changed": list(files.changed),
             "moved": [{"from": self.renamed[path], "to": path} for path in files.new if path in self.renamed],
-            "removed": self._removed,
+            "removed": self._removed_paths,
             "tokens": self.tokens,
             "cost_usd": round(self.cost, 6),
         }
@@ -117,22 +117,22 @@ class Report:
         """Yield a line for each of the first 20 pages of each kind, and one for the estimated cost."""
         renamed = [f"{self.renamed[path]} -> {path}" for path in self.files.new if path in self.renamed]
         new = [path for path in self.files.new if path not in self.renamed]
-        kinds = {"new": new, "moved": renamed, "changed": self.files.changed, "removed": self._removed}
+        kinds = {"new": new, "moved": renamed, "changed": self.files.changed, "removed": self._removed_paths}
         for kind, paths in kinds.items():
-            yield from (f"{kind:8} {path}" for path in paths[:_MOST_LINES])
-            if len(paths) > _MOST_LINES:
-                yield f"{kind:8} … and {len(paths) - _MOST_LINES:,} more; --json lists them all"
+            yield from (f"{kind:8} {path}" for path in paths[:_MAX_LINES])
+            if len(paths) > _MAX_LINES:
+                yield f"{kind:8} … and {len(paths) - _MAX_LINES:,} more; --json lists them all"
         if self.price and self.embedded:
             yield f"{self.embedded} texts of about {self.tokens:,} tokens would be embedded for about ${self.cost:.4f}."
         if self.enrichment and self.enrichment.calls:
             yield f"{self.enrichment.calls} pages would be sent to the enricher for about ${self.enrichment.cost:.4f}."
 
     @property
-    def _enriched(self) -> str:
+    def _enrichment_note(self) -> str:
         return f"; {self.enrichment}" if self.enrichment else ""
 
     @property
-    def _removed(self) -> list[str]:
+    def _removed_paths(self) -> list[str]:
         moved = set(self.renamed.values())
         return [path for path in self.files.removed if path not in moved]
 
@@ -143,5 +143,5 @@ class Report:
             f"{len(files.new) + len(files.changed) + len(files.unchanged)} pages ({len(files.new)} new, "
             f"{len(files.changed)} changed, {len(files.removed)} removed), {self.total} chunks ({len(diff.embed)} new, "
             f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded{cost}, "
-            f"{self.seconds:.1f} s{self._enriched}"
+            f"{self.seconds:.1f} s{self._enrichment_note}"
         )

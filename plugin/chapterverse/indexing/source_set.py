@@ -9,7 +9,7 @@ from typing import TypeAlias
 from chapterverse.errors import InputError
 from chapterverse.model import PAGE, Source, replace_unstorable
 
-_LONGEST_PATH = 512
+_MAX_PATH_CHARS = 512
 
 #: Whether a file of the index stays of which no source is offered, by its path.
 Keep: TypeAlias = Callable[[str], bool]
@@ -40,9 +40,9 @@ class SourceSet:
         warnings: list[str] = []
         for source in sources:
             path = source.file_path
-            if not path or len(path) > _LONGEST_PATH or replace_unstorable(path) != path:
+            if not path or len(path) > _MAX_PATH_CHARS or replace_unstorable(path) != path:
                 warnings.append(
-                    f"{path[:60]!a} is skipped: a path needs 1 to {_LONGEST_PATH} characters of plain text."
+                    f"{path[:60]!a} is skipped: a path needs 1 to {_MAX_PATH_CHARS} characters of plain text."
                 )
             else:
                 by_path.setdefault(path, source)

@@ -73,7 +73,7 @@ def index(
             changes.embed(progress)
             before = tuning.previous_head(publication, target)
             total = changes.total
-            head = apply(changes.diff, changes.vectors, target, publication, progress, expected=total, tuned=before)
+            head = apply(changes.diff, changes.vectors, target, publication, progress, chunks=total, tuned_head=before)
             _remember(changes, target, head)
         report = changes.report(head.generation, head.chunks)
         report = replace(report, warnings=(*tuning.warn_of_lost_calibration(before, head), *report.warnings))
@@ -119,23 +119,23 @@ def apply(
     publication: Publication,
     progress: Progress = lambda *_: None,
     *,
-    expected: int,
-    tuned: Head | None,
+    chunks: int,
+    tuned_head: Head | None,
 ) -> Head:
     """Write the diff, move the head and return it.
 
     The live generation stays if no chunk differs, for example after a change of white space in the markup.
 
     Args:
-        expected: number of chunks that the index must hold afterwards; a mismatch means that a write was lost.
-        tuned: the head whose measured calibration and fusion weight are kept while they hold; otherwise evidence is
-            fitted to the index itself.
+        chunks: number of chunks that the index must hold afterwards; a mismatch means that a write was lost.
+        tuned_head: the head whose measured calibration and fusion weight are kept while they hold; otherwise evidence
+            is fitted to the index itself.
 
     Raises:
         IndexFault: the store holds another number of chunks than expected; nothing was published.
     """
     live = publication.previous
-    measured = tuning.valid_fields(tuned, target.card)
+    measured = tuning.valid_fields(tuned_head, target.card)
     if live is not None and diff.empty and target.matches(live.head) and tuning.has_values(live.head, measured):
         return live.head
     now = utc_now()
@@ -146,9 +146,9 @@ def apply(
     progress("Writing chunks", len(diff.write), len(diff.write))
     publication.delete(diff.delete)
     written = publication.preview()
-    if written.head.chunks != expected:
+    if written.head.chunks != chunks:
         raise IndexFault(
-            f"The store holds {written.head.chunks} chunks of {target.scope} instead of {expected}: "
+            f"The store holds {written.head.chunks} chunks of {target.scope} instead of {chunks}: "
             "nothing was published, run it again."
         )
     head = _next_head(written, target, live.head.generation if live else 0, now, measured)
@@ -156,21 +156,21 @@ def apply(
     return head
 
 
-def _next_head(written: Snapshot, target: Target, generation: int, now: str, measured: Mapping[str, Any]) -> Head:
+def _next_head(snapshot: Snapshot, target: Target, generation: int, now: str, tuned_fields: Mapping[str, Any]) -> Head:
     """Return the head of the generation after `generation`, with evidence fitted to it where none was measured."""
     return Head(
         site=target.scope.site,
         version=target.scope.version,
         generation=1 + generation,
-        pages=written.head.pages - _documents(written),
-        chunks=written.head.chunks,
+        pages=snapshot.head.pages - _documents(snapshot),
+        chunks=snapshot.head.chunks,
         pipeline=target.pipeline,
         embedder=target.card,
-        languages=tuple(tag for tag in written.head.languages if tag != NO_LANGUAGE),
+        languages=tuple(tag for tag in snapshot.head.languages if tag != NO_LANGUAGE),
         base_url=target.base_url,
         published_at=now,
         token=secrets.token_hex(8),
-        **(measured or {"calibration": fit_to_index(written).to_json()}),
+        **(tuned_fields or {"calibration": fit_to_index(snapshot).to_json()}),
     )
 
 

@@ -14,7 +14,7 @@ from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope, Source, replace_unstorable
-from chapterverse.settings import DEFAULT_STORE, Settings
+from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
@@ -68,7 +68,7 @@ class Target:
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
-        folder = _local_folder(settings)
+        folder = settings.local_folder
         enricher = _enricher(settings, folder / "enrichments.sqlite")
         unfinished = folder / "unfinished.sqlite"
         return cls(
@@ -110,12 +110,6 @@ def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
         head = store.head(scope)
         return head.embedder if head else None
     return None
-
-
-def _local_folder(settings: Settings) -> Path:
-    """Return the folder of this machine for what saves money: vectors and replies that were paid for."""
-    kind, _, place = settings.store.partition(":")
-    return Path(place if kind == "edge" else DEFAULT_STORE.partition(":")[2])
 
 
 def _enricher(settings: Settings, cache: Path) -> EnricherSetting | None:

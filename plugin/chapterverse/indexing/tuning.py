@@ -39,9 +39,9 @@ def valid_fields(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
     return {"calibration": head.calibration, "fusion_weight": head.fusion_weight}
 
 
-def has_values(head: Head, measured: Mapping[str, Any]) -> bool:
+def has_values(head: Head, values: Mapping[str, Any]) -> bool:
     """Whether a head has these field values."""
-    return all(getattr(head, name) == value for name, value in measured.items())
+    return all(getattr(head, name) == value for name, value in values.items())
 
 
 def warn_of_lost_calibration(before: Head | None, after: Head) -> tuple[str, ...]:

@@ -43,12 +43,12 @@ class Vectors:
         tokens: cl100k tokens sent to a model that has a price.
     """
 
-    def __init__(self, unfinished: UnfinishedVectors) -> None:
+    def __init__(self, checkpoint: UnfinishedVectors) -> None:
         self.made: set[str] = set()
         self.embedded = 0
         self.tokens = 0
         self._by_hash: dict[str, array[float] | None] = {}
-        self._unfinished = unfinished
+        self._unfinished = checkpoint
 
     def __getitem__(self, embed_hash: str) -> tuple[float, ...] | None:
         vector = self._by_hash[embed_hash]
@@ -58,9 +58,9 @@ class Vectors:
         """Return the chunks without a vector, one for each hash."""
         return {c.embed_hash: c for c in chunks if c.embed_hash not in self._by_hash}
 
-    def reuse(self, stored: Mapping[str, Sequence[float] | None]) -> None:
+    def reuse(self, vectors: Mapping[str, Sequence[float] | None]) -> None:
         """Add vectors that a store or an export holds."""
-        self._by_hash.update({h: None if v is None else array("f", v) for h, v in stored.items()})
+        self._by_hash.update({h: None if v is None else array("f", v) for h, v in vectors.items()})
 
     @property
     def known(self) -> Collection[str]:

@@ -21,11 +21,12 @@ from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page
 from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
+from chapterverse.text.shortening import ellipsize
 
 #: Most characters of a question: that of a question to the chat.
-_LONGEST_QUESTION = 4000
+_MAX_QUESTION_CHARS = 4000
 #: Characters that more than fill a chunk, so nothing needs to be counted.
-_MOST_CHARACTERS = 100 * CHUNK_TOKENS
+_MAX_CHARS = 100 * CHUNK_TOKENS
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ANCHOR = re.compile(r"\s*\{[:#][^{}]*\}\s*$")
@@ -104,7 +105,7 @@ def read_faq(text: str, path: str, title: str) -> tuple[str, list[DocumentEntry]
         elif following > level:
             title = title if entries else heading
         else:
-            raise UnreadablePage(f"{path}: the question {_short(heading)} has no answer: write one below it.")
+            raise UnreadablePage(f"{path}: the question {_quote(heading)} has no answer: write one below it.")
     if not entries:
         raise UnreadablePage(f"{path} holds no question: write each as a heading, and its answer below it.")
     return title, entries
@@ -139,13 +140,13 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
 def _section(title: str, entry: DocumentEntry, path: str, kind: str) -> Section:
     if not entry.text:
         raise UnreadablePage(f"{path} holds no fact: write one, or remove the file.")
-    if not entry.heading or len(entry.heading) > _LONGEST_QUESTION:
-        raise UnreadablePage(f"{path}: a question must hold 1 to {_LONGEST_QUESTION} characters.")
+    if not entry.heading or len(entry.heading) > _MAX_QUESTION_CHARS:
+        raise UnreadablePage(f"{path}: a question must hold 1 to {_MAX_QUESTION_CHARS} characters.")
     headings = tuple(dict.fromkeys((title, entry.heading)))
-    if len(entry.text) > _MOST_CHARACTERS or not tokens.fits(embed_text(headings, entry.text), CHUNK_TOKENS):
+    if len(entry.text) > _MAX_CHARS or not tokens.fits(embed_text(headings, entry.text), CHUNK_TOKENS):
         if kind == FAQ:
             raise UnreadablePage(
-                f"{path}: the answer to {_short(entry.heading)} is longer than {CHUNK_TOKENS} tokens with its "
+                f"{path}: the answer to {_quote(entry.heading)} is longer than {CHUNK_TOKENS} tokens with its "
                 "question: shorten it, and link to a page."
             )
         raise UnreadablePage(f"{path} is longer than {CHUNK_TOKENS} tokens: write one fact a file.")
@@ -158,5 +159,5 @@ def _facts(about: Any) -> Mapping[str, Any]:
     return {name: value for name in names if (value := getattr(about, name, None)) is not None}
 
 
-def _short(text: str) -> str:
-    return f"“{text if len(text) <= 60 else text[:59] + '…'}”"
+def _quote(text: str) -> str:
+    return f"“{ellipsize(text, 60)}”"

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.parse import urljoin
 
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
 from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
-from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source
+from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_language
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,8 +89,7 @@ class Documents:
         if self.folder is None:
             return sources, warnings
         own = [page for page in pages if page.type == PAGE]
-        languages = Counter(page.language for page in own if page.language)
-        language = languages.most_common(1)[0][0] if languages else "en"
+        language = main_language(own)
         addresses = {page.file_path: page.url for page in own if page.url}
         for kind in (FAQ, MEMORY):
             if kind in self.disabled:
@@ -134,11 +132,11 @@ def _navigation(nav: object) -> set[str]:
     return {path for part in parts for path in _navigation(part)}
 
 
-def _folder(named: str, docs: Path | None) -> Path | None:
-    if named:
-        if not Path(named).is_dir():
-            raise ConfigurationError(f"There is no folder {named} with knowledge: name one that is there, or none.")
-        return Path(named)
+def _folder(setting: str, docs: Path | None) -> Path | None:
+    if setting:
+        if not Path(setting).is_dir():
+            raise ConfigurationError(f"There is no folder {setting} with knowledge: name one that is there, or none.")
+        return Path(setting)
     folder = docs / NAME if docs else None
     return folder if folder and any(os.path.lexists(folder / kind) for kind in KINDS) else None
 

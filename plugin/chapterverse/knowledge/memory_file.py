@@ -14,7 +14,7 @@ from chapterverse.knowledge.metadata import validate_metadata
 from chapterverse.model import MEMORY, slug, utc_now
 
 #: Letters of a file's name, of its text's first words.
-_LONGEST_NAME = 48
+_MAX_NAME_CHARS = 48
 
 
 def write_memory(folder: Path, text: str, importance: int, tags: Sequence[str], entity: str | None) -> Path:
@@ -34,7 +34,7 @@ def write_memory(folder: Path, text: str, importance: int, tags: Sequence[str], 
     # Every JSON value is a YAML value.
     front_matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items())
     content = f"---\n{front_matter}---\n{text.strip()}\n".encode(errors="replace")
-    name = slug(text)[:_LONGEST_NAME].strip("-")
+    name = slug(text)[:_MAX_NAME_CHARS].strip("-")
     _check(f"{name}.md", content)
     memories = folder / MEMORY
     memories.mkdir(parents=True, exist_ok=True)

@@ -154,7 +154,7 @@ class SummaryMetadata(Metadata):
     summary_index: Number
 
     @model_validator(mode="after")
-    def _ordered(self) -> SummaryMetadata:
+    def _check_order(self) -> SummaryMetadata:
         if self.turn_range[0] > self.turn_range[1]:
             raise ValueError("turn_range")
         return self

@@ -20,11 +20,11 @@ from chapterverse.readers.sources.site_pages import require_unchanged
 from chapterverse.text import tokens
 
 #: Most cl100k tokens, because it is sent with every question.
-MOST_TOKENS = 400
+MAX_TOKENS = 400
 #: A file of more bytes certainly has more tokens.
-_MOST_BYTES = 100_000
+_MAX_BYTES = 100_000
 #: Most characters of a name.
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 
 _TITLE = "Persona"
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
@@ -63,7 +63,7 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
         UnreadablePage: it is binary, in a wrong encoding, empty, too long, or its front matter is invalid.
         InputError: a field of its front matter is unknown or invalid.
     """
-    if len(content) > _MOST_BYTES:
+    if len(content) > _MAX_BYTES:
         raise _too_long(name)
     values, below = split_values(decode_page(name, content).replace("\r\n", "\n"), name, rejected=list)
     text = _without_comments(strip_invisible(below)).strip()
@@ -73,13 +73,13 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     about: PersonaMetadata = validate_metadata(PERSONA, others, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
-    if not tokens.fits(persona.to_text(), MOST_TOKENS):
+    if not tokens.fits(persona.to_text(), MAX_TOKENS):
         raise _too_long(name)
     return persona, about
 
 
 def _too_long(file: str) -> UnreadablePage:
-    return UnreadablePage(f"{file} is longer than {MOST_TOKENS} tokens and is sent with every question: shorten it.")
+    return UnreadablePage(f"{file} is longer than {MAX_TOKENS} tokens and is sent with every question: shorten it.")
 
 
 def _without_comments(text: str) -> str:
@@ -92,8 +92,8 @@ def _without_comments(text: str) -> str:
 def _name(values: Mapping[Any, Any], file: str) -> str:
     value = values.get("name")
     name = collapse(strip_invisible(str(value))) if isinstance(value, str | int | float) else ""
-    if (value is not None and not name) or len(name) > _LONGEST_NAME:
-        raise UnreadablePage(f"The name in {file} must be a text of 1 to {_LONGEST_NAME} characters.")
+    if (value is not None and not name) or len(name) > _MAX_NAME_CHARS:
+        raise UnreadablePage(f"The name in {file} must be a text of 1 to {_MAX_NAME_CHARS} characters.")
     return name
 
 

@@ -16,11 +16,11 @@ from chapterverse.model import PERSONA, Page, Source
 NAME = "persona.md"
 
 
-def find_persona(named: str, docs: Path | None, beside: Path, others: Sequence[Path] = ()) -> Path | None:
+def find_persona(setting: str, docs: Path | None, beside: Path, others: Sequence[Path] = ()) -> Path | None:
     """Return the persona file, None if there is none. `persona_source` reads it.
 
     Args:
-        named: the file that a setting names; empty looks for `persona.md` in both folders.
+        setting: the file that a setting names; empty looks for `persona.md` in both folders.
         docs: the folder of the documentation's sources, if available.
         beside: the folder of the site's configuration, or the working directory.
         others: the persona files of the folder of knowledge.
@@ -28,10 +28,10 @@ def find_persona(named: str, docs: Path | None, beside: Path, others: Sequence[P
     Raises:
         ConfigurationError: a setting names a missing file, or there are two files.
     """
-    if named:
-        if not Path(named).exists():
-            raise ConfigurationError(f"There is no persona file {named}: name one that is there, or none.")
-        return Path(named)
+    if setting:
+        if not Path(setting).exists():
+            raise ConfigurationError(f"There is no persona file {setting}: name one that is there, or none.")
+        return Path(setting)
     places = [folder / NAME for folder in (docs, beside) if folder is not None]
     first = next((file for file in places if file.is_symlink() or file.exists()), None)
     files = [*([first] if first else []), *others]

@@ -47,7 +47,7 @@ class Ledger(Protocol):
         ...
 
     def save(
-        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
+        self, scope: Scope, generation: int, writes: Iterable[LedgerRow], removals: Iterable[str], token: str = ""
     ) -> None:
         """Write and delete rows and set the scope's generation and its head's token, all in one transaction."""
         ...

@@ -186,7 +186,7 @@ class LedgerTable:
         return next(((int(generation), str(token)) for generation, token in rows), (0, ""))
 
     def save(
-        self, scope: Scope, generation: int, changed: Iterable[LedgerRow], removed: Iterable[str], token: str = ""
+        self, scope: Scope, generation: int, writes: Iterable[LedgerRow], removals: Iterable[str], token: str = ""
     ) -> None:
         key = (scope.site, scope.version)
 
@@ -197,10 +197,12 @@ class LedgerTable:
                 " ON CONFLICT (site, version) DO UPDATE SET generation = excluded.generation, token = excluded.token",
                 (*key, generation, token),
             )
-            db.change(_DELETE.format(item=db.item.format(0), items=db.items), (*key, _json([path] for path in removed)))
+            db.change(
+                _DELETE.format(item=db.item.format(0), items=db.items), (*key, _json([path] for path in removals))
+            )
             types = [_TYPES.get(name, "TEXT").format(time=db.time) for name in _COLUMNS]
             casts = [f"CAST({db.item.format(place)} AS {kind})" for place, kind in enumerate(types)]
-            insert, rows = _INSERT.format(fields=", ".join(casts), items=db.items), _check(changed)
+            insert, rows = _INSERT.format(fields=", ".join(casts), items=db.items), _check(writes)
             # Of two rows with one path the last stays: Postgres refuses them in one statement.
             while batch := {row.file_path: astuple(row) for row in islice(rows, _BATCH)}:
                 db.change(insert, (*key, _json(batch.values())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.messages import is_header_safe
@@ -50,6 +50,11 @@ class Address:
         if "@" in parts.netloc:
             raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
+
+
+def request_target(parts: SplitResult) -> str:
+    """Return what a request names of an address: its path with its query."""
+    return f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
 
 def strip_version(url: str) -> str:

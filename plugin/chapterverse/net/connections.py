@@ -260,7 +260,7 @@ class Response(http.client.HTTPResponse):
 
     def __init__(self, sock: socket.socket, *args: Any, deadline: float, stall: float, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        self._timed = _Timed(self.fp.detach(), sock, deadline, stall)
+        self._timed = _TimedReader(self.fp.detach(), sock, deadline, stall)
         self.fp = io.BufferedReader(self._timed)
 
     def hurry(self, seconds: float) -> None:
@@ -268,7 +268,7 @@ class Response(http.client.HTTPResponse):
         self._timed.deadline = min(self._timed.deadline, time.monotonic() + seconds)
 
 
-class _Timed(io.RawIOBase):
+class _TimedReader(io.RawIOBase):
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float, stall: float) -> None:
         self.deadline = deadline
         self._stall = stall

@@ -26,11 +26,11 @@ from chapterverse.net.messages import is_header_safe, lower_headers
 from chapterverse.net.stream import Closing
 
 #: Bytes of a body, as sent and as unpacked.
-MOST_BYTES = 5 * 1024 * 1024
+MAX_BYTES = 5 * 1024 * 1024
 #: Seconds for everything: names, redirects and the whole body; and of these for one connection.
 SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
-_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 
 #: How we name ourselves to other servers, and the name that a `robots.txt` may address.
 AGENT = "chapterverse"
@@ -59,7 +59,7 @@ class Download:
         url: the address after all redirects, without its fragment.
         status: any but that of a redirect; 304 if the request had validators and nothing changed.
         headers: by their names in lower case.
-        body: unpacked, at most `most_bytes`.
+        body: unpacked, at most `max_bytes`.
     """
 
     url: str
@@ -81,7 +81,7 @@ class Fetcher:
         *,
         allow_private: str = "",
         hosts: Collection[str] | None = None,
-        most_bytes: int = MOST_BYTES,
+        max_bytes: int = MAX_BYTES,
         seconds: float = SECONDS,
         resolve: Resolve | None = None,
     ) -> None:
@@ -92,7 +92,7 @@ class Fetcher:
                 allowed.
             hosts: the only hosts that may be fetched from, redirects included, as `host` (port 443) or `host:port`;
                 None for every public one.
-            most_bytes: of a body, as sent and as unpacked.
+            max_bytes: of a body, as sent and as unpacked.
             seconds: for a whole fetch.
             resolve: finds the addresses of a host; None asks the system.
 
@@ -101,7 +101,7 @@ class Fetcher:
         """
         self._private = private_hosts(allow_private)
         self._hosts = None if hosts is None else frozenset(_place(host, 443) for host in hosts)
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._seconds = seconds
         self._resolve = resolve or _system_resolve
         self._connections: dict[Address, Connections] = {}
@@ -130,14 +130,14 @@ class Fetcher:
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         abort = Abort()
         with closing(abort.trigger):
-            for _ in range(_REDIRECTS + 1):
+            for _ in range(_MAX_REDIRECTS + 1):
                 result = self._hop(url, headers or {}, deadline, abort)
                 if isinstance(result, Download):
                     return result
                 if _split(result.url)[0] != _split(url)[0]:
                     headers = None
                 url = result.url
-        raise FetchFailed(f"{_split(url)[0].host} redirects more than {_REDIRECTS} times.")
+        raise FetchFailed(f"{_split(url)[0].host} redirects more than {_MAX_REDIRECTS} times.")
 
     def _hop(self, url: str, headers: Mapping[str, str], deadline: float, abort: Abort) -> Download | _Redirect:
         address, path = _split(url)
@@ -195,10 +195,10 @@ class Fetcher:
 
     def _body(self, exchange: Exchange) -> bytes:
         response, host = exchange.response, exchange.connection.host
-        if (response.length or 0) > self._most_bytes:
+        if (response.length or 0) > self._max_bytes:
             raise self._too_large(host)
-        body = response.read(self._most_bytes + 1)
-        if len(body) > self._most_bytes:
+        body = response.read(self._max_bytes + 1)
+        if len(body) > self._max_bytes:
             raise self._too_large(host)
         # `read` with a number of bytes takes fewer for an answer.
         if response.length:
@@ -211,15 +211,15 @@ class Fetcher:
             return body
         if coding not in {"gzip", "x-gzip"}:
             raise FetchFailed(f"{host} sent its answer in an encoding that was not asked for.")
-        unpacked = gunzip(body, self._most_bytes)
+        unpacked = gunzip(body, self._max_bytes)
         if unpacked is None:
             raise FetchFailed(f"{host} sent a damaged answer.")
-        if len(unpacked) > self._most_bytes:
+        if len(unpacked) > self._max_bytes:
             raise self._too_large(host)
         return unpacked
 
     def _too_large(self, host: str) -> FetchFailed:
-        return FetchFailed(f"{host} sent more than {self._most_bytes:,} bytes.")
+        return FetchFailed(f"{host} sent more than {self._max_bytes:,} bytes.")
 
 
 def private_hosts(setting: str) -> frozenset[tuple[str, int]]:

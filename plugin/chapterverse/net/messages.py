@@ -14,7 +14,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.text.json_text import parse_json
 
 #: No model or store sends a larger reply: 96 vectors of 3,072 numbers take 8 MB.
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
@@ -30,8 +30,8 @@ def read_body(response: http.client.HTTPResponse, host: str) -> bytes:
     Raises:
         ProviderError: it is too large.
     """
-    raw = response.read(MOST_BYTES + 1)
-    if len(raw) > MOST_BYTES:
+    raw = response.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
         raise too_large(host)
     # `read_body` with a number of bytes takes fewer for an answer.
     if response.length:

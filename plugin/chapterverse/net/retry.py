@@ -92,17 +92,17 @@ class RetryPolicy:
             waited += pause
         raise AssertionError("the last try returns or raises")
 
-    def pause(self, failed: int, passed: float, asked: float | None = None) -> float | None:
+    def pause(self, failures: int, spent_seconds: float, requested_pause: float | None = None) -> float | None:
         """Return the seconds to wait before the next try; None after the last one.
 
         Args:
-            failed: how many tries failed.
-            passed: seconds that count against `seconds`.
-            asked: the seconds that the service asks for; None if it doesn't state any.
+            failures: how many tries failed.
+            spent_seconds: seconds that count against `seconds`.
+            requested_pause: the seconds that the service asks for; None if it doesn't state any.
         """
-        own = min(self.longest, self.first * 2.0 ** (failed - 1)) * random.uniform(*self.spread)  # noqa: S311 no secret
-        pause = own if asked is None else asked
-        return None if failed >= self.tries or passed + pause > self.seconds else pause
+        own = min(self.longest, self.first * 2.0 ** (failures - 1)) * random.uniform(*self.spread)  # noqa: S311 no secret
+        pause = own if requested_pause is None else requested_pause
+        return None if failures >= self.tries or spent_seconds + pause > self.seconds else pause
 
 
 class RateLimiter:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from chapterverse.errors import FetchFailed
+from chapterverse.net.address import request_target
 from chapterverse.net.fetch import AGENT, Fetcher
 
 #: RFC 9309 requires crawlers to read at least this much; a larger file is ignored beyond it.
-_MOST_BYTES = 500 * 1024
+_MAX_BYTES = 500 * 1024
 
 _AGENT_NAME = re.compile(r"[a-zA-Z_-]+")
 _ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
@@ -96,7 +97,7 @@ class Robots:
         rules = self._rules[origin]
         if isinstance(rules, FetchFailed):
             raise FetchFailed(str(rules))
-        if not rules.allow(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"):
+        if not rules.allow(request_target(parts)):
             raise FetchFailed(f"{parts.hostname} forbids it in its robots.txt.")
 
     def _read(self, origin: str) -> Rules | FetchFailed:
@@ -107,7 +108,7 @@ class Robots:
         if reply.status >= 500 or reply.status == 429:
             return FetchFailed(f"{urlsplit(origin).hostname} answered its robots.txt with status {reply.status}.")
         # Any other status says that there are no rules.
-        text = reply.body[:_MOST_BYTES].decode("utf-8", "replace") if reply.status == 200 else ""
+        text = reply.body[:_MAX_BYTES].decode("utf-8", "replace") if reply.status == 200 else ""
         return Rules.of(text.removeprefix("\ufeff"))
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from chapterverse.net.connections import Connections, Exchange, Request, Response
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.messages import MOST_BYTES, lower_headers, parse_reply, read_body, too_large
+from chapterverse.net.messages import MAX_BYTES, lower_headers, parse_reply, read_body, too_large
 
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
 
 #: No event of a model is larger: it has a few words, or a citation with the passage that it cites.
-_MOST_PENDING = 1024 * 1024
+_MAX_EVENT_BYTES = 1024 * 1024
 
 _PIECE = 64 * 1024
 
@@ -59,7 +59,7 @@ class Stream:
         for piece in self.pieces():
             total += len(piece)
             yield from parser.feed(piece)
-            if total > MOST_BYTES or parser.pending > _MOST_PENDING:
+            if total > MAX_BYTES or parser.pending > _MAX_EVENT_BYTES:
                 raise too_large(self._connections.host)
 
     def whole(self) -> bytes:
@@ -71,7 +71,7 @@ class Stream:
         raw = bytearray()
         for piece in self.pieces():
             raw += piece
-            if len(raw) > MOST_BYTES:
+            if len(raw) > MAX_BYTES:
                 raise too_large(self._connections.host)
         return bytes(raw)
 

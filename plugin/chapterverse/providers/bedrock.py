@@ -19,7 +19,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
 from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.providers.errors import TextRejected
+from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
 #: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
@@ -200,7 +200,7 @@ class Runtime:
             if not wait.is_whole:
                 raise
         if not wait.is_whole:
-            raise _broken()
+            raise _connection_error()
 
     def _whole(
         self,
@@ -248,17 +248,17 @@ class Runtime:
         except aws.ClientError as error:
             raise _failure(error.response, reasons) from None
         except (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError):
-            failure = _broken()
+            failure = _connection_error()
             failure.unbilled = True
             raise failure from None
         except (aws.HTTPClientError, aws.ConnectionError, aws.IncompleteReadError, HTTPError, OSError):
-            raise _broken() from None
+            raise _connection_error() from None
         except aws.ParamValidationError:
             raise TextRejected("Bedrock refused the request as malformed.") from None
         except aws.BotoCoreError:
             raise ProviderError(self._no_credentials) from None
         except (ResponseParserError, ParserError, ValueError, RecursionError):
-            raise ProviderError("Bedrock answered with something that is no reply.", retryable=True) from None
+            raise no_reply_error("Bedrock") from None
 
     @property
     def _no_credentials(self) -> str:
@@ -305,7 +305,7 @@ class _Wait:
             try:
                 while True:
                     yield self._next()
-            except _Ended:
+            except _StreamEnded:
                 return
             finally:
                 self._over.set()
@@ -323,7 +323,7 @@ class _Wait:
         if kind == "failed":
             raise item
         if kind == "ended":
-            raise _Ended
+            raise _StreamEnded
         return item
 
     def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
@@ -337,10 +337,10 @@ class _Wait:
         except ProviderError as error:
             self._results.put(("failed", error))
         except Exception:
-            self._results.put(("failed", _broken()))
+            self._results.put(("failed", _connection_error()))
 
 
-class _Ended(Exception):
+class _StreamEnded(Exception):
     """Nothing more is made."""
 
 
@@ -348,7 +348,7 @@ def _late() -> ProviderError:
     return ProviderError("Bedrock did not answer in time.", retryable=True)
 
 
-def _broken() -> ProviderError:
+def _connection_error() -> ProviderError:
     return ProviderError("Bedrock could not be reached or broke off.", retryable=True)
 
 

@@ -11,7 +11,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import asked_pause, is_unbilled
 from chapterverse.net.address import strip_version
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.errors import provider_error
+from chapterverse.providers.errors import no_reply_error, provider_error
 from chapterverse.settings import Settings
 
 _REASONS = {
@@ -62,7 +62,7 @@ class CohereErrors:
         Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
         """
         if 200 <= status < 300:
-            return ProviderError("Cohere answered with something that is no reply.", retryable=True)
+            return no_reply_error("Cohere")
         text = str(body).lower()
         if status == 429 and (self.trial or "trial key" in text):
             failure = self._trial_is_over(text, headers)

@@ -18,18 +18,25 @@ class TextRejected(ProviderError):
     """The model will never take the request as it is."""
 
 
-def provider_error(message: str, status: int, pause: float | None, rejected: Collection[int] = (400,)) -> ProviderError:
+def no_reply_error(service: str) -> ProviderError:
+    """Return the error of a reply that is none of a service's."""
+    return ProviderError(f"{service} answered with something that is no reply.", retryable=True)
+
+
+def provider_error(
+    message: str, status: int, pause: float | None, rejected_statuses: Collection[int] = (400,)
+) -> ProviderError:
     """Return the error that a reply of this status is.
 
     Args:
         pause: seconds after which the service asks to be tried again; None where it didn't say.
-        rejected: statuses of a request that will never be taken as it is.
+        rejected_statuses: statuses of a request that will never be taken as it is.
     """
     if status in _PASSING or status >= 500:
         error: ProviderError = BusyError(message, pause=pause)
     elif status in _KEY_REFUSED:
         error = KeyRefused(message)
     else:
-        error = TextRejected(message) if status in rejected else ProviderError(message)
+        error = TextRejected(message) if status in rejected_statuses else ProviderError(message)
     error.unbilled = is_unbilled(status)
     return error

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
-_MAX_KEPT = 16 * llms_text.MAX_FULL
+_MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
 #: A mark is in so many bytes at the start or at the end of a file.
 _MARKED = 4096
 
@@ -155,7 +155,7 @@ class AgentFiles:
             self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
             return ""
         self._kept += len(markdown.body)
-        stored = markdown if self.options.llms_full_txt and self._kept <= _MAX_KEPT else markdown.without_text()
+        stored = markdown if self.options.llms_full_txt and self._kept <= _MAX_KEPT_BYTES else markdown.without_text()
         self._pages[path] = stored
         if not self.options.markdown or not self._write(path, markdown.text):
             return ""
@@ -210,7 +210,7 @@ class AgentFiles:
         # Remove the index first: `_is_ours` knows it by the skill that it names.
         gone = sorted(self._before.keys() - self._made, key=lambda path: path != skill.INDEX)
         removed = sum(map(self._remove, gone)) if remove else 0
-        return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_left(self._foreign)))
+        return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
 
     def _write(self, path: str, text: str) -> bool:
         """Write a file of the site, and return whether it is ours."""
@@ -263,7 +263,7 @@ def _earlier_files(site: Path) -> Iterator[tuple[str, str]]:
         name = path.rpartition("/")[2]
         may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
         if (may_be_ours or path == skill.INDEX) and _is_ours(site, path):
-            text = (site / path).read_bytes().decode("utf-8", "replace") if size <= _MAX_KEPT else ""
+            text = (site / path).read_bytes().decode("utf-8", "replace") if size <= _MAX_KEPT_BYTES else ""
             size += len(text)
             yield path, text
 
@@ -295,7 +295,7 @@ def _is_our_index(site: Path) -> bool:
     return bool(names) and all("/" not in name and _is_ours(site, f"{skill.FOLDER}/{name}/SKILL.md") for name in names)
 
 
-def _left(paths: list[str]) -> Iterator[str]:
+def _warn_of_foreign(paths: list[str]) -> Iterator[str]:
     if paths:
         more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
         are, them = ("are", "they") if more else ("is", "it")

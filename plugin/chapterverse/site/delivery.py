@@ -24,7 +24,7 @@ _LAUNCHER = "launcher.js"
 FOLDER = "assets/chapterverse"
 
 #: The API rejects longer versions.
-_LONGEST_VERSION = 64
+_MAX_VERSION_CHARS = 64
 
 
 def widget_files(
@@ -40,8 +40,8 @@ def widget_files(
         ConfigurationError: `endpoint` is not an API's address.
         InputError: `version` is too long or not printable.
     """
-    if len(version) > _LONGEST_VERSION or not version.isprintable():
-        raise InputError(f"The docs version must be a text of at most {_LONGEST_VERSION} characters.")
+    if len(version) > _MAX_VERSION_CHARS or not version.isprintable():
+        raise InputError(f"The docs version must be a text of at most {_MAX_VERSION_CHARS} characters.")
     return assets({"endpoint": clean_endpoint(endpoint), **options, "version": version})
 
 

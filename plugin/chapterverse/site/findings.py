@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from chapterverse.page_kinds import listing_lines
 
-_MOST_KEPT = 1000
+_MAX_KEPT = 1000
 _SHOWN = 10
 
 Way = Literal["plugin", "html", "source"]
@@ -167,13 +167,13 @@ class Findings:
 
     def add(self, kind: str, file: str, says: str) -> None:
         self.counts[kind] += 1
-        if self.counts[kind] <= _MOST_KEPT:
+        if self.counts[kind] <= _MAX_KEPT:
             self.examples.append(Finding(kind, file, says))
 
-    def scrub(self, scrubbed: Callable[[str], str]) -> None:
-        """Replace the texts of all findings by `scrubbed(text)`."""
-        self.examples = [Finding(f.kind, scrubbed(f.file), scrubbed(f.says)) for f in self.examples]
-        self.listings = {scrubbed(path): kind for path, kind in self.listings.items()}
+    def scrub(self, scrub_text: Callable[[str], str]) -> None:
+        """Replace the texts of all findings by `scrub_text(text)`."""
+        self.examples = [Finding(f.kind, scrub_text(f.file), scrub_text(f.says)) for f in self.examples]
+        self.listings = {scrub_text(path): kind for path, kind in self.listings.items()}
 
     def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""

@@ -144,7 +144,7 @@ class _Work:
             # Before the first page that loads them, and not at all if no page does.
             deliver(self.site / self.folder, files)
             self.delivered = True
-        after = self._linked(path, put(html, frame, src), src).encode(codec, "surrogatepass")
+        after = self._put_link(path, put(html, frame, src), src).encode(codec, "surrogatepass")
         if after != before:
             replace_file(self.site / path, after)
         if src is not None:
@@ -162,7 +162,7 @@ class _Work:
         warnings = (*self.warnings, *(agents.warnings + agents.notes if agents else ()))
         return Injection(self.folder, self.changed, self.unchanged, self.skipped, self.others, warnings, agents)
 
-    def _linked(self, path: str, html: str, src: str | None) -> str:
+    def _put_link(self, path: str, html: str, src: str | None) -> str:
         """Write the Markdown of a page and return the page with the link to it; None leaves another way's page."""
         if self.agents is None or src is None:
             return html

@@ -15,9 +15,9 @@ from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.site.markdown_page import PageFile
 
 #: Most characters of `llms.txt`; Mintlify has the same limit.
-MAX_LIST = 100_000
+MAX_LIST_CHARS = 100_000
 #: Most bytes of the pages in `llms-full.txt`: about a million tokens, the largest context that models have.
-MAX_FULL = 4_000_000
+MAX_FULL_BYTES = 4_000_000
 
 #: The last line of both files, by which a later run knows them.
 MARK = "<!-- generator: chapterverse -->"
@@ -92,7 +92,7 @@ def llms_txt(site: SiteFacts, group: PageGroup, others: Sequence[PageGroup], *, 
     more = [f"- [All pages as one file]({site.address(group.full_path)})"] if full else []
     more += [f"- [Pages in {_label(other.language)}]({site.address(other.list_path)})" for other in others]
     tail = "".join(f"\n{part}" for part in (["## More\n", *more, ""] if more else [])) + f"\n{MARK}\n"
-    room = MAX_LIST - len(_head(site)) - len(tail) - 200
+    room = MAX_LIST_CHARS - len(_head(site)) - len(tail) - 200
     sections = _sections(group.pages)
     entries = [(name, _entry(site, page, markdown, described=True)) for name, page in sections]
     if sum(len(entry) for _, entry in entries) + sum(len(name) + 6 for name in {name for name, _ in entries}) > room:
@@ -112,7 +112,7 @@ def llms_txt(site: SiteFacts, group: PageGroup, others: Sequence[PageGroup], *, 
 
 def llms_full_txt(site: SiteFacts, group: PageGroup) -> str:
     """Return the text of a language's pages, each behind its address."""
-    parts, left_out, room = [], [], MAX_FULL
+    parts, left_out, room = [], [], MAX_FULL_BYTES
     for page in group.pages:
         part = f"\n---\n\nSource: {page.url}\n\n{page.body}"
         size = len(part.encode())
@@ -122,7 +122,7 @@ def llms_full_txt(site: SiteFacts, group: PageGroup) -> str:
         else:
             left_out.append(f"- [{_label(page.title)}]({page.url})\n")
     if left_out:
-        note = f"\n---\n\nThis file holds at most {MAX_FULL:,} bytes of pages. These pages don't fit:\n\n"
+        note = f"\n---\n\nThis file holds at most {MAX_FULL_BYTES:,} bytes of pages. These pages don't fit:\n\n"
         parts += [note, *left_out]
     return f"{_head(site)}{''.join(parts)}\n{MARK}\n"
 

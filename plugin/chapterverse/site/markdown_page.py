@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass, replace
 from chapterverse import __version__
 from chapterverse.model import BlockKind, join_blocks
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.text.shortening import cut_to_words
 
 #: The line of the front matter by which a later run knows a file of ours.
 MARK = "generator: chapterverse"
@@ -18,7 +19,7 @@ MARK = "generator: chapterverse"
 #: Raise it when the same page gives another file.
 _FORMAT = 1
 #: Characters of a description that is taken from the text.
-_MIN_DESCRIPTION, _MAX_DESCRIPTION = 40, 200
+_MIN_DESCRIPTION_CHARS, _MAX_DESCRIPTION_CHARS = 40, 200
 _DIGEST = re.compile(r"^digest: (\w+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 #: A first paragraph that is none: a list, a table, code, a quote, an image, a title of a box.
@@ -72,15 +73,15 @@ class PageFile:
         return replace(self, body="", text="")
 
 
-def markdown_path(path: str, taken: Collection[str] = ()) -> str:
+def markdown_path(path: str, other_paths: Collection[str] = ()) -> str:
     """Return the path of a page's Markdown: `a/index.md` beside `a/index.html`, `b.htm.md` beside `b.htm`.
 
     Args:
-        taken: paths of other pages' files; one whose short name is among them gets the long one.
+        other_paths: paths of other pages' files; one whose short name is among them gets the long one.
     """
     stem, _, ending = path.rpartition(".")
     short = f"{stem}.md"
-    return f"{path}.md" if ending.lower() != "html" or short in taken else short
+    return f"{path}.md" if ending.lower() != "html" or short in other_paths else short
 
 
 def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") -> PageFile:
@@ -175,8 +176,7 @@ def _lead(body: str) -> str:
         lead = ""
         for sentence in _SENTENCE_END.split(_plain(paragraph)):
             lead = f"{lead} {sentence}".strip()
-            if len(lead) >= _MIN_DESCRIPTION:
+            if len(lead) >= _MIN_DESCRIPTION_CHARS:
                 break
-        cut = lead[:_MAX_DESCRIPTION].rpartition(" ")[0] or lead[:_MAX_DESCRIPTION]
-        return lead if len(lead) <= _MAX_DESCRIPTION else f"{cut} …"
+        return lead if len(lead) <= _MAX_DESCRIPTION_CHARS else f"{cut_to_words(lead, _MAX_DESCRIPTION_CHARS)} …"
     return ""

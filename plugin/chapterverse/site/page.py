@@ -70,7 +70,7 @@ def inspect(page: str) -> Inspection:
     # A page that repeats others, such as one for print, has several.
     if len(marks := list(_READ.finditer(page, metadata.content_start))) == 1:
         inspection.read, inspection.read_to = marks[0][1] or "", marks[0].start()
-    for name, attributes, end in _named(page):
+    for name, attributes, end in _named_tags(page):
         inspection.ids.update(_ids(name, attributes))
         if name in ("a", "area"):
             href = attributes.get("href", "")
@@ -86,10 +86,10 @@ def inspect(page: str) -> Inspection:
 
 def read_ids(page: str) -> set[str]:
     """Return the ids of a page that a fragment may name."""
-    return {element_id for name, attributes, _ in _named(page) for element_id in _ids(name, attributes)}
+    return {element_id for name, attributes, _ in _named_tags(page) for element_id in _ids(name, attributes)}
 
 
-def _named(page: str) -> Iterator[tuple[str, dict[str, str], int]]:
+def _named_tags(page: str) -> Iterator[tuple[str, dict[str, str], int]]:
     """Yield name, attributes and end of each start tag that may have an id or a link."""
     for name, raw, end in start_tags(page):
         if _NAMED.search(raw):

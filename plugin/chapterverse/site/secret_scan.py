@@ -25,13 +25,13 @@ from chapterverse.site.key_shapes import find_keys
 #: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.
 _WINDOW, _OVERLAP = 8_000_000, 16_000
 #: Most bytes that are unpacked of one file.
-_MOST = 2_000_000_000
+_MAX_UNPACKED_BYTES = 2_000_000_000
 
 #: Names of variables that hold a secret, except those that hold a path or an address of one.
 _SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SIGNING_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD")
 _NO_SECRET = re.compile(r"_(?:FILE|PATH|DIR|ARN|URL|URI|ID)$")
 _PASSWORD = re.compile(r"[\w+.-]+://[^:/@]*:([^/@]+)@")
-_SHORTEST = 12
+_MIN_SECRET_CHARS = 12
 
 _GZIP = b"\x1f\x8b"
 _HIDDEN = "…".encode()
@@ -90,7 +90,7 @@ class Scanner:
                 file.seek(0)
                 # A damaged gzip file was searched as raw bytes.
                 with suppress(EOFError, zlib.error, gzip.BadGzipFile):
-                    whole = self._search(cast(IO[bytes], gzip.GzipFile(fileobj=file)), lines, _MOST)
+                    whole = self._search(cast(IO[bytes], gzip.GzipFile(fileobj=file)), lines, _MAX_UNPACKED_BYTES)
         yield from (Leak(path, line, what) for what, line in sorted(lines.items()))
         if not whole:
             raise TooMuch(path)
@@ -145,7 +145,7 @@ def _values(environ: Mapping[str, str], secrets: Mapping[str, str]) -> Iterator[
         if password := _PASSWORD.match(value):
             candidates.append(password[1])
         for one in dict.fromkeys(part.strip() for part in candidates):
-            if len(one) >= _SHORTEST and len(set(one)) >= 5 and not one.startswith("/"):
+            if len(one) >= _MIN_SECRET_CHARS and len(set(one)) >= 5 and not one.startswith("/"):
                 yield name, one
 
 

@@ -20,7 +20,7 @@ INDEX = f"{FOLDER}/index.json"
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 #: Limits of the format.
-_MAX_NAME, _MAX_DESCRIPTION = 64, 1024
+_MAX_NAME_CHARS, _MAX_DESCRIPTION_CHARS = 64, 1024
 
 
 def skill_files(
@@ -35,7 +35,7 @@ def skill_files(
     name = _name(site.name)
     path = f"{FOLDER}/{name}/SKILL.md"
     about = f"Look things up in the documentation of {site.title}, and cite its pages."
-    description = " ".join(f"{about} {site.description}".split())[:_MAX_DESCRIPTION]
+    description = " ".join(f"{about} {site.description}".split())[:_MAX_DESCRIPTION_CHARS]
     steps = [*_steps(site, groups, markdown=markdown, llms_txt=llms_txt, llms_full_txt=llms_full_txt)]
     body = "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
     text = (
@@ -81,4 +81,4 @@ def _steps(
 def _name(site: str) -> str:
     """Return the skill's name: lower-case letters, digits and single hyphens."""
     words = (word for word in slug(site).split("-") if word.isascii())
-    return f"{'-'.join(words)[: _MAX_NAME - 5].strip('-')}-docs".lstrip("-")
+    return f"{'-'.join(words)[: _MAX_NAME_CHARS - 5].strip('-')}-docs".lstrip("-")

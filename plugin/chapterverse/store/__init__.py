@@ -6,12 +6,12 @@ One protocol, its implementations beside it, chosen by the scheme of `settings.s
 from __future__ import annotations
 
 from chapterverse.store.factory import open_store
-from chapterverse.store.protocols import CachingStore, Guarded, Hit, Publication, Snapshot, Store
+from chapterverse.store.protocols import CachingStore, GuardedStore, Hit, Publication, Snapshot, Store
 from chapterverse.store.scopes import only_head, only_scope
 
 __all__ = [
     "CachingStore",
-    "Guarded",
+    "GuardedStore",
     "Hit",
     "Publication",
     "Snapshot",

@@ -29,8 +29,9 @@ from chapterverse.store.heads import (
     folder_name,
     is_folder_name,
     live_name,
+    missing_error,
     read_head,
-    unreadable,
+    unreadable_error,
     write_head,
 )
 from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, writing
@@ -139,7 +140,7 @@ class EdgeStore:
         try:
             return read_head(self._folder(scope) / HEAD)
         except IndexMissing:
-            raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
+            raise missing_error(scope) from None
 
     def _folder(self, scope: Scope) -> Path:
         return self.root / folder_name(scope.site) / folder_name(scope.version)
@@ -152,7 +153,7 @@ def _folders(folder: Path) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise unreadable_error(folder, error) from error
 
 
 class EdgePublication(ShardPublication):

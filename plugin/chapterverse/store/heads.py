@@ -7,28 +7,28 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch, IndexMissing
-from chapterverse.model import FORMAT, EmbedderCard, Head
+from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
 from chapterverse.text.json_text import parse_json
 
 HEAD = "head.json"
 _NEXT = "head.new"
 #: A site's or version's name may be empty or long; a folder's name may not.
 _NO_NAME = "@"
-_LONGEST_NAME = 100
+_MAX_NAME_CHARS = 100
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_~%=@-]+")
 
 
 def folder_name(name: str) -> str:
     """Return a name for a file system or bucket that no site or version can turn into a path, different for each."""
     quoted = quote(name, safe="", errors="surrogatepass").replace(".", "%2E")
-    if len(quoted) > _LONGEST_NAME:
+    if len(quoted) > _MAX_NAME_CHARS:
         digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
         return f"{quoted[:64]}={digest[:32]}"
     return quoted or _NO_NAME
@@ -46,11 +46,28 @@ def decode_head(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
         IndexMismatch: it is in a newer format.
         IndexCorrupt: it is damaged; `place` is named as where it was found.
     """
-    try:
+    with translating_errors(describe_damage(place)):
         document = parse_json(raw)
         return head_of(document["head"]), document
+
+
+@contextlib.contextmanager
+def translating_errors(damage: str) -> Iterator[None]:
+    """Raise `IndexCorrupt` with a message where a stored document lacks a field, or holds another type of value."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
+        raise IndexCorrupt(damage) from None
+
+
+def describe_damage(place: object) -> str:
+    """Return the message for a damaged head; `place` is where it was found."""
+    return f"{place} is damaged: build the index again."
+
+
+def missing_error(scope: Scope) -> IndexMissing:
+    """Return the error of a scope without a head."""
+    return IndexMissing(f"Nothing was published for {scope} yet: index the site first.")
 
 
 def head_of(fields: Mapping[str, Any]) -> Head:
@@ -84,10 +101,10 @@ def encode(head: Head, **more: Any) -> bytes:
 def check_next(head: Head, previous: Head | None) -> None:
     """Raise `IndexLocked` if a head does not follow the one that was live when its publication began."""
     if head.generation != (previous.generation if previous else 0) + 1:
-        raise overtaken(head)
+        raise overtaken_error(head)
 
 
-def overtaken(head: Head) -> IndexLocked:
+def overtaken_error(head: Head) -> IndexLocked:
     """Return the error of a publication that another one was faster than."""
     return IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
 
@@ -106,16 +123,16 @@ def read_head(path: Path) -> tuple[Head, str]:
     except (FileNotFoundError, NotADirectoryError):
         raise IndexMissing("Nothing was published there yet.") from None
     except IsADirectoryError:
-        raise IndexCorrupt(f"{path} is damaged: build the index again.") from None
+        raise IndexCorrupt(describe_damage(path)) from None
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable_error(path, error) from error
     head, document = decode_head(raw, path)
     if not isinstance(document.get("folder"), str):
-        raise IndexCorrupt(f"{path} is damaged: build the index again.")
+        raise IndexCorrupt(describe_damage(path))
     return head, document["folder"]
 
 
-def unreadable(path: Path, error: OSError) -> IndexFault:
+def unreadable_error(path: Path, error: OSError) -> IndexFault:
     """Return the error of a file or folder that the system doesn't allow reading."""
     return IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.")
 

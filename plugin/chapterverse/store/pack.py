@@ -35,9 +35,9 @@ _STEP = 1 << 16
 _HOLE = bytes(_STEP)
 #: Deflating must save a quarter, or the block is faster as it is: text does, vectors don't.
 _WORTH = 0.75
-_LARGEST = 1 << 40
+_MAX_FILE_BYTES = 1 << 40
 #: Folders in each other; the engine makes six. Removing a tree goes down into it, and Python only so far.
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def pack_folder(folder: Path, target: BinaryIO) -> PackedSize:
     return PackedSize(sink.size, sink.digest.hexdigest())
 
 
-def unpack(chunks: Iterable[bytes], folder: Path, packed: PackedSize) -> None:
+def unpack(chunks: Iterable[bytes], folder: Path, packed_size: PackedSize) -> None:
     """Make `folder` of a pack that comes in chunks of any size.
 
     Raises:
@@ -70,9 +70,9 @@ def unpack(chunks: Iterable[bytes], folder: Path, packed: PackedSize) -> None:
         OSError: the disk refused.
     """
     folder.mkdir()
-    source = _Source(chunks, packed)
+    source = _Source(chunks, packed_size)
     if source.take(len(_MAGIC)) != _MAGIC:
-        _damaged()
+        _raise_damage()
     with contextlib.ExitStack() as opened:
         file: BinaryIO | None = None
         while (kind := source.take(1)) != b"E":
@@ -85,7 +85,7 @@ def unpack(chunks: Iterable[bytes], folder: Path, packed: PackedSize) -> None:
             elif kind == b"B" and file is not None:
                 _unpack_block(source, file)
             else:
-                _damaged()
+                _raise_damage()
     source.check_end()
 
 
@@ -125,9 +125,9 @@ def _pack_file(file: BinaryIO, path: Path, sink: _Sink) -> None:
 class _Source:
     """The bytes of a pack in order, hashed as they come."""
 
-    def __init__(self, chunks: Iterable[bytes], packed: PackedSize) -> None:
+    def __init__(self, chunks: Iterable[bytes], packed_size: PackedSize) -> None:
         self._chunks = iter(chunks)
-        self._packed = packed
+        self._packed = packed_size
         self._digest = hashlib.sha256()
         self._size = 0
         self._buffer = bytearray()
@@ -135,21 +135,21 @@ class _Source:
     def take(self, size: int) -> bytes:
         while len(self._buffer) < size:
             if not self._more():
-                _damaged()
+                _raise_damage()
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken
 
     def check_end(self) -> None:
         if self._buffer or self._more() or PackedSize(self._size, self._digest.hexdigest()) != self._packed:
-            _damaged()
+            _raise_damage()
 
     def _more(self) -> bool:
         chunk = next(self._chunks, b"")
         self._size += len(chunk)
         # A sender of more than was promised must not fill the disk.
         if self._size > self._packed.size:
-            _damaged()
+            _raise_damage()
         self._digest.update(chunk)
         self._buffer += chunk
         return bool(chunk)
@@ -161,18 +161,18 @@ def _path(source: _Source) -> str:
     try:
         path = raw.decode()
     except UnicodeDecodeError:
-        _damaged()
+        _raise_damage()
     parts = path.split("/")
-    if "\0" in path or "\\" in path or len(parts) > _DEEPEST or not {"", ".", ".."}.isdisjoint(parts):
-        _damaged()
+    if "\0" in path or "\\" in path or len(parts) > _MAX_DEPTH or not {"", ".", ".."}.isdisjoint(parts):
+        _raise_damage()
     return path
 
 
 def _new_file(folder: Path, source: _Source) -> BinaryIO:
     path = _path(source)
     (size,) = _SIZE.unpack(source.take(_SIZE.size))
-    if size > _LARGEST:
-        _damaged()
+    if size > _MAX_FILE_BYTES:
+        _raise_damage()
     with _as_damage():
         file = (folder / path).open("xb", buffering=0)
     try:
@@ -187,7 +187,7 @@ def _unpack_block(source: _Source, file: BinaryIO) -> None:
     offset, length, stored = _BLOCK.unpack(source.take(_BLOCK.size))
     end = os.fstat(file.fileno()).st_size
     if not (0 < stored <= length <= _STEP and offset + length <= end and offset >= file.tell()):
-        _damaged()
+        _raise_damage()
     data = source.take(stored)
     if stored < length:
         data = _inflate(data, length)
@@ -203,9 +203,9 @@ def _inflate(data: bytes, length: int) -> bytes:
     try:
         inflated = inflater.decompress(data, length + 1)
     except zlib.error:
-        _damaged()
+        _raise_damage()
     if len(inflated) != length or not inflater.eof:
-        _damaged()
+        _raise_damage()
     return inflated
 
 
@@ -215,12 +215,12 @@ def _as_damage() -> Iterator[None]:
     try:
         yield
     except (FileExistsError, FileNotFoundError, NotADirectoryError):
-        _damaged()
+        _raise_damage()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            _damaged()
+            _raise_damage()
         raise
 
 
-def _damaged() -> NoReturn:
+def _raise_damage() -> NoReturn:
     raise IndexCorrupt("The packed index is damaged: build it again.")

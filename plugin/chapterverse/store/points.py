@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
 from chapterverse.errors import IndexMismatch
 from chapterverse.model import PERSONA, Point
+from chapterverse.text.json_text import INTEGERS
+from chapterverse.text.utf8 import SURROGATE
 
 T = TypeVar("T")
 
 #: Results beyond the wanted ones, so that a tie at the edge is seen.
 _TIE_MARGIN = 16
-_INTEGERS = range(-(2**63), 2**63)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def check_point(point: Point, dense_size: int) -> None:
@@ -58,5 +57,5 @@ def best(ask: Callable[[int], Sequence[T]], order: Callable[[T], tuple[float, ob
 def is_storable(value: str | int) -> bool:
     """Return whether a store can hold this value of a field; one that it can't hold it can't find either."""
     if isinstance(value, int):
-        return value in _INTEGERS
-    return value.isascii() or not _SURROGATE.search(value)
+        return value in INTEGERS
+    return value.isascii() or not SURROGATE.search(value)

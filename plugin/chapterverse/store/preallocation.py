@@ -22,7 +22,7 @@ from typing import Any
 
 #: What a file system allocates at once; a file that is mapped must not be empty.
 _PAGE = mmap.PAGESIZE
-_TRACKER, _LEAST_TRACKER = "tracker.dat", 1 << 20
+_TRACKER, _MIN_TRACKER_BYTES = "tracker.dat", 1 << 20
 _PLACE = 16
 _FLAGS = "flags_a.dat"
 #: Of a 32-bit number.
@@ -46,7 +46,7 @@ def restore(shard: Path) -> None:
             os.truncate(path, size)
         if "page_size_bytes" in config:
             tracker = folder / _TRACKER
-            os.truncate(tracker, max(_LEAST_TRACKER, 1 << (tracker.stat().st_size - 1).bit_length()))
+            os.truncate(tracker, max(_MIN_TRACKER_BYTES, 1 << (tracker.stat().st_size - 1).bit_length()))
 
 
 def release(folder: Path, names: Iterable[str]) -> None:
@@ -95,9 +95,9 @@ def _trim_vectors(folder: Path, of_file: int, size: int) -> None:
         remaining -= of_file
 
 
-def _truncate(path: Path, used: int) -> None:
+def _truncate(path: Path, used_bytes: int) -> None:
     # Never longer than it is: what the engine would read there is not ours to make up.
-    os.truncate(path, min(path.stat().st_size, max(_PAGE, _round(used))))
+    os.truncate(path, min(path.stat().st_size, max(_PAGE, _round(used_bytes))))
 
 
 def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

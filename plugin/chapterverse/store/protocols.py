@@ -186,7 +186,7 @@ class CachingStore(Protocol):
 
 
 @runtime_checkable
-class Guarded(Protocol):
+class GuardedStore(Protocol):
     """A store on a server, which readers may leave alone while it does not answer."""
 
     def guard(self, asking: Asking) -> None:

@@ -88,7 +88,7 @@ class TwoGenerationCache(Generic[_Key, _Value]):
         self._older, self._newer = {}, {}
 
 
-class Terms:
+class TermCounts:
     """In how many chunks each term occurs, which the engine knows and doesn't tell.
 
     Two sorted arrays: 8 bytes a term on disk, one binary search to look one up.
@@ -99,11 +99,11 @@ class Terms:
         self._counts = counts
 
     @classmethod
-    def empty(cls) -> Terms:
+    def empty(cls) -> TermCounts:
         return cls(array("I"), array("I"))
 
     @classmethod
-    def load(cls, path: Path) -> Terms:
+    def load(cls, path: Path) -> TermCounts:
         """Read them. Raises `IndexCorrupt` if the file is damaged."""
         both = array("I")
         raw = path.read_bytes()
@@ -116,12 +116,12 @@ class Terms:
     def save(self, path: Path) -> None:
         path.write_bytes(self._terms.tobytes() + self._counts.tobytes())
 
-    def add(self, added: Counter[int]) -> Terms:
+    def add(self, differences: Counter[int]) -> TermCounts:
         """Return them with these numbers of chunks added, which may be negative."""
         counts = Counter(dict(zip(self._terms, self._counts, strict=True)))
-        counts.update(added)
+        counts.update(differences)
         pairs = sorted((term, count) for term, count in counts.items() if count)
-        return Terms(array("I", (t for t, _ in pairs)), array("I", (c for _, c in pairs)))
+        return TermCounts(array("I", (t for t, _ in pairs)), array("I", (c for _, c in pairs)))
 
     def counts(self, terms: Iterable[int]) -> list[int]:
         return [self._count(term) for term in terms]
@@ -135,7 +135,12 @@ class Shard:
     """The points of one folder."""
 
     def __init__(
-        self, folder: Path, engine: Any, terms: Terms, dense_size: int, constants: Mapping[str, Sequence[str | int]]
+        self,
+        folder: Path,
+        engine: Any,
+        terms: TermCounts,
+        dense_size: int,
+        constants: Mapping[str, Sequence[str | int]],
     ) -> None:
         self._folder = folder
         self._engine = engine
@@ -157,7 +162,7 @@ class Shard:
         with engine_at(folder):
             manifest = Manifest.load(folder)
             manifest.check(folder)
-            terms, place = Terms.load(folder / TERMS), folder
+            terms, place = TermCounts.load(folder / TERMS), folder
             # The engine writes to the files that it opens. Where it can't, it opens a copy.
             if not os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 place = Path(tempfile.mkdtemp(prefix="chapterverse-"))

@@ -20,7 +20,7 @@ from chapterverse.model import Point
 from chapterverse.store import files, preallocation
 from chapterverse.store.files import Manifest
 from chapterverse.store.points import check_point, slices
-from chapterverse.store.shard import SHARD, TERMS, Shard, Terms, engine_at, sparse
+from chapterverse.store.shard import SHARD, TERMS, Shard, TermCounts, engine_at, sparse
 
 #: Fields with an index, except those in which all points have the same: each index makes a shard open some ms later.
 _INDEXED = tuple(name for name in FIELDS if name not in SELDOM)
@@ -32,7 +32,7 @@ _BYTES_OF_A_CHARACTER = 16
 class ShardDraft(Shard):
     """A shard with `write` and `delete`; it can be searched between them, after `settle`."""
 
-    def __init__(self, folder: Path, engine: Any, terms: Terms, dense_size: int, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, engine: Any, terms: TermCounts, dense_size: int, manifest: Manifest) -> None:
         super().__init__(folder, engine, terms, dense_size, manifest.constants)
         self._slots = manifest.slots
         self._added: Counter[int] = Counter()
@@ -56,7 +56,7 @@ class ShardDraft(Shard):
         engine = edge.EdgeShard.create(str(folder / SHARD), config)
         for name in _INDEXED:
             engine.update(_new_index(name))
-        return cls(folder, engine, Terms.empty(), dense_size, Manifest({}, 0))
+        return cls(folder, engine, TermCounts.empty(), dense_size, Manifest({}, 0))
 
     @classmethod
     def copy(cls, source: Path, folder: Path, dense_size: int) -> ShardDraft:
@@ -66,7 +66,7 @@ class ShardDraft(Shard):
         with engine_at(folder):
             preallocation.restore(folder / SHARD)
             engine = edge.EdgeShard.load(str(folder / SHARD))
-            return cls(folder, engine, Terms.load(folder / TERMS), dense_size, Manifest.load(folder))
+            return cls(folder, engine, TermCounts.load(folder / TERMS), dense_size, Manifest.load(folder))
 
     def write(self, points: Sequence[Point]) -> None:
         """Add points, or replace those with the same id. Raises `IndexMismatch` if a vector is malformed."""

@@ -39,7 +39,7 @@ _PARTS = frozenset(
 )
 #: Least length of the other part beside a known part, of a known part beside an unknown one, and of a word; and the
 #: greatest length of a word.
-_LEAST, _SURE, _WHOLE, _LONGEST = 3, 5, 8, 60
+_MIN_PART, _SURE_PART, _MIN_WORD, _MAX_WORD = 3, 5, 8, 60
 _LINKS = ("", "s", "n", "en", "es", "er")
 _ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
 #: Endings that take a linking "s".
@@ -57,7 +57,7 @@ def divide(word: str) -> tuple[str, ...]:
 
 
 def _divide(word: str) -> tuple[str, ...]:
-    if not _WHOLE <= len(word) <= _LONGEST or _known(word, _ENDINGS):
+    if not _MIN_WORD <= len(word) <= _MAX_WORD or _known(word, _ENDINGS):
         return ()
     best = max(_splits(word), default=None)
     return tuple(part for half in best[1:] for part in _divide(half) or (half,)) if best else ()
@@ -65,13 +65,13 @@ def _divide(word: str) -> tuple[str, ...]:
 
 def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Yield possible splits with their worth: two known parts before one, longer known parts before shorter."""
-    for at in range(_LEAST, len(word) - _LEAST + 1):
+    for at in range(_MIN_PART, len(word) - _MIN_PART + 1):
         left, right = _known(word[:at], _LINKS), _known(word[at:], _ENDINGS)
         if left and right:
             yield (2, len(left) + len(right)), left, right
-        elif right and len(right) >= _SURE:
+        elif right and len(right) >= _SURE_PART:
             yield (1, len(right)), word[: at - word[:at].endswith(_LINKED)], right
-        elif left and len(left) >= _SURE and len(word) - at > _LEAST and not word.startswith(_VERBAL, at):
+        elif left and len(left) >= _SURE_PART and len(word) - at > _MIN_PART and not word.startswith(_VERBAL, at):
             yield (1, len(left), at), left, word[at:]
 
 

@@ -12,7 +12,10 @@ from importlib import resources
 from typing import Any
 
 #: Deepest nesting of arrays and objects that is parsed; the parser of pydantic stops there as well.
-MOST_LEVELS = 200
+MAX_LEVELS = 200
+
+#: Integers must fit 64 bits, as in every database and language.
+INTEGERS = range(-(2**63), 2**63)
 
 # A string matches up to its end or the end of the text, so no character is scanned twice.
 _TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
@@ -29,11 +32,11 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
         options: passed to `json.loads`.
 
     Raises:
-        ValueError: it is no JSON, or nested deeper than `MOST_LEVELS`.
+        ValueError: it is no JSON, or nested deeper than `MAX_LEVELS`.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig")
-    check_depth(text, MOST_LEVELS)
+    check_depth(text, MAX_LEVELS)
     return json.loads(text, **options)
 
 

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from chapterverse.model import SparseVector
 from chapterverse.text import character_bigrams, compounds
@@ -35,7 +35,7 @@ B = 0.75
 #: The fixed average length of a chunk in terms, near the mean of 256-token chunks.
 AVERAGE_LENGTH = 160.0
 #: Longest token whose terms are cached, in characters.
-_CACHED_LENGTH = 64
+_MAX_CACHED_CHARS = 64
 
 # Combining marks that `\w` excludes: without them "हिन्दी" would be three words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
@@ -69,17 +69,20 @@ STEMMERS = {
 LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
 
 
+#: The hashed terms of one word: of an identifier or a compound the whole first, then its parts; most words have one.
+WordTerms: TypeAlias = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of a question or text, with its terms.
 
     Attributes:
         surface: as written, in lower case.
-        terms: hashed; an identifier or a compound has the whole first, then its parts; most words have one.
     """
 
     surface: str
-    terms: tuple[int, ...]
+    terms: WordTerms
 
 
 def primary_subtag(tag: str) -> str:
@@ -107,6 +110,11 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
         for word in _read(text, code, own):
             if word.surface not in typed:
                 yield word
+
+
+def terms_of(words: Iterable[Word]) -> frozenset[int]:
+    """Return the hashed terms of these words."""
+    return frozenset(term for word in words for term in word.terms)
 
 
 def question_language(text: str, languages: Iterable[str]) -> str:
@@ -164,11 +172,7 @@ def document_vector(path: Sequence[str], text: str, language: str = "en", expans
 
 def query_vector(text: str, languages: Iterable[str] = ("en",)) -> SparseVector:
     """Return weight 1 for each distinct term of a question, by the rules of every language of the index."""
-    weights: dict[int, float] = {}
-    for word in question_words(text, languages):
-        for term in word.terms:
-            weights[term] = 1.0
-    return _vector(weights)
+    return _vector(dict.fromkeys(terms_of(question_words(text, languages)), 1.0))
 
 
 def _vector(weights: dict[int, float]) -> SparseVector:
@@ -224,7 +228,7 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
 
 def _plain(token: str, stemming: str, own: str) -> Word | None:
     # Long tokens seldom recur and would only fill the cache.
-    return (_word if len(token) <= _CACHED_LENGTH else _word.__wrapped__)(token, stemming, own)
+    return (_word if len(token) <= _MAX_CACHED_CHARS else _word.__wrapped__)(token, stemming, own)
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -233,7 +237,7 @@ def _word(token: str, stemming: str, own: str) -> Word | None:
     return Word(token.lower(), terms) if terms else None
 
 
-def _terms(token: str, stemming: str, own: str) -> tuple[int, ...]:
+def _terms(token: str, stemming: str, own: str) -> WordTerms:
     """Return the hashed terms of one token; empty for a function word."""
     stop_words = STOP_WORDS.get(own, frozenset())
     if own in _CLITICS:

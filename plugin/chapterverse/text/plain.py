@@ -29,7 +29,7 @@ _TARGET_END = re.compile(
     r"""(?:\s++(?:"(?>(?:[^"\\]++|\\.)*)"|'(?>(?:[^'\\]++|\\.)*)'|\((?>(?:[^()\\]++|\\.)*)\)))?\s*+\)""", re.DOTALL
 )
 #: Most nested parentheses in a target, as in Markdown parsers.
-_DEEPEST = 32
+_MAX_DEPTH = 32
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]{0,999}+\]")
 # Array elements, and marks like "[1][2]", look like reference links.
 _NO_REFERENCE = re.compile(r"(?<=[\w\])])!?\[|\[(?:\^|-?\d{0,9}\])")
@@ -148,7 +148,7 @@ def _address_end(text: str, at: int) -> int:
             depth -= 1
         elif len(sign.group()) == 1:
             return sign.start() if not depth else len(text)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             break
     return len(text)
 

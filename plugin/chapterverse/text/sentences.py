@@ -21,7 +21,7 @@ _ONE_LINE = re.compile(r"\s*(?:\||#{1,6}\s)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s.*|\*\*[^*\n]+\*\*:?|__[^_\n]+__:?)")
 # What makes a head of the row of a table above it.
 _RULE = re.compile(r"[ \t]{0,9}\|[ \t]{0,9}:?-{2,}")
-_RULE_CHARACTERS = 24
+_MAX_RULE_CHARS = 24
 
 # A model's marks of its sources behind a stop belong to the sentence before them: "Set it. [1] Build it."
 _NAMES = ("sources", "source", "documents", "document", "docs", "doc", "refs", "ref", "s")
@@ -54,7 +54,7 @@ _LETTER = re.compile(r"(?<![\w.])[^\W\d_]\.\s\Z")
 _BEFORE = 6
 _TICK = re.compile(r"(?<!`)`(?!`)")
 #: Characters of the longest code span in which a sentence doesn't end.
-_CODE_SPAN = 80
+_MAX_CODE_SPAN_CHARS = 80
 # Marks of headings, items and stress around a sentence are not among its words.
 _LEADING = re.compile(r"(?:[\s>*_#|+-]|\d{1,3}[.)]\s|\[[ xX]\]\s)*")
 _TRAILING = " \t\r\n*_#>|"
@@ -149,7 +149,7 @@ class SentenceReader:
     def _is_undecided(self, line: str) -> bool:
         """Whether more of a line tells whether it begins a block."""
         begun = line.lstrip()
-        row = self._one_line and begun.startswith("|") and len(line) < _RULE_CHARACTERS
+        row = self._one_line and begun.startswith("|") and len(line) < _MAX_RULE_CHARS
         return row or _begins_mark(begun) or _BEGUN_LINE.match(line) is not None
 
     def _begin(self, line: str) -> Iterator[Sentence]:
@@ -219,7 +219,7 @@ class SentenceReader:
         """Whether a stop is one of a code span between single backticks, which never goes on in the next line here."""
         line = max(self.start, self.text.rfind("\n", self.start, stop.start()))
         ticks = [tick.start() for tick in _TICK.finditer(self.text, line, stop.start())]
-        return len(ticks) % 2 == 1 and "\n" not in stop.group() and stop.start() - ticks[-1] < _CODE_SPAN
+        return len(ticks) % 2 == 1 and "\n" not in stop.group() and stop.start() - ticks[-1] < _MAX_CODE_SPAN_CHARS
 
     def _ends_abbreviation(self, stop: re.Match[str], end: int) -> bool | None:
         """Whether a stop is one of an abbreviation; None where the next character tells."""

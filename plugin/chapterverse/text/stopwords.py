@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 
 
-def _listed(words: str) -> frozenset[str]:
+def _spell(words: str) -> frozenset[str]:
     """Return the words as written, with umlauts typed as "ae", and without accents."""
     plain = words.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue").replace("ß", "ss")
     bare = "".join(c for c in unicodedata.normalize("NFKD", words) if not unicodedata.combining(c))
@@ -18,7 +18,7 @@ def _listed(words: str) -> frozenset[str]:
 
 
 STOP_WORDS: dict[str, frozenset[str]] = {
-    "en": _listed(
+    "en": _spell(
         """
         a about am an and any are aren't as at be because been being but by can can't cannot could couldn't did
         didn't do does doesn't doing don't for from had has have having he her here hers him his how how's i i'd
@@ -28,7 +28,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         where's which while who whom whose why will with won't would wouldn't you you're your yours
         """
     ),
-    "de": _listed(
+    "de": _spell(
         """
         aber alle allem allen aller alles als also am an andere anderen anderer anderes ans auch auf aus außer bei
         beim bevor bin bis bist bitte bzw da dabei dadurch dafür damit danach dann daran darauf daraus darf darfst
@@ -46,7 +46,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         während wäre wären würde würden zu zum zur zwar zwischen über
         """
     ),
-    "fr": _listed(
+    "fr": _spell(
         """
         a afin ai ainsi alors après as au aucun aucune aussi autre autres aux avant avec avez avoir avons beaucoup
         bien c car ce ceci cela celle celles celui ces cet cette ceux chaque chez ci comme comment contre d dans de
@@ -59,7 +59,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         voudrais vous y à ça étaient était étant été êtes être
         """
     ),
-    "es": _listed(
+    "es": _spell(
         """
         a al algo alguna algunas alguno algunos algún ante antes aquel aquella aquello aquí así aunque bajo bien cada
         casi como con contra cosa cual cuales cualquier cuando cuanta cuantas cuanto cuantos cuál cuáles cuándo cuánta
@@ -75,7 +75,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         él
         """
     ),
-    "it": _listed(
+    "it": _spell(
         """
         a abbiamo ad agli ai al alla alle allo anche ancora avere aveva c che chi ci cioè come con contro cosa cui d
         da dagli dai dal dalla dalle dallo degli dei del dell della delle dello deve devo devono di dopo dov dove
@@ -87,7 +87,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         vorrei voi vostra vostro è
         """
     ),
-    "nl": _listed(
+    "nl": _spell(
         """
         aan al alle als ander andere ben bent bij daar dan dat de deze die dit doe doen door dus een elk elke en er
         het haar had heb hebben hebt heeft hem hen hier hij hoe hoeveel hun ik in is ja je jij jou jouw jullie kan kun
@@ -97,7 +97,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         zonder zou zouden
         """
     ),
-    "pt": _listed(
+    "pt": _spell(
         """
         a ao aos aquela aquele aquilo as até cada com como contra da das de dela dele depois desde deve devem devo do
         dos e ela elas ele eles em enquanto entre era essa essas esse esses esta estas este estes está estão estou eu

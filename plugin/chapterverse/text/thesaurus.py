@@ -20,10 +20,10 @@ from chapterverse.text.stopwords import STOP_WORDS
 #: The language of the entries.
 LANGUAGE = "en"
 #: Words of the longest expression, function words included.
-LONGEST = 3
+MAX_WORDS = 3
 #: Synonyms of an expression. With two to five of them the right page was equally often among the first five results of
 #: 512 questions on nine sites.
-MOST = 3
+MAX_SYNONYMS = 3
 _FUNCTION_WORDS = STOP_WORDS[LANGUAGE]
 
 
@@ -47,7 +47,7 @@ def find_synonyms(text: str) -> Iterator[SynonymEntry]:
     """
     tokens, reached = list(lexical.stemmed_tokens(text, LANGUAGE)), 0
     for start in range(len(tokens)):
-        for end in range(min(start + LONGEST, len(tokens)), max(start, reached), -1):
+        for end in range(min(start + MAX_WORDS, len(tokens)), max(start, reached), -1):
             words = tuple(word for word, _ in _content(tokens[start:end]))
             if synonyms := _synonyms(_key(tokens[start:end])):
                 yield SynonymEntry(words, tuple(synonyms.split(" ")))
@@ -66,14 +66,16 @@ def compile_rows(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     for expression, synonyms in rows:
         tokens = list(lexical.stemmed_tokens(expression, LANGUAGE))
         own = {stem for _, stem in _content(tokens)}
-        if not own or len(tokens) > LONGEST:
+        if not own or len(tokens) > MAX_WORDS:
             continue
         of_expression = counts.setdefault(_key(tokens), {})
         for synonym in synonyms:
             stems = [stem for _, stem in _content(list(lexical.stemmed_tokens(synonym, LANGUAGE)))]
             if len(stems) == 1 and stems[0] not in own:
                 of_expression[stems[0]] = of_expression.get(stems[0], 0) + 1
-    ordered = ((key, sorted(found, key=lambda stem: -found[stem])[:MOST]) for key, found in sorted(counts.items()))
+    ordered = (
+        (key, sorted(found, key=lambda stem: -found[stem])[:MAX_SYNONYMS]) for key, found in sorted(counts.items())
+    )
     return "".join(f"{key}\t{' '.join(stems)}\n" for key, stems in ordered if stems)
 
 

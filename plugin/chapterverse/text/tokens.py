@@ -31,7 +31,7 @@ _PATTERN = "|".join(  # noqa: FLY002  (one alternative a line)
 
 
 #: Bytes of the longest token: a text of n bytes has at least n / 128 tokens.
-_LONGEST = 128
+_MAX_TOKEN_BYTES = 128
 
 #: No word contains an ASCII letter followed by another ASCII character, so both sides of this seam count the same
 #: separately and together.
@@ -74,7 +74,7 @@ def fits(text: str, most: int) -> bool:
     """Whether `text` has at most `most` tokens. Counts only as much of it as needed."""
     # A token has at least one byte and a character at most four. Long texts are never counted, because a run without
     # spaces takes more than linear time.
-    if len(text) * 4 <= most or len(text) > most * _LONGEST:
+    if len(text) * 4 <= most or len(text) > most * _MAX_TOKEN_BYTES:
         return len(text) * 4 <= most
     size = len(text.encode(errors="surrogatepass"))
     if size <= most:

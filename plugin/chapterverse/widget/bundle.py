@@ -108,14 +108,14 @@ def _minify(name: str) -> str:
 def _source(part: str, file: str) -> str:
     """Return a module as it stands in a file: without imports of what the file holds, others from where they are."""
 
-    def moved(found: re.Match[str]) -> str:
-        what, module = found.groups()
+    def redirect(match: re.Match[str]) -> str:
+        what, module = match.groups()
         if module in _PARTS.get(file, ()):
             return ""
         home = "panel.js" if module in _JOINED else module
         return f"import {what} from './{home}';"
 
-    return _IMPORT.sub(moved, resources.files(__package__).joinpath(part).read_text("utf-8"))
+    return _IMPORT.sub(redirect, resources.files(__package__).joinpath(part).read_text("utf-8"))
 
 
 def _strings(name: str) -> dict[str, str]:

@@ -89,18 +89,18 @@ class WidgetOptions(BaseModel):
         return chosen
 
 
-def read_options(given: Mapping[Any, Any], where: str = "") -> WidgetOptions:
+def read_options(options: Mapping[Any, Any], where: str = "") -> WidgetOptions:
     """Validate the options of a site.
 
     Args:
-        given: options by name; None counts as not set.
+        options: options by name; None counts as not set.
         where: prefix of an option's name in messages, such as "widget.".
 
     Raises:
         ConfigurationError: an option is unknown or has an invalid value.
     """
     try:
-        return WidgetOptions.model_validate({name: value for name, value in given.items() if value is not None})
+        return WidgetOptions.model_validate({name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         (name, *inner) = error.errors()[0]["loc"]
         raise ConfigurationError(_complaint(name, inner, where)) from None

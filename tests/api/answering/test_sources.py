@@ -6,7 +6,7 @@ import pytest
 
 from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
-from chapterverse.filters import CONDITIONS
+from chapterverse.filters import MAX_CONDITIONS
 from chapterverse.settings import Settings
 from chapterverse_api.answering.context import SNIPPET, AnswerContext, IdfLookup
 from chapterverse_api.answering.selection import read_selection, search_selection
@@ -216,7 +216,7 @@ def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> N
         german = context_of(bilingual, "quill cache clean", language="en", filters=filters)
         assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
     # The reader's language takes nothing from what a filter may hold.
-    most = {"$or": [{"source_file_path": f"{n}.md"} for n in range(CONDITIONS - 1)] + [{"type": "page"}]}
+    most = {"$or": [{"source_file_path": f"{n}.md"} for n in range(MAX_CONDITIONS - 1)] + [{"type": "page"}]}
     assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache", language="en", filters=most).sources}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.history import Conversation
@@ -91,7 +91,7 @@ def test_it_is_recalled_for_a_browser_that_sends_its_own_part_of_the_conversatio
 
 def test_a_model_is_told_of_it_and_no_more_than_its_share() -> None:
     for recalled in ("Reader: Which port?\nAnswer: 8443.", "x" * 50_000):
-        request = GenerationRequest("And now?", Question((), ()), (), "en", recalled=recalled)
+        request = GenerationRequest("And now?", WeightedQuestion(), (), "en", recalled=recalled)
         (told,) = conversation(request)
         assert f"What we said of this earlier:\n{recalled[:20]}" in told.content
         assert estimate_tokens(told.content) < RECALLED_TOKENS + 50

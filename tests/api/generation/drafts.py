@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.deadline import Deadline
@@ -30,7 +30,7 @@ PASSAGES = (
     passage("1", "Guide", "Keys", text="To rotate a key, make a new one and remove the old one."),
     passage("2", "Guide", "Limits", text="A key has 32 characters; `argv[1]` is its name."),
 )
-REQUEST = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en")
+REQUEST = GenerationRequest("How do I rotate a key?", WeightedQuestion(), PASSAGES, "en")
 
 
 def make_request(seconds: float = 10.0, **changes: Any) -> GenerationRequest:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation import prompts
@@ -31,7 +31,7 @@ def make_request(
 ) -> GenerationRequest:
     passages = tuple(passage(text, str(i)) for i, text in enumerate(texts or ("A key opens it.",), 1))
     recent = recent_messages(history)
-    return GenerationRequest(question, Question((), ()), passages, language, history=recent, **changes)
+    return GenerationRequest(question, WeightedQuestion(), passages, language, history=recent, **changes)
 
 
 def test_the_rules() -> None:
@@ -226,7 +226,7 @@ def test_no_text_forges_a_mark_or_a_turn_not_even_with_the_nonce(text: str) -> N
         make_request("How?", "One.", history=history, summary=text, context=text, persona=kind),
         make_request("How?", "One.", persona=Persona(text, "", text)),
         make_request("", text, selected=True, persona=kind),
-        GenerationRequest("How?", Question((), ()), (holed,), "en", persona=kind),
+        GenerationRequest("How?", WeightedQuestion(), (holed,), "en", persona=kind),
         make_request(
             text, text, text, language=text, history=(ChatMessage("user", text),), persona=Persona(text, text, text)
         ),
@@ -274,4 +274,4 @@ def test_it_takes_linear_time(unit: str) -> None:
 
 def test_no_persona_that_a_publisher_takes_is_cut() -> None:
     # Estimated by 3.5 bytes, a counted token of other scripts is more than one.
-    assert prompts.PERSONA_TOKENS >= 2 * persona_file.MOST_TOKENS
+    assert prompts.PERSONA_TOKENS >= 2 * persona_file.MAX_TOKENS

@@ -55,11 +55,11 @@ class Weights:
         texts = dict.fromkeys((c.passages[0].path, c.passages[0].text) for c in cases)
         self._counts: Counter[int] = Counter()
         for path, text in texts:
-            self._counts.update({t for w in lexical.words(f"{' '.join(path)} {text}") for t in w.terms})
+            self._counts.update(lexical.terms_of(lexical.words(f"{' '.join(path)} {text}")))
         self._sections = len(texts)
 
     def weigh(self, text: str) -> Mapping[int, float]:
-        terms = {t for word in lexical.words(text) for t in word.terms}
+        terms = lexical.terms_of(lexical.words(text))
         return {t: math.log(1 + (self._sections - n + 0.5) / (n + 0.5)) for t in terms for n in [self._counts[t]]}
 
 

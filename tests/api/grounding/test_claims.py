@@ -242,8 +242,8 @@ def test_number_words_weigh_what_their_digits_do() -> None:
     heading, said = PAGES["retention"]
 
     def weigh(text: str) -> Mapping[int, float]:
-        known = {t for word in lexical.words(f"{heading} {said}") for t in word.terms}
-        return {t: 0.3 if t in known else 4.0 for word in lexical.words(text) for t in word.terms}
+        known = lexical.terms_of(lexical.words(f"{heading} {said}"))
+        return {t: 0.3 if t in known else 4.0 for t in lexical.terms_of(lexical.words(text))}
 
     answer = "Tarn keeps seven daily, four weekly and twelve monthly snapshots."
     found = verify((Span(answer, ("1",)),), [passage("1", said)], "en", weigh)

@@ -16,7 +16,7 @@ import pytest
 from api import quill
 from api.grounding.passages import equal_weights
 from api.liar import HOSTS, Liar
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
@@ -68,7 +68,7 @@ def lie(seed: int, sent: Sequence[Sequence[Passage]]) -> tuple[Sequence[Passage]
     foreign = [
         s for other in sent for p in other if p.text not in {q.text for q in passages} for s in p.text.split("\n")
     ]
-    request = GenerationRequest("?", Question((), ()), tuple(passages), "en")
+    request = GenerationRequest("?", WeightedQuestion(), tuple(passages), "en")
     segments = Segments(request, equal_weights)
     shown = [
         one
@@ -145,7 +145,7 @@ def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:
     wrong = []
     for seed in range(60):
         passages = Random(seed).choice(sent)
-        request = GenerationRequest("?", Question((), ()), tuple(passages), "en")
+        request = GenerationRequest("?", WeightedQuestion(), tuple(passages), "en")
         believed = tuple(Liar(seed, FOREIGN).whole(request))
         wrong += complaints(passages, "".join(s.text for s in believed), VerifiedDraft(believed, 0, 1.0))
     for kind in ("the number", "the words", "an id that"):

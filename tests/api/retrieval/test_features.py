@@ -19,7 +19,7 @@ def chunk(
 
 
 def wanted(question: str, language: str = "en") -> QueryFeatures:
-    return QueryFeatures(question, language, {t: 2.0 for w in lexical.words(question, language) for t in w.terms})
+    return QueryFeatures(question, language, dict.fromkeys(lexical.terms_of(lexical.words(question, language)), 2.0))
 
 
 def features(question: str, of: Chunk) -> dict[str, float]:

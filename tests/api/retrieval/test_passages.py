@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.text import lexical
 from chapterverse_api.retrieval.candidates import Candidate
@@ -107,10 +107,10 @@ def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best()
     kept = [candidate(c) for c in page]
     words = tuple((w.terms,) for w in lexical.words("teapot sings"))
     found = drop_irrelevant(
-        kept, make_passages(kept, lambda c: c.url, {"a.md": page}), Question(words, (1.0,) * len(words))
+        kept, make_passages(kept, lambda c: c.url, {"a.md": page}), WeightedQuestion(words, (1.0,) * len(words))
     )
     assert [c.chunk.chunk_index for c in found] == [*range(MIN_SECTIONS), 6]
-    assert drop_irrelevant([], [], Question((), ())) == []
+    assert drop_irrelevant([], [], WeightedQuestion()) == []
 
 
 def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -> None:

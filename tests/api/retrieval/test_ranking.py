@@ -25,7 +25,7 @@ def hit(number: int, text: str, *, url: str = "", path: tuple[str, ...] = ("Guid
 
 def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> list[Ranked]:
     by_id = {h.chunk.chunk_id: h for h in hits}
-    idf = {t: 2.0 for w in lexical.words(QUESTION) for t in w.terms}
+    idf = dict.fromkeys(lexical.terms_of(lexical.words(QUESTION)), 2.0)
     held = {i: h.lexical.among(idf) for i, h in by_id.items()}
     fused = fuse(held, idf, near or [], 0.3)
     return rank(by_id, held, fused, {"en": QueryFeatures(QUESTION, "en", idf)}, here)
@@ -109,7 +109,7 @@ def test_the_readers_page_decides_between_equals_and_not_against_the_better() ->
 
 def test_one_side_alone_has_all_the_weight() -> None:
     (one,) = [hit(1, "Clear the cache.", score=0.4)]
-    idf = {t: 1.0 for w in lexical.words(QUESTION) for t in w.terms}
+    idf = dict.fromkeys(lexical.terms_of(lexical.words(QUESTION)), 1.0)
     assert fuse({"1": one.lexical.among(idf)}, idf, [], 0.3)["1"] == {"lexical": 1.0, "dense": 0.0, "fused": 1.0}
     by_meaning = fuse({one.chunk.chunk_id: {}}, {}, [one], 0.3)[one.chunk.chunk_id]
     assert by_meaning == {"lexical": 0.0, "dense": 1.0, "fused": 1.0}
@@ -118,7 +118,7 @@ def test_one_side_alone_has_all_the_weight() -> None:
 
 def test_what_only_its_meaning_found_is_counted_by_its_words_too() -> None:
     near = [hit(1, "Clear the cache.", score=0.9), hit(2, "The cache.", score=0.1)]
-    idf = {t: 1.0 for w in lexical.words(QUESTION) for t in w.terms}
+    idf = dict.fromkeys(lexical.terms_of(lexical.words(QUESTION)), 1.0)
     fused = fuse({h.chunk.chunk_id: h.lexical.among(idf) for h in near}, idf, near, 0.3)
     assert fused["00000001"]["fused"] == 1.0
     assert fused["00000002"]["dense"] == 0.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from api import quill
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.model import SparseVector
 from chapterverse_api.commands.session import ServiceSession
@@ -17,7 +17,7 @@ VECTOR = SparseVector((1, 2), (1.0, 1.0))
 
 
 def terms(*synonyms: Synonym) -> SearchTerms:
-    return SearchTerms.of(Question((((1,),), ((2,),)), (4.0, 1.0), synonyms=synonyms), IDF, VECTOR)
+    return SearchTerms.of(WeightedQuestion((((1,),), ((2,),)), (4.0, 1.0), synonyms=synonyms), IDF, VECTOR)
 
 
 def test_a_question_without_synonyms_is_searched_as_it_stands() -> None:

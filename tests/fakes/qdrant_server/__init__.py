@@ -16,14 +16,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
 
+from fakes.local_server import LocalServer
 from fakes.qdrant_server.engine import Collection, Engine
 from fakes.qdrant_server.wire import Refused
 
@@ -92,7 +93,7 @@ class Fault:
 GOOD = Fault()
 
 
-class QdrantServer:
+class QdrantServer(LocalServer):
     """The server, for the time of a `with`; `url` is what goes into QDRANT_URL.
 
     Args:
@@ -115,9 +116,7 @@ class QdrantServer:
         self._last = Fault(refuse=True)
         # The engine is one, and a request is done before the next begins.
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(_handler(self))
 
     def play(self, *faults: Fault) -> None:
         """Queue misbehaviors for the next requests, one each; `GOOD` is none."""
@@ -198,15 +197,8 @@ class QdrantServer:
             raise Refused(404, "")
         return route(self._engine.collection(name), request.body)
 
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, tb)
         with self._lock:
             self._engine.close()
         if self._own:

@@ -14,7 +14,14 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.net.aws.signing import AccessKeys, CredentialScope, Unsigned, percent_encode, query_string, sign
+from chapterverse.net.aws.signing import (
+    AccessKeys,
+    CredentialScope,
+    UnsignedRequest,
+    percent_encode,
+    query_string,
+    sign,
+)
 
 KEYS = AccessKeys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 AT = datetime(2026, 11, 21, 16, 5, 9, tzinfo=UTC)
@@ -27,7 +34,7 @@ def ours(
     method: str = "POST", headers: Mapping[str, str] | None = None, host: str = "service.example.org",
 ) -> str:  # fmt: skip
     digest = hashlib.sha256(body).hexdigest()
-    request = Unsigned(method, host, path, query or {}, headers or {}, digest)
+    request = UnsignedRequest(method, host, path, query or {}, headers or {}, digest)
     return sign(request, keys, scope, AT)["Authorization"]
 
 
@@ -111,7 +118,7 @@ def test_a_port_belongs_to_the_host() -> None:
 
 
 def test_the_time_is_that_of_greenwich() -> None:
-    request = Unsigned("GET", "host", "/", {}, {}, EMPTY)
+    request = UnsignedRequest("GET", "host", "/", {}, {}, EMPTY)
     there = AT.astimezone(timezone(timedelta(hours=-7)))
     assert sign(request, KEYS, CredentialScope("r", "s3"), there) == sign(request, KEYS, CredentialScope("r", "s3"), AT)
 

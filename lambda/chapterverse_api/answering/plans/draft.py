@@ -138,7 +138,7 @@ def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
 def _find_source(step: PlanStep, passages: Sequence[Passage], language: str) -> str | None:
     """Return the source of a question to the reader: the one that it cites, if that shares a word, or the closest."""
     text = " ".join([step.text, *(option.label for option in step.options)])
-    terms = {term for word in lexical.words(text, language) for term in word.terms}
+    terms = lexical.terms_of(lexical.words(text, language))
     shared = {p.id: len(terms & p.terms) for p in passages}
     named = [i for i in step.citations if shared.get(i)]
     best = max(shared, key=lambda i: shared[i])

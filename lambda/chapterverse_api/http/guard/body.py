@@ -13,15 +13,14 @@ from typing import Any, NoReturn
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from chapterverse.text.json_text import NestedTooDeep, check_depth
+from chapterverse.text.json_text import INTEGERS, NestedTooDeep, check_depth
 from chapterverse_api.rejections import Rejection
 
 #: Largest body in bytes.
 MAX_BODY_BYTES = 128 * 1024
 #: Deepest nesting of arrays and objects.
 MAX_LEVELS = 32
-#: Integers must fit 64 bits, as in every database and language; no double needs as many digits as this.
-_INTEGER = range(-(2**63), 2**63)
+#: No double needs as many digits.
 _MAX_NUMBER_CHARS = 64
 
 
@@ -106,7 +105,7 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _MAX_NUMBER_CHARS or int(digits) not in _INTEGER:
+    if len(digits) > _MAX_NUMBER_CHARS or int(digits) not in INTEGERS:
         raise _malformed_error("The body holds a number that is too large.")
     return int(digits)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chapterverse.errors import ProviderError
-from chapterverse.text.utf8 import cut_to_bytes
+from chapterverse.text.shortening import cut_to_bytes
 
 #: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
 MAX_REQUEST_TEXTS = 100

@@ -15,7 +15,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
-from chapterverse.net.aws.signing import CredentialScope, Unsigned, query_string, sign
+from chapterverse.net.aws.signing import CredentialScope, UnsignedRequest, query_string, sign
 from chapterverse.net.client import CONNECT_SECONDS, Received, Reply
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.retry import RetryPolicy
@@ -150,7 +150,7 @@ class Client:
     def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
         address, digest = self._address, call.digest
         query = query_string(call.query)
-        unsigned = Unsigned(
+        unsigned = UnsignedRequest(
             call.method, address.authority, f"{address.prefix}{call.path}", call.query, call.headers, digest
         )
         headers = sign(unsigned, self._credentials.keys(), self._scope, self._now())

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.net import JsonClient
+from chapterverse.net.address import request_target
 from chapterverse.net.aws import botocore_resolver
 from chapterverse.net.aws.signing import AccessKeys
 from chapterverse.net.messages import is_header_safe
@@ -111,7 +112,7 @@ def _fetch(url: str) -> tuple[AccessKeys, float]:
     """Return the container's credentials, and their expiry in seconds of the epoch."""
     parts = urlsplit(url)
     client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_SECONDS)
-    reply = client.get(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}").body
+    reply = client.get(request_target(parts)).body
     ends = datetime.fromisoformat(reply["Expiration"]).timestamp()
     return AccessKeys(str(reply["AccessKeyId"]), str(reply["SecretAccessKey"]), str(reply.get("Token") or "")), ends
 

@@ -54,10 +54,10 @@ class Item(Mapping[str, Mapping[str, Any]]):
         TableErrors.kind: it is none, or a value is not of the type that is asked for.
     """
 
-    def __init__(self, found: object, errors: TableErrors) -> None:
-        if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+    def __init__(self, fields: object, errors: TableErrors) -> None:
+        if not isinstance(fields, dict) or not all(isinstance(value, dict) for value in fields.values()):
             raise errors.malformed
-        self._fields: Mapping[str, Mapping[str, Any]] = found
+        self._fields: Mapping[str, Mapping[str, Any]] = fields
         self._errors = errors
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
@@ -130,9 +130,9 @@ class DynamoTable:
             return [str(reason.get("Code")) if isinstance(reason, dict) else "" for reason in reasons]
         return []
 
-    def item(self, found: object) -> Item:
+    def item(self, fields: object) -> Item:
         """Return an item of a reply."""
-        return Item(found, self.errors)
+        return Item(fields, self.errors)
 
     def _explain(self, error: AwsFault) -> ChapterVerseError:
         sentence = {

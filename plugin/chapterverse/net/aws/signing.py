@@ -33,7 +33,7 @@ class CredentialScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsigned:
+class UnsignedRequest:
     """A request as it will be sent, but for its signature.
 
     Attributes:
@@ -63,7 +63,7 @@ def percent_encode(text: str, safe: str = "") -> str:
     return quote(text, safe=f"{safe}-._~")
 
 
-def sign(request: Unsigned, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
+def sign(request: UnsignedRequest, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
     """Return all headers of a request, the signature among them.
 
     Args:

@@ -14,21 +14,19 @@ from typing import Any
 from chapterverse.model import replace_unstorable
 from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.text.json_text import parse_json
+from chapterverse.text.json_text import INTEGERS, parse_json
 
 TYPES = frozenset(("Product", "Service", "FAQPage", "HowTo", "BreadcrumbList"))
 
 _MEDIA_TYPE = "application/ld+json"
 #: Most scripts of a page, and characters of one; real pages have one to three of a few thousand.
-_MOST_SCRIPTS, _LONGEST_SCRIPT = 20, 200_000
+_MAX_SCRIPTS, _MAX_SCRIPT_CHARS = 20, 200_000
 #: Most objects of a page, and characters of their JSON together: each chunk of the page has them.
-_MOST_OBJECTS, _LONGEST = 10, 4_000
+_MAX_OBJECTS, _MAX_JSON_CHARS = 10, 4_000
 #: Most levels of an object, members of an object or a list, and characters of a text.
-_DEEPEST, _MOST_MEMBERS, _LONGEST_TEXT = 8, 50, 500
+_MAX_DEPTH, _MAX_MEMBERS, _MAX_TEXT_CHARS = 8, 50, 500
 #: Levels and lists in which an object of a known type is looked for.
-_MOST_VISITED = 1_000
-#: Integers of more digits are no quantity, and other languages can't read them.
-_INTEGER = range(-(2**63), 2**63)
+_MAX_VISITED = 1_000
 
 # Comments and other scripts are taken whole, so that nothing written in them counts.
 _SCRIPT = re.compile(
@@ -45,7 +43,7 @@ def json_ld_scripts(html: str) -> list[str]:
         return []
     scripts: list[str] = []
     for match in _SCRIPT.finditer(html):
-        if match.group(1) and "ld+json" in match.group(1) and len(scripts) < _MOST_SCRIPTS:
+        if match.group(1) and "ld+json" in match.group(1) and len(scripts) < _MAX_SCRIPTS:
             media_type = parse_attributes(match.group(1)).get("type", "").partition(";")[0].strip().lower()
             if media_type == _MEDIA_TYPE:
                 scripts.append(match.group(2))
@@ -59,19 +57,19 @@ def read_structured_data(html: str) -> tuple[dict[str, Any], ...]:
     out.
     """
     objects: list[dict[str, Any]] = []
-    room = _LONGEST
+    room = _MAX_JSON_CHARS
     for script in json_ld_scripts(html):
         for found in _objects(_parse(script)):
-            pruned = _prune(found, _DEEPEST)
+            pruned = _prune(found, _MAX_DEPTH)
             size = len(json.dumps(pruned, ensure_ascii=False))
-            if size <= room and len(objects) < _MOST_OBJECTS and pruned not in objects:
+            if size <= room and len(objects) < _MAX_OBJECTS and pruned not in objects:
                 objects.append(pruned)
                 room -= size
     return tuple(objects)
 
 
 def _parse(script: str) -> Any:
-    if len(script) > _LONGEST_SCRIPT:
+    if len(script) > _MAX_SCRIPT_CHARS:
         return None
     try:
         return parse_json(script, parse_constant=lambda _: None)
@@ -83,39 +81,39 @@ def _parse(script: str) -> Any:
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
     """Yield the outermost objects of a known type, in document order."""
     rest = [value]
-    for _ in range(_MOST_VISITED):
+    for _ in range(_MAX_VISITED):
         if not rest:
             return
         value = rest.pop()
         if isinstance(value, list):
-            rest.extend(reversed(value[:_MOST_VISITED]))
+            rest.extend(reversed(value[:_MAX_VISITED]))
         elif isinstance(value, dict):
             if _type_names(value) & TYPES:
                 yield value
             else:
-                rest.extend(reversed(list(value.values())[:_MOST_VISITED]))
+                rest.extend(reversed(list(value.values())[:_MAX_VISITED]))
 
 
 def _type_names(value: dict[str, Any]) -> set[str]:
     stated = value.get("@type")
     names = stated if isinstance(stated, list) else [stated]
-    return {re.split(r"[/#:]", name)[-1] for name in names[:_MOST_MEMBERS] if isinstance(name, str)}
+    return {re.split(r"[/#:]", name)[-1] for name in names[:_MAX_MEMBERS] if isinstance(name, str)}
 
 
 def _prune(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list):
-        return [_prune(item, depth - 1) for item in value[:_MOST_MEMBERS]] if depth else []
+        return [_prune(item, depth - 1) for item in value[:_MAX_MEMBERS]] if depth else []
     if isinstance(value, dict):
-        members = list(value.items())[:_MOST_MEMBERS] if depth else []
+        members = list(value.items())[:_MAX_MEMBERS] if depth else []
         return {_text(name): _prune(member, depth - 1) for name, member in members}
     if isinstance(value, float) and value not in (float("inf"), float("-inf")):
         return value
-    return value if isinstance(value, bool) or (isinstance(value, int) and value in _INTEGER) else None
+    return value if isinstance(value, bool) or (isinstance(value, int) and value in INTEGERS) else None
 
 
 def _text(value: str) -> str:
     """Return a text without markup, in one line, cut to size: answers of an FAQPage may be HTML."""
-    value = value[: 4 * _LONGEST_TEXT]
-    return replace_unstorable(collapse(strip_invisible(_TAG.sub(" ", value))))[:_LONGEST_TEXT]
+    value = value[: 4 * _MAX_TEXT_CHARS]
+    return replace_unstorable(collapse(strip_invisible(_TAG.sub(" ", value))))[:_MAX_TEXT_CHARS]

@@ -11,6 +11,8 @@ from __future__ import annotations
 import html
 import re
 
+from chapterverse.text.utf8 import SURROGATE
+
 _INVISIBLE_RANGES = (
     (0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F),  # controls, all but tab and newline
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C),  # soft hyphen, grapheme joiner, Arabic letter mark
@@ -32,7 +34,6 @@ _INVISIBLE = re.compile(
     | [\ufe0e\ufe0f](?<![{_EMOJI}].)(?!(?<=[#*0-9].)\u20e3)""",
     re.VERBOSE,
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # A suspect may be one of those, or stands beyond the first plane, which a pattern is slow to look at. Few texts hold
 # any, and this check is five times as fast as the pattern.
 _SUSPECT = re.compile(
@@ -48,7 +49,7 @@ def strip_invisible(text: str) -> str:
     """Return `text` without the characters that show nothing; a lone surrogate becomes U+FFFD."""
     if (text.isascii() and text.isprintable()) or not _SUSPECT.search(text):
         return text
-    return _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text))
+    return SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text))
 
 
 def unescape(text: str) -> str:

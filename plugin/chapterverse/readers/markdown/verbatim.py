@@ -28,7 +28,7 @@ _PLAIN = frozenset(
 # Without its indentation such a line would begin a block of another kind.
 _STARTS_BLOCK = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:\s|\Z)|>|`{3}|~{3}|([-*_])(?>(?:\s*+\1){2,})\s*+\Z")
 _SPACES = re.compile(" {2,}")
-_MOST_SPACES = 4
+_MAX_SPACES = 4
 
 _Rule = Callable[[StateInline, bool], bool]
 
@@ -74,7 +74,7 @@ def _spaces(item: Token, inline: Token, source: Sequence[str]) -> int:
     line = source[item.map[0]].rstrip() if item.map else ""
     before = line.removesuffix(inline.content.partition("\n")[0].rstrip())
     spaces = len(before) - len(before.rstrip(" "))
-    return spaces if 0 < spaces <= _MOST_SPACES else 1
+    return spaces if 0 < spaces <= _MAX_SPACES else 1
 
 
 def _keep_paragraph(inline: Token, children: Sequence[Token], verbatim: list[str], single_spaces: bool) -> None:

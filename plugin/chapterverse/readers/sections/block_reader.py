@@ -25,7 +25,7 @@ _MAX_NESTING = 12
 LIST_MARKER = "data-marker"
 
 #: Characters of a table's caption that name it.
-_LONGEST_CAPTION = 500
+_MAX_CAPTION_CHARS = 500
 
 _BULLET = re.compile(r"[-*+] {1,4}\Z")
 _DELIMITER = re.compile(r"[.)] {1,4}\Z")
@@ -143,7 +143,7 @@ class BlockReader:
         caption = next((child for child in node.elements() if child.name == "caption"), None)
         block = tables.table_block(node, self._inline)
         if block and caption:
-            block = replace(block, caption=self._inline.one_line(caption.children)[:_LONGEST_CAPTION])
+            block = replace(block, caption=self._inline.one_line(caption.children)[:_MAX_CAPTION_CHARS])
         _append(out, block)
         self._take_references(out)
 

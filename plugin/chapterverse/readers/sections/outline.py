@@ -53,7 +53,7 @@ class Border(Enum):
 Item: TypeAlias = Block | Heading | Note | Image | Border
 
 #: Most images of a section; the others of a gallery are left out.
-_MOST_IMAGES = 50
+_MAX_IMAGES = 50
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class _Outline:
         elif self.position.excluded_at < math.inf:
             return
         elif isinstance(item, Image):
-            if len(self.position.draft.images) < _MOST_IMAGES:
+            if len(self.position.draft.images) < _MAX_IMAGES:
                 self.position.draft.images.append(item)
         else:
             self.position.draft.blocks.append(item)

@@ -22,7 +22,7 @@ from chapterverse.errors import UnreadablePage
 _SECONDS = 60
 #: Bytes of memory, and characters of text after which the rest of a file is left out.
 _MEMORY = 2 * 1024**3
-_MOST_CHARACTERS = 5_000_000
+_MAX_CHARS = 5_000_000
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-öø-ÿ])")
 _BLANK = re.compile(r"\n\s*\n")
@@ -83,10 +83,10 @@ def _extract(reader: Any) -> dict[str, Any]:
     pages: list[tuple[int, list[str], str]] = []
     characters = 0
     for number, page in enumerate(reader.pages, 1):
-        text = page.extract_text()[: _MOST_CHARACTERS - characters]
+        text = page.extract_text()[: _MAX_CHARS - characters]
         characters += len(text)
         pages.append((number, outline.get(number, []), text))
-        if characters >= _MOST_CHARACTERS:
+        if characters >= _MAX_CHARS:
             break
     return {"title": title, "pages": pages}
 

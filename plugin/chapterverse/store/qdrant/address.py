@@ -10,15 +10,15 @@ from urllib.parse import parse_qsl, urlsplit
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import slug
 from chapterverse.settings import Settings
-from chapterverse.text.utf8 import cut_to_bytes
+from chapterverse.text.shortening import cut_to_bytes
 
 #: The collection of all heads; no slug of a site has an underscore, so that no site can be called so.
 HEADS = "chapterverse_heads"
 _HEADS_OF = "_heads"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_MOST_COPIES = 64
+_MAX_COPIES = 64
 #: The server's limit is 255 bytes, and an embedder's name is still to be added.
-_LONGEST_NAME = 200
+_MAX_NAME_BYTES = 200
 _PORT = 6333
 
 
@@ -76,14 +76,14 @@ class QdrantAddress:
     def base(self, site: str) -> str:
         """Return the name of a site's collection, before the embedder's."""
         name = self.collection or slug(site)
-        return cut_to_bytes(name, _LONGEST_NAME)
+        return cut_to_bytes(name, _MAX_NAME_BYTES)
 
 
 def _options(text: str) -> dict[str, str | int]:
     options = dict(parse_qsl(text, keep_blank_values=True))
     out: dict[str, str | int] = {}
     for name, value in options.items():
-        if name in {"shards", "replicas"} and value.isdecimal() and 1 <= int(value) <= _MOST_COPIES:
+        if name in {"shards", "replicas"} and value.isdecimal() and 1 <= int(value) <= _MAX_COPIES:
             out[name] = int(value)
         elif name == "quantization" and value in {"scalar", "none"}:
             out[name] = value.replace("none", "")
@@ -99,8 +99,8 @@ def _options(text: str) -> dict[str, str | int]:
 
 
 _ALLOWED = {
-    "shards": f"use a number from 1 to {_MOST_COPIES}",
-    "replicas": f"use a number from 1 to {_MOST_COPIES}",
+    "shards": f"use a number from 1 to {_MAX_COPIES}",
+    "replicas": f"use a number from 1 to {_MAX_COPIES}",
     "quantization": "use scalar or none",
     "collection": f"use up to 100 letters, digits, dots, hyphens and underscores, and no ending {_HEADS_OF}",
 }

@@ -62,8 +62,8 @@ def _describe(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> Col
     return writer.describe(name)
 
 
-def _index(writer: QdrantWriter, name: str, wanted: Mapping[str, Mapping[str, Any]], old: Mapping[str, Any]) -> None:
-    for field, schema in wanted.items():
+def _index(writer: QdrantWriter, name: str, schemas: Mapping[str, Mapping[str, Any]], old: Mapping[str, Any]) -> None:
+    for field, schema in schemas.items():
         if field not in old:
             writer.index(name, field, schema)
 

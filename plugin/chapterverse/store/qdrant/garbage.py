@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable
 
 from chapterverse.store.qdrant.filters import born_after, died_after, died_until, of_head
-from chapterverse.store.qdrant.record import QdrantHead, Retired, key_of
+from chapterverse.store.qdrant.record import QdrantHead, RetiredGeneration, key_of
 from chapterverse.store.qdrant.server import NoCollection, QdrantServer
 from chapterverse.store.qdrant.writer import QdrantWriter
 
@@ -24,11 +24,13 @@ def undo(writer: QdrantWriter, record: QdrantHead) -> None:
             writer.delete_payload(collection, "died", died_after(key, record.epoch))
 
 
-def collect_garbage(writer: QdrantWriter, server: QdrantServer, record: QdrantHead, retired: Iterable[Retired]) -> None:
-    """Forget the points that neither the live generation nor one of `kept` holds."""
-    key, generations = key_of(record.scope), [*retired]
+def collect_garbage(
+    writer: QdrantWriter, server: QdrantServer, record: QdrantHead, kept_generations: Iterable[RetiredGeneration]
+) -> None:
+    """Forget the points that neither the live generation nor one of `kept_generations` holds."""
+    key, generations = key_of(record.scope), [*kept_generations]
     if record.head is not None:
-        generations.append(Retired(record.epoch, record.layout.collection, 0))
+        generations.append(RetiredGeneration(record.epoch, record.layout.collection, 0))
     for collection in record.collections:
         readable = [r.epoch for r in generations if r.collection == collection]
         with contextlib.suppress(NoCollection):

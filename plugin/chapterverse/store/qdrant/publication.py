@@ -21,7 +21,7 @@ from chapterverse.store.qdrant.collections import collection_name, ensure
 from chapterverse.store.qdrant.filters import among, both, view
 from chapterverse.store.qdrant.garbage import collect_garbage, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
-from chapterverse.store.qdrant.record import Layout, QdrantHead, Retired, key_of
+from chapterverse.store.qdrant.record import Layout, QdrantHead, RetiredGeneration, key_of
 from chapterverse.store.qdrant.server import QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
@@ -137,12 +137,12 @@ class QdrantPublication:
             living = both(view(self._key, self._epoch - 1), among("chunk_id", chunk_ids))
             self._writer.set_payload(collection, {"died": self._epoch}, living)
 
-    def _retire(self, record: QdrantHead) -> list[Retired]:
+    def _retire(self, record: QdrantHead) -> list[RetiredGeneration]:
         """Return the generations that are retired once the next one is live."""
         if record.head is None:
             return []
         until = int(self._times.clock()) + self._times.grace
-        return [*record.retired, Retired(record.epoch, record.layout.collection, until)]
+        return [*record.retired, RetiredGeneration(record.epoch, record.layout.collection, until)]
 
     def _clean_up(self) -> None:
         record, now = self._lease.record, self._times.clock()

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from chapterverse.errors import IndexCorrupt
 from chapterverse.model import NAMESPACE, Head, Scope
-from chapterverse.store.heads import head_of
+from chapterverse.store.heads import head_of, translating_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Retired:
+class RetiredGeneration:
     """A generation that is no longer live, and that readers may hold until `until` (seconds of the epoch)."""
 
     epoch: int
@@ -60,7 +59,7 @@ class QdrantHead:
     lease: str = ""
     lease_until: int = 0
     draft: str = ""
-    retired: tuple[Retired, ...] = ()
+    retired: tuple[RetiredGeneration, ...] = ()
 
     @property
     def collections(self) -> list[str]:
@@ -90,7 +89,7 @@ class QdrantHead:
             IndexMismatch: it was written by a newer release.
             IndexCorrupt: it is not what any release writes.
         """
-        try:
+        with translating_errors("A head on the server is damaged: delete that point, then index again."):
             return cls(
                 scope=Scope(_text(payload["site"]), _text(payload["version"])),
                 epoch=int(payload["epoch"]),
@@ -100,10 +99,8 @@ class QdrantHead:
                 lease=_text(payload["lease"]),
                 lease_until=int(payload["lease_until"]),
                 draft=_text(payload["draft"]),
-                retired=tuple(Retired(**r) for r in payload["retired"]),
+                retired=tuple(RetiredGeneration(**r) for r in payload["retired"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise IndexCorrupt("A head on the server is damaged: delete that point, then index again.") from None
 
 
 def key_of(scope: Scope) -> str:

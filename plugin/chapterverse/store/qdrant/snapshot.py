@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
+from chapterverse.errors import IndexFault, IndexMismatch
 from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
+from chapterverse.store.heads import translating_errors
 from chapterverse.store.points import best, slices
 from chapterverse.store.protocols import Hit
 from chapterverse.store.qdrant.filters import Where, among, both, narrow, view
@@ -19,11 +19,12 @@ from chapterverse.store.qdrant.server import SLICE, NoCollection, QdrantServer
 #: Values of one "any of", and single-term queries of one batch.
 _VALUES, _TERMS = 500, 64
 #: Distinct values of one reply: a megabyte or two of addresses.
-_MOST_VALUES = 16_384
+_MAX_VALUES = 16_384
 #: Sparse vectors have unsigned 32-bit indices.
 _INDICES = range(2**32)
 #: How far a decoded frequency may be from a whole number: 32-bit scores are off by .01 at 100,000 chunks.
 _DOUBT = 0.2
+_NO_CHUNK = "A point on the server is no chunk of this index: index the site again."
 
 
 class QdrantSnapshot:
@@ -135,8 +136,8 @@ class QdrantSnapshot:
 
     def _fetch_values(self, field: str) -> set[Any]:
         """Return the values of a field, by one request where there are not too many for one reply."""
-        values = self._server.facet(self.collection, self._view, field, _MOST_VALUES)
-        if len(values) < _MOST_VALUES:
+        values = self._server.facet(self.collection, self._view, field, _MAX_VALUES)
+        if len(values) < _MAX_VALUES:
             return set(values)
         payloads = (_payload(p) for p in self._server.scroll(self.collection, self._view, [field], False))
         fields = (payload[field] for payload in payloads if field in payload)
@@ -193,31 +194,22 @@ def every(where: Where, term: int, most: int) -> dict[str, Any]:
     return {**lexical(where, SparseVector((term,), (1.0,)), None), "limit": most, "with_payload": False}
 
 
-@contextlib.contextmanager
-def _ours() -> Iterator[None]:
-    """Say in one sentence that a point is not as we write them."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise IndexCorrupt("A point on the server is no chunk of this index: index the site again.") from None
-
-
-@_ours()
+@translating_errors(_NO_CHUNK)
 def _chunk(point: Mapping[str, Any]) -> Chunk:
     return Chunk.from_payload(point["payload"])
 
 
-@_ours()
+@translating_errors(_NO_CHUNK)
 def _payload(point: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(point["payload"])
 
 
-@_ours()
+@translating_errors(_NO_CHUNK)
 def _chunk_id(point: Mapping[str, Any]) -> str:
     return str(point["payload"]["chunk_id"])
 
 
-@_ours()
+@translating_errors(_NO_CHUNK)
 def _sparse(point: Mapping[str, Any]) -> SparseVector:
     vector = point["vector"]["lexical"]
     # The server gives them in no certain order.
@@ -225,7 +217,7 @@ def _sparse(point: Mapping[str, Any]) -> SparseVector:
     return SparseVector(tuple(i for i, _ in pairs), tuple(v for _, v in pairs))
 
 
-@_ours()
+@translating_errors(_NO_CHUNK)
 def _dense(point: Mapping[str, Any]) -> tuple[float, ...] | None:
     vector = point["vector"].get("dense")
     return None if vector is None else tuple(vector)

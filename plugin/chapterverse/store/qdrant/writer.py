@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 #: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).
-LEAST_VERSION, LEAST_NAME = (1, 19), "1.19"
+MIN_VERSION, MIN_RELEASE = (1, 19), "1.19"
 
 
 class QdrantWriter:
@@ -59,9 +59,9 @@ class QdrantWriter:
         """Raises `IndexFault` if the server is too old to rank as it must."""
         version = self._try(lambda client: client.info().version)
         number = re.match(r"(\d+)\.(\d+)", version)
-        if number and (int(number[1]), int(number[2])) < LEAST_VERSION:
+        if number and (int(number[1]), int(number[2])) < MIN_VERSION:
             raise IndexFault(
-                f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {LEAST_NAME} or later."
+                f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {MIN_RELEASE} or later."
             )
 
     def exists(self, collection: str) -> bool:

@@ -37,9 +37,9 @@ from chapterverse.store.s3.responses import (
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Bytes of a prefix: the rest of a key of 1024 bytes when a site and a version have the longest names.
-_LONGEST_PREFIX = 700
+_MAX_PREFIX_BYTES = 700
 #: The most that one request may write: https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
-_LARGEST_OBJECT = 5 << 30
+_MAX_OBJECT_BYTES = 5 << 30
 #: Seconds for a small request with its retries, for a whole artefact, and without a byte before a try is given up.
 _SECONDS, _TRANSFER_SECONDS, _STALL = 10.0, 3600.0, 15.0
 #: Seconds before a write is tried again that came upon another one, and times a broken download is resumed.
@@ -89,7 +89,7 @@ class Bucket:
         name, _, prefix = uri.removeprefix("s3://").partition("/")
         parts = prefix.strip("/").split("/") if prefix.strip("/") else []
         sound = _BUCKET_NAME.fullmatch(name) and not {"", ".", ".."} & set(parts) and prefix.isprintable()
-        if not uri.startswith("s3://") or not sound or len(prefix.encode()) > _LONGEST_PREFIX:
+        if not uri.startswith("s3://") or not sound or len(prefix.encode()) > _MAX_PREFIX_BYTES:
             raise ConfigurationError(f"There is no store {uri!r}: use s3://BUCKET or s3://BUCKET/PREFIX.")
         return cls(name, "/".join(parts))
 
@@ -100,7 +100,7 @@ class Bucket:
         """Return a document, None if it is missing.
 
         Raises:
-            Unchanged: its etag is still `known`.
+            NotModified: its etag is still `known`.
         """
         with contextlib.suppress(Missing):
             answer = self._ask("GET", key, headers={"If-None-Match": etag} if etag else {})
@@ -129,21 +129,21 @@ class Bucket:
                 self._put(key, b"{}", condition)
                 raise unconditional(self.name)
 
-    def upload(self, key: str, path: Path, packed: PackedSize) -> datetime:
+    def upload(self, key: str, path: Path, pack: PackedSize) -> datetime:
         """Write a file under a name that nothing has yet; return the server's time.
 
         In one request, so that a killed upload leaves nothing: the parts of a multipart one would stay, unseen.
         """
-        if packed.size > _LARGEST_OBJECT:
+        if pack.size > _MAX_OBJECT_BYTES:
             raise IndexFault(
-                f"The index packs to {packed.size >> 30} GB, of which one object of S3 holds 5: use a Qdrant server."
+                f"The index packs to {pack.size >> 30} GB, of which one object of S3 holds 5: use a Qdrant server."
             )
-        headers = {**_NOTHING_YET, "X-Amz-Meta-SHA256": packed.sha256}
+        headers = {**_NOTHING_YET, "X-Amz-Meta-SHA256": pack.sha256}
         try:
-            answer = self._ask("PUT", key, headers=headers, body=path, sha256=packed.sha256)
+            answer = self._ask("PUT", key, headers=headers, body=path, sha256=pack.sha256)
         except S3Rejection:
             # The answer to a first try was lost and the request repeated.
-            if self.stat(key) != packed:
+            if self.stat(key) != pack:
                 raise
             return datetime.now(UTC)
         return _date(answer.headers)
@@ -279,5 +279,5 @@ def _age(headers: Mapping[str, str]) -> float:
     return _seconds(parsedate_to_datetime(headers["last-modified"]), _date(headers))
 
 
-def _seconds(written: datetime, now: datetime) -> float:
-    return max(0.0, (now - written).total_seconds())
+def _seconds(modified_at: datetime, now: datetime) -> float:
+    return max(0.0, (now - modified_at).total_seconds())

@@ -14,7 +14,7 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
-from chapterverse.store.heads import check_next, overtaken
+from chapterverse.store.heads import check_next, overtaken_error
 from chapterverse.store.pack import pack_folder
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.lease import S3Lease
@@ -135,4 +135,4 @@ class S3Publication(ShardPublication):
             if not isinstance(refusal, Conflict):
                 with contextlib.suppress(ChapterVerseError):
                     prefix.bucket.remove(prefix.key(name))
-            raise overtaken(record.head) from None
+            raise overtaken_error(record.head) from None

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
-from chapterverse.store.heads import decode_head, encode
+from chapterverse.store.heads import decode_head, describe_damage, encode, translating_errors
 from chapterverse.store.pack import PackedSize
 
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
@@ -68,13 +68,11 @@ class S3Head:
         if raw.startswith(_VOID):
             raise IndexMissing("Nothing was published there yet.")
         head, document = decode_head(raw, place)
-        try:
+        with translating_errors(describe_damage(place)):
             fields = document["artefact"]
             artefact = Artefact(fields["name"], PackedSize(fields["size"], fields["sha256"]))
             retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
             aware = all(since.tzinfo for since in retired.values())
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise IndexCorrupt(f"{place} is damaged: build the index again.") from None
         if not (aware and _is_valid(artefact)):
             raise IndexCorrupt(f"{place} names no artefact: build it again.")
         return cls(head, artefact, retired)

@@ -17,7 +17,7 @@ from chapterverse.net.client import Reply
 from chapterverse.net.stream import Stream
 
 #: A listing is four deep.
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 class OddAnswerError(ValueError):
@@ -78,7 +78,7 @@ class _Plain(TreeBuilder):
 
     def start(self, tag: str, attrs: dict[Any, Any], /) -> Element:
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise OddAnswerError
         return super().start(tag.rpartition("}")[2], attrs)
 
@@ -91,7 +91,7 @@ class Missing(IndexFault):
     """There is no such object."""
 
 
-class Unchanged(IndexFault):
+class NotModified(IndexFault):
     """The object has not changed since the caller read it."""
 
 
@@ -105,7 +105,7 @@ class Conflict(S3Rejection):
 
 _ANSWERS: dict[str, type[IndexFault]] = {
     "NoSuchKey": Missing, "404": Missing, "InvalidRange": Missing, "416": Missing,
-    "304": Unchanged, "NotModified": Unchanged,
+    "304": NotModified, "NotModified": NotModified,
     "PreconditionFailed": S3Rejection, "412": S3Rejection,
     "ConditionalRequestConflict": Conflict, "OperationAborted": Conflict, "409": Conflict,
 }  # fmt: skip

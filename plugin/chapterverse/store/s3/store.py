@@ -12,7 +12,7 @@ from pathlib import Path
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
-from chapterverse.store.heads import folder_name
+from chapterverse.store.heads import folder_name, missing_error
 from chapterverse.store.pack import unpack
 from chapterverse.store.protocols import Asking
 from chapterverse.store.s3 import lease
@@ -20,7 +20,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
 from chapterverse.store.s3.record import S3Head, void
-from chapterverse.store.s3.responses import S3Rejection, Unchanged
+from chapterverse.store.s3.responses import NotModified, S3Rejection
 from chapterverse.store.shard_publication import ShardSnapshot, open_live
 
 _LEASE = "publish.lease"
@@ -125,10 +125,7 @@ class S3Store:
         if self.head(scope) is None:
             return
         with self._lease(scope):
-            try:
-                self._bucket.write(self._prefix(scope).head, void(), self._current_head(scope).etag)
-            except S3Rejection:
-                raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
+            self._replace_head(scope, void(), self._current_head(scope))
         self.sweep(scope)
 
     def sweep(self, scope: Scope) -> int:
@@ -144,20 +141,22 @@ class S3Store:
             if not garbage:
                 return 0
             # A publisher that has read this head, and uploaded one of these to move it there, is refused from now on.
-            body = replace(record, retired={}).encode() if record else void()
-            try:
-                self._bucket.write(prefix.head, body, current.etag)
-            except S3Rejection:
-                raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
+            self._replace_head(scope, replace(record, retired={}).encode() if record else void(), current)
             for name in garbage:
                 self._bucket.remove(prefix.key(name))
             return len(garbage)
+
+    def _replace_head(self, scope: Scope, body: bytes, current: CurrentHead) -> None:
+        try:
+            self._bucket.write(self._prefix(scope).head, body, current.etag)
+        except S3Rejection:
+            raise IndexLocked(f"{scope} was published meanwhile: run it again.") from None
 
     def _live(self, scope: Scope) -> S3Head:
         try:
             return self._record(self._prefix(scope).head)
         except IndexMissing:
-            raise IndexMissing(f"Nothing was published for {scope} yet: index the site first.") from None
+            raise missing_error(scope) from None
 
     def _record(self, key: str, etag: str = "") -> S3Head:
         """Return the record of a head object, without a download if it is known to be unchanged."""
@@ -166,7 +165,7 @@ class S3Store:
             return record_before
         try:
             document = self._bucket.read(key, etag_before)
-        except Unchanged:
+        except NotModified:
             assert record_before is not None
             return record_before
         if document is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.generation.drafts import cited as cited
 from api.generation.drafts import passage
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.cohere import CohereGenerator
@@ -24,7 +24,7 @@ PASSAGES = (
 
 
 #: Made once for all tests, so its end is far away.
-REQUEST = GenerationRequest("How do I rotate a key?", Question((), ()), PASSAGES, "en", deadline=Deadline(24 * 3600))
+REQUEST = GenerationRequest("How do I rotate a key?", WeightedQuestion(), PASSAGES, "en", deadline=Deadline(24 * 3600))
 
 
 TEXT = "Make a new key and remove the old one. It has 32 characters."

@@ -278,14 +278,14 @@ def test_half_a_character_becomes_a_mark(server: CohereServer) -> None:
 def test_an_answer_loads_no_sdk(server: CohereServer) -> None:
     program = f"""
 import sys
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.generation.cohere import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
 passage = Passage("1", ("Guide",), "Text.", "Text.", frozenset(), 1.0, 1.0, None, None)
-(span,) = made.generate(GenerationRequest("Text?", Question((), ()), (passage,), "en"))
+(span,) = made.generate(GenerationRequest("Text?", WeightedQuestion(), (passage,), "en"))
 assert span.text == "Text."
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "boto3", "tiktoken"}}))
 """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.calibration import Question
+from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ConfigurationError
 from chapterverse.evaluation.quoting import cut_in_silence
 from chapterverse.settings import Settings
@@ -47,7 +47,7 @@ def make_request(
     selection: str = "",
 ) -> GenerationRequest:
     words = tuple((w.terms,) for w in lexical.words(question, language))
-    asked = Question(words, (1.0,) * len(words))
+    asked = WeightedQuestion(words, (1.0,) * len(words))
     return GenerationRequest(question, asked, passages, language, unsure, selection=selection)
 
 

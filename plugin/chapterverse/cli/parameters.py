@@ -1,4 +1,4 @@
-"""Options shared by the commands, settings made from them, and JSON output."""
+"""Parameters shared by the commands, settings made from them, and JSON output."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ import typer
 
 from chapterverse.settings import Settings
 
-StoreOption = Annotated[
+Store = Annotated[
     str | None,
     typer.Option("--store", help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI"),
 ]
-SiteOption = Annotated[
-    str | None, typer.Option("--site", help="Name of the site's index; needed where there are several.")
-]
-VersionOption = Annotated[
-    str | None, typer.Option("--docs-version", help="Docs version; needed where there are several.")
-]
-EmbedderOption = Annotated[
+Site = Annotated[str | None, typer.Option("--site", help="Name of the site's index; needed where there are several.")]
+Version = Annotated[str | None, typer.Option("--docs-version", help="Docs version; needed where there are several.")]
+Embedder = Annotated[
     str | None,
     typer.Option(
         "--embedder",
@@ -28,15 +24,15 @@ EmbedderOption = Annotated[
         metavar="NAME",
     ),
 ]
-LedgerOption = Annotated[
+Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
 ]
-ExcludeOption = Annotated[
+Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.", metavar="GLOB"),
 ]
-IncludeOption = Annotated[
+Include = Annotated[
     list[str] | None,
     typer.Option(
         "--include",
@@ -44,17 +40,19 @@ IncludeOption = Annotated[
         metavar="GLOB",
     ),
 ]
-QuestionsArgument = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
-BaseUrlOption = Annotated[
+Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
+QuestionsBaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
 ]
-HistoryOption = Annotated[
+SiteDir = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")]
+History = Annotated[
     Path | None,
     typer.Option(
         "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:

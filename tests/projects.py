@@ -1,0 +1,48 @@
+"""A documentation project in its own folder: its files, and what a build leaves in its index and its site."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chapterverse.model import Chunk
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+
+STORE = ".cache/plugin/chapterverse"
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for path, text in files.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text, encoding="utf-8")
+
+    def settings(self, store: str = STORE) -> Settings:
+        return Settings(store=f"edge:{self.root / store}")
+
+    def chunks(self, store: str = STORE) -> list[Chunk]:
+        """Return the chunks of the store's only head."""
+        opened = open_store(self.settings(store))
+        (head,) = opened.heads()
+        return [point.chunk for point in opened.snapshot(head.scope).points()]
+
+    def pages(self) -> set[str]:
+        return {chunk.source_file_path for chunk in self.chunks()}
+
+
+def chat_in(folder: Path) -> dict[str, Any]:
+    """Return the configuration of the only chat below a folder of a site."""
+    (file,) = folder.rglob("config.js")
+    return parse_config(file.read_text("utf-8"))
+
+
+def parse_config(script: str) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads(script.removeprefix("export default ").rstrip(";\n"))
+    return config
