@@ -1,8 +1,8 @@
 """Answers without a model: chooses what of the documentation is quoted.
 
 `answer_scores` says which part of the passages answers. Its block is quoted first, then what speaks nearly as clearly,
-while there is room. A second section is quoted where it speaks nearly as clearly and of words that the first does not
-hold.
+while there is room. A second section is quoted if it speaks nearly as clearly and holds a word of the question that the
+first does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.prompts import REFUSAL
-from chapterverse_api.generation.quoting.answer_scores import PASSAGES, ReadSection, ScoredPart, score
+from chapterverse_api.generation.quoting.answer_scores import PASSAGES, QuestionWords, ReadSection, ScoredPart, score
 from chapterverse_api.generation.quoting.blocks import read_blocks
 from chapterverse_api.generation.quoting.quote import Quote, count_words
 from chapterverse_api.generation.requests import GenerationRequest
@@ -30,7 +30,7 @@ MAX_SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score.
 MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
-NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.28
+NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.22
 #: What a block of another section loses; where a comparison is asked for, the other side often is another section.
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
@@ -113,6 +113,7 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
     waiting = {part.place: part for part in parts}
     room, sections = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen), 1 if request.unsure else MAX_SECTIONS
     elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
+    words = QuestionWords(request)
     while waiting and room > 0:
         values = {place: _value(part, chosen, elsewhere) for place, part in waiting.items()}
         place = max(values, key=values.__getitem__)
@@ -120,7 +121,7 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
         if values[place] < weakest:
             break
         quote = next((quote for quote in chosen if quote.section is part.section), None)
-        if quote is None and len(chosen) >= sections:
+        if quote is None and (len(chosen) >= sections or not (request.compares or _adds_word(part, chosen, words))):
             continue
         added = Quote.around(part, request)
         if quote:
@@ -133,6 +134,14 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
                 quote.shown |= added.shown
             else:
                 chosen.append(added)
+
+
+def _adds_word(part: ScoredPart, chosen: Sequence[Quote], words: QuestionWords) -> bool:
+    """Whether a part's block or headings hold a word of the question that no quote and none of its headings hold."""
+    section, block = part.section, part.section.blocks[part.block]
+    added = f"{section.text[block.start : block.end]} {' '.join(section.passage.path)}"
+    quoted = " ".join(f"{quote.text()} {' '.join(quote.section.passage.path)}" for quote in chosen)
+    return bool(words.read(added)[0] - words.read(quoted)[0])
 
 
 def _quote_beginning(request: GenerationRequest) -> list[Quote]:

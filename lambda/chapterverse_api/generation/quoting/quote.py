@@ -128,7 +128,8 @@ class Quote:
         lines = (" ".join(line.split()) for line in "\n".join(self._pieces(None)).split("\n"))
         return frozenset(line for line in lines if line.count(" ") >= _MIN_UNIQUE_WORDS - 1)
 
-    def text(self, request: GenerationRequest) -> str:
+    def text(self, request: GenerationRequest | None = None) -> str:
+        """Return the quote as it is shown; without a request, without the lines that state what is left out."""
         return "".join(self._pieces(request))
 
     def _pieces(self, request: GenerationRequest | None) -> Iterator[str]:

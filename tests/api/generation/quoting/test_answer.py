@@ -207,6 +207,12 @@ def test_a_second_section_is_quoted_that_speaks_as_clearly() -> None:
     assert sorted(s.citations for s in spans if s.kind == "quote") == [("1",), ("2",)]
 
 
+def test_a_second_section_without_another_word_of_the_question_is_not_quoted() -> None:
+    one, two = passage("A teapot brews tea.", "1", ("Teapots",)), passage("A teapot is hot.", "2", ("Teapots",))
+    assert quoted("teapot", one, two) == ["A teapot brews tea."]
+    assert quoted("teapot tea hot", one, two) == ["A teapot brews tea.", "A teapot is hot."]
+
+
 def test_the_section_is_quoted_first_whose_parts_together_answer_more_likely() -> None:
     one = passage("A teapot sings and boils.\n\nCups break.", "1", ("Guide", "One"))
     three = passage(
