@@ -227,7 +227,7 @@ SURVIVORS = {
     "a tab's label before its panel": (MARKUP, "tabs", "**Linux**\n\nInstall with the package manager"),
     "a tab's code": (MARKUP, "tabs", "```bash\nbrew install chapterverse-demo-package\n```"),
     "text behind the tabs": (MARKUP, "tabs", "This paragraph belongs to"),
-    "a heading in a tab": (MARKUP, "a-heading-inside-a-tab", "It rules what stands below it"),
+    "a heading in a tab": (MARKUP, "a-heading-inside-a-tab", "It applies to the text below it"),
     "an admonition's kind and title": (MARKUP, "boxes", "**Danger: Do not feed after midnight**"),
     "a closed box inside a box": (MARKUP, "boxes", "**Tip: A box in a box, closed**\n\nClosed boxes are read"),
     "a heading in a nested box": (MARKUP, "a-heading-inside-a-nested-box", "It becomes a section of its own."),

@@ -59,49 +59,49 @@ class Settings:
         schemas: folder of JSON Schemas that the data of an answer may fit.
         persona: file with the chat's name, language and tone; empty looks for `persona.md`.
         knowledge: folder with the folders `persona`, `faq` and `memory`; empty looks for `knowledge` in the docs.
-        base_url: address of the published site; citations are rewritten to it if it differs from the index's own.
+        base_url: address of the published site; if the index has another, citations are rewritten to this one.
         site: name of the site's index; empty means the only one in the store.
         docs_version: docs version; None means the only one in the store.
         publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
-        preview_store: remote store for builds of pull requests instead of the site's; empty means that they write none.
+        preview_store: remote store for builds of pull requests instead of the site's; if empty, they write none.
         pull_request: whether a pull request is being built, which never writes the site's own remote index.
         preview_of: the store that `preview_store` replaced; empty if none.
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         reranker: `none`, `local`, `cohere[:MODEL]`, `bedrock:MODEL`.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
-        checker: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`: the second vote on citations.
+        checker: the second vote on citations: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`.
         enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, called once for each changed page.
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
-        limiter: `memory`, `sqlite:PATH` or `dynamodb:TABLE`, which counts requests and costs.
+        limiter: where requests and costs are counted: `memory`, `sqlite:PATH` or `dynamodb:TABLE`.
         rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
         daily_budget_usd: most US dollars that a site's models may cost per day (UTC); "off" for no limit.
-        prices: prices of models with unknown names or with other agreed prices, such as
+        prices: prices of models that the list lacks or that differ, such as
             "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars per million tokens, or per thousand searches.
-        economy_generator: cheaper model that answers after four fifths of the budget.
-        proof_of_work: whether a client that has used half of one of its `rates` must compute a proof of work, a fifth
-            of a second in a browser, before each further question.
-        secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, with secrets as JSON
-            by name (see `chapterverse.net.aws.secrets`).
+        economy_generator: cheaper model that answers from four fifths of the budget on.
+        proof_of_work: whether a client that has used half of a rate limit must compute a proof of work before each
+            further question.
+        secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, each a JSON object of
+            secrets by name (see `chapterverse.net.aws.secrets`).
         log_questions: whether the log holds the text of questions, and of comments on ratings.
         log_answers: whether the log holds the text of answers.
         cohere_url, openai_url: servers of these interfaces, without `/v2` and `/v1`.
         cohere_api_key, openai_api_key, qdrant_api_key: keys for these servers.
         qdrant_url: server of the store `qdrant:` without an address.
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
-        allow_private: servers of a private network that may be fetched from, plain HTTP included, as
-            "host:port,host:port"; every other fetch is over HTTPS and from a public address.
-        also: sources beyond the site that its index holds as well (see `external_entries`).
+        allow_private: servers of a private network that may be fetched from, also by plain HTTP, as
+            "host:port,host:port"; all other fetches use HTTPS and public addresses.
+        also: sources beyond the site to index too (see `external_entries`).
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
-        tools: file with the site's tools, YAML or JSON; empty offers models none.
+        tools: file with the site's tools, YAML or JSON; if empty, models have none.
         tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
         enable_persona, enable_faq, enable_memory: whether these documents are indexed and used in answers.
         enable_turn, enable_summary: whether earlier turns of a kept conversation, and its summary, are in prompts.
-        turn_top_k: most earlier turns, beside the latest, that an answer is made with; 1 to 20.
-        faq_top_k: most FAQ entries that an answer is made with; 1 to 10.
-        memory_top_k: most memories that an answer is made with; 1 to 20.
+        turn_top_k: maximum of earlier turns for an answer, besides the latest; 1 to 20.
+        faq_top_k: maximum of FAQ entries for an answer; 1 to 10.
+        memory_top_k: maximum of memories for an answer; 1 to 20.
         summary_top_k: 1 to 10; has no effect, because a conversation has one summary.
 
     Raises:
@@ -167,7 +167,7 @@ class Settings:
 
     @property
     def disabled_types(self) -> frozenset[str]:
-        """The types of the index's documents that are neither indexed nor used."""
+        """Document types that are neither indexed nor used."""
         switches = {"persona": self.enable_persona, "faq": self.enable_faq, "memory": self.enable_memory}
         return frozenset(kind for kind, on in switches.items() if not on)
 
@@ -195,7 +195,7 @@ class Settings:
         return {name: value for name, value in values.items() if value}
 
     def with_secrets(self, secrets: Mapping[str, str]) -> Settings:
-        """Return a copy with these secrets, by variable, where none is set yet."""
+        """Return a copy in which these secrets, by variable, replace those that are not set."""
         missing = {field: secrets.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
         tools = {name: value for name, value in secrets.items() if name.startswith(TOOL_SECRETS)}
         merged = tuple(sorted({**tools, **dict(self.tool_secrets)}.items()))

@@ -33,7 +33,7 @@ def test_sums_are_of_their_rows(section: str) -> None:
 
 def test_a_server_takes_the_place_of_the_bucket() -> None:
     with_server = rows("qdrant")
-    for name, section in (("In quotes", "quotes"), ("With Cohere", "cohere")):
+    for name, section in (("With quotes", "quotes"), ("With Cohere", "cohere")):
         found = rows(section)
         expected = [t - s + 30 for t, s in zip(found["Together"], found["S3"], strict=True)]
         assert with_server[name] == expected
@@ -64,7 +64,7 @@ def test_the_tables_ceiling_is_that_of_the_template() -> None:
         r"OnDemandThroughput: \{ MaxReadRequestUnits: (\d+), MaxWrite\w+: (\d+) \}", template
     )
     ((quote, model),) = re.findall(r"^\| DynamoDB \| (\d) writes \| (\d) writes \|", PAGE, re.MULTILINE)
-    answers = f"{int(writes) // int(model)} answers of models, or {int(writes) // int(quote)} in quotes"
+    answers = f"{int(writes) // int(model)} model answers, or {int(writes) // int(quote)} quotes"
     assert f"| the table | {writes} writes a second by the template: {answers} |" in PAGE
     # A ceiling for a flood, in the template's own words.
     assert f"{int(writes) // int(model)} answers by models per second with {model} writes each" in template

@@ -29,9 +29,9 @@ _EVERYWHERE = (
 def search(
     question: Annotated[str | None, typer.Argument(help="What to look for.", metavar="QUESTION")] = None,
     questions: Annotated[
-        Path | None, typer.Option("--questions", help='A file of {"id", "question"} rows.', metavar="FILE.jsonl")
+        Path | None, typer.Option("--questions", help='File of {"id", "question"} objects.', metavar="FILE.jsonl")
     ] = None,
-    top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Results for each question.")] = 5,
+    top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Number of results for each question.")] = 5,
     filters: Annotated[
         list[str] | None,
         typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
@@ -42,9 +42,9 @@ def search(
     docs_version: parameters.Version = None,
     embedder: parameters.Embedder = None,
 ) -> None:
-    """Show the chunks that answer a question.
+    """List the chunks that a question finds.
 
-    Best first, with their evidence from 0 to 1; --questions asks all the questions of a file.
+    The best comes first, each with its evidence from 0 to 1. --questions searches for all questions of a file.
     """
     rows = _questions(question, questions)
     where = _filters(filters or [])
@@ -64,17 +64,17 @@ def ask(
     selected_text: Annotated[
         str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
     ] = None,
-    page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the text was selected on.")] = None,
+    page_url: Annotated[str | None, typer.Option("--page-url", help="Page of the selected text.")] = None,
     history: parameters.History = None,
     schema: Annotated[
         str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Answer with steps to go through.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Answer with a plan of steps.")] = False,
     entity: Annotated[
         str | None, typer.Option("--entity", help="Search this entity's documents too.", metavar="NAME")
     ] = None,
     context: Annotated[
-        str | None, typer.Option("--context", help="What to know of the reader: 'I use pnpm'.", metavar="T")
+        str | None, typer.Option("--context", help="Facts about the reader: 'I use pnpm'.", metavar="T")
     ] = None,
     as_json: parameters.Json = False,
     store: parameters.Store = None,
@@ -82,9 +82,9 @@ def ask(
     docs_version: parameters.Version = None,
     embedder: parameters.Embedder = None,
 ) -> None:
-    """Ask a question, or about a text.
+    """Answer a question, or explain a text.
 
-    The answer comes with its citations, as in the chat.
+    The answer has citations, as in the chat.
     """
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
@@ -127,16 +127,16 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
     site_dir: Annotated[
-        Path | None, typer.Option("--site-dir", help="A built site to serve on the same origin.", metavar="DIR")
+        Path | None, typer.Option("--site-dir", help="Built site to serve at the same address.", metavar="DIR")
     ] = None,
     store: parameters.Store = None,
     site: parameters.Site = None,
     docs_version: parameters.Version = None,
     embedder: parameters.Embedder = None,
 ) -> None:
-    """Run the API, and the site beside it.
+    """Run the API, and optionally serve the site.
 
-    With --site-dir, citations lead to the site as it is served here. The log goes to standard error.
+    With --site-dir, citations lead to the site at this address. The log goes to standard error.
     """
     # The application reads the secrets itself and renews them; reading them here reports an error at once.
     settings = Settings.from_environment(store=store, site=site, docs_version=docs_version, embedder=embedder)
@@ -177,7 +177,7 @@ def mcp(
 ) -> None:
     """Answer a program over the Model Context Protocol.
 
-    The program starts this command, and speaks with it by standard input and output. The log goes to standard error.
+    The program starts this command and uses its standard input and output. The log goes to standard error.
     """
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     # Only messages may go to standard output, so a library's prints are redirected.

@@ -26,9 +26,9 @@ def calibrate(
     questions: parameters.Questions,
     most_false: Annotated[
         float,
-        typer.Option("--max-false-refusals", min=0, max=0.5, help="Share of answerable questions that may be refused."),
+        typer.Option("--max-false-refusals", min=0, max=0.5, help="Largest share of answerable questions to refuse."),
     ] = 0.08,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what comes out and store nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the result and store nothing.")] = False,
     base_url: parameters.QuestionsBaseUrl = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
@@ -37,18 +37,18 @@ def calibrate(
     site: parameters.Site = None,
     docs_version: parameters.Version = None,
 ) -> None:
-    """Fit refusals to questions of readers.
+    """Fit refusals to readers' questions.
 
-    Write down what readers ask, some that the site answers and some that it doesn't, at least ten of each:
+    Write a file of readers' questions, at least ten that the site answers and ten that it doesn't:
 
     \b
     {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
     {"id": "fly", "question": "can it fly?", "answerable": false}
 
-    Every question is searched for. From then on, as many of the others are refused as possible while no more of the
-    answerable ones are than --max-false-refusals says. With an embedder its share in the search is measured as well.
-    Both are stored with the index and kept by `index`, until there is another embedder or a release that reads words
-    by other rules.
+    The command searches for every question. It fits a floor of evidence that refuses as many unanswerable questions as
+    possible, and at most --max-false-refusals of the answerable ones. With an embedder it also fits the embedder's
+    weight in the search. Both are stored with the index. `index` keeps them until the embedder changes, or a release
+    changes how words are read.
     """
     from chapterverse.calibration import observations
     from chapterverse.indexing import tuning

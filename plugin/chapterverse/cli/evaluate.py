@@ -27,44 +27,44 @@ if TYPE_CHECKING:
 HELP = """\
 Measure how well questions are answered.
 
-Write down what readers ask, in their words, and which places answer it:
+Write a file of readers' questions, in their words, with the places that answer them:
 
 \b
 {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
 {"id": "fly", "question": "can it fly?", "answerable": false}
 
-A place is a page or, with #anchor, a section, by its whole address or relative to the site. Every question is
-searched for, and nothing is changed. The figures are from 0 to 1, averaged over the questions:
+A place is a page or, with #anchor, a section. Its address may be relative to the site. The command searches for every
+question and changes nothing. The figures are averages from 0 to 1:
 
 \b
 recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
-hit@1 @5         1 where any of them is there
-mrr              1 / rank of the first of them
-ndcg@10          all of them, the earlier the better
-page.recall@5 …  each of these for pages, whichever section was found
+hit@1 @5         share of the questions with any expected place among the first 1, 5 results
+mrr              1 / rank of the first expected place
+ndcg@10          all expected places, the higher they rank the better
+page.recall@5 …  each of these for pages, if any section is found
 refused          share of the unanswerable questions that were refused
-answered         share of the answerable ones that were not
+answered         share of the answerable questions that were not refused
 
-With --answers every question goes through the whole pipeline, generator included. What the answers are worth is
-counted and not judged by a model; "nuggets" are facts that a right answer holds:
+With --answers every question is also answered, with your generator. The answers are measured without a model as a
+judge; "nuggets" are facts that a right answer contains:
 
 \b
 {"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
 
 \b
-citation_validity     share of the citations that hold when they are checked anew; anything but 1 is a defect
-citation_precision    share of the citations whose section carries the sentence
-citation_recall       share of the sentences that a section cited there carries
-nuggets               share of the facts that the answer holds
-cited.page, .section  share of the answerable questions with an expected page, or section, among the cited
-begins, key           share of the rows with a "key" whose answering block, and sentence, is quoted
-key.first, .marked    share of them with the sentence in the first quote, and marked there
-quotes.whole, .once   share of the answers whose quotes cut nothing in silence, and repeat nothing
-refused@unanswerable  share of the unanswerable questions that were refused at last
-answered@answerable   share of the answerable ones that were not: 1 less the false refusals
-caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations catches
+citation_validity     share of the citations that pass a second check; less than 1 is a defect of ours
+citation_precision    share of the citations whose section supports the sentence
+citation_recall       share of the sentences that a section cited there supports
+nuggets               share of the facts that the answer contains
+cited.page, .section  share of the answerable questions whose answer cites an expected page, or section
+begins, key           share of the rows with a "key" whose answering block, or key, is quoted
+key.first, .marked    share of these rows with the key in the first quote, or marked in it
+quotes.whole, .once   share of the answers that announce each cut, or quote no line twice
+refused@unanswerable  share of the unanswerable questions that were refused
+answered@answerable   share of the answerable questions that were not refused
+caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations rejects
 
-Before a change and after it:
+To compare two runs:
 
 \b
 chapterverse eval questions.jsonl --run before.json
@@ -73,10 +73,10 @@ chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --rep
 
 BarsOption = Annotated[
     list[str] | None,
-    typer.Option("--min", help="A bar: exit with 3 where the figure is lower; may be repeated.", metavar="NAME=VALUE"),
+    typer.Option("--min", help="Exit with 3 if the figure is lower; may be repeated.", metavar="NAME=VALUE"),
 ]
 MoreBarsOption = Annotated[
-    list[str] | None, typer.Argument(help="Further bars, after one by --min.", metavar="NAME=VALUE", show_default=False)
+    list[str] | None, typer.Argument(help="More bars, after --min.", metavar="NAME=VALUE", show_default=False)
 ]
 
 
@@ -84,17 +84,17 @@ def eval_(
     questions: parameters.Questions,
     more: MoreBarsOption = None,
     answers: Annotated[
-        bool, typer.Option("--answers", help="Have every question answered too, and measure the answers.")
+        bool, typer.Option("--answers", help="Also answer every question, and measure the answers.")
     ] = False,
     least: BarsOption = None,
     compare: Annotated[
-        Path | None, typer.Option("--compare", help="An earlier run, to tell a difference from luck.", metavar="RUN")
+        Path | None, typer.Option("--compare", help="Earlier run to compare with.", metavar="RUN")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write a page to open in a browser.", metavar="FILE.html")
+        Path | None, typer.Option("--report", help="Write a report for the browser.", metavar="FILE.html")
     ] = None,
     run: Annotated[
-        Path | None, typer.Option("--run", help="Write what --json prints, for a later --compare.", metavar="FILE.json")
+        Path | None, typer.Option("--run", help="Write the run, for a later --compare.", metavar="FILE.json")
     ] = None,
     base_url: parameters.QuestionsBaseUrl = None,
     as_json: parameters.Json = False,

@@ -20,13 +20,13 @@ _HOSTILE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u20
 
 
 def feedback(
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many to print, the newest.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Number of ratings to print.")] = 100,
     records: RecordsOption = None,
     as_json: parameters.Json = False,
 ) -> None:
-    """Print what readers said of answers, newest first.
+    """Print readers' ratings of answers, newest first.
 
-    Each with the question and the cited pages, where the conversation is kept.
+    If the conversation is kept, the rating comes with the question and the cited pages.
     """
     threads = kept_threads(settings_from(None, None, None, records=records))
     rows = [_document(rating) for rating in threads.ratings(limit)]

@@ -24,17 +24,17 @@ RecordsOption = Annotated[
 
 
 def forget(
-    thread: Annotated[str | None, typer.Argument(help="The id of a conversation.", metavar="THREAD")] = None,
+    thread: Annotated[str | None, typer.Argument(help="Id of a conversation.", metavar="THREAD")] = None,
     older_than: Annotated[
         int | None,
-        typer.Option("--older-than", min=0, max=3650, help="Forget all that is older, of any thread.", metavar="DAYS"),
+        typer.Option("--older-than", min=0, max=3650, help="Forget everything older.", metavar="DAYS"),
     ] = None,
     records: RecordsOption = None,
     as_json: parameters.Json = False,
 ) -> None:
-    """Forget a conversation, or old ones.
+    """Forget a conversation, or all old ones.
 
-    Where nothing is kept of it, nothing is done.
+    A conversation that is not kept is no error.
     """
     if (thread is None) == (older_than is None):
         raise typer.BadParameter("Give either a THREAD or --older-than DAYS.")

@@ -42,12 +42,12 @@ _CHUNK_TOKENS = re.compile(r"\bchunks/(\d+)/")
 
 PersonaOption = Annotated[
     str | None,
-    typer.Option("--persona", help="Tells the chat how to speak; else persona.md in PATH or here.", metavar="FILE"),
+    typer.Option("--persona", help="File that tells the chat how to speak; default persona.md.", metavar="FILE"),
 ]
 KnowledgeOption = Annotated[
     str | None,
     typer.Option(
-        "--knowledge", help="Folder with persona, faq and memory; else knowledge in PATH with --source.", metavar="DIR"
+        "--knowledge", help="Folder of FAQ and memory files; with --source, default PATH/knowledge.", metavar="DIR"
     ),
 ]
 
@@ -57,22 +57,22 @@ AlsoOption = Annotated[
         "--also", help="A file, an address or a sitemap beyond the site; may be repeated.", metavar="FILE|URL"
     ),
 ]
-SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX and not HTML.")]
-SlugsOption = Annotated[SiteGenerator, typer.Option("--slugs", help="With --source: how anchors are made.")]
+SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX instead of HTML.")]
+SlugsOption = Annotated[SiteGenerator, typer.Option("--slugs", help="With --source: whose rules make anchors.")]
 
 
 def index(
     path: Annotated[
         str,
         typer.Argument(
-            help="A built site, with --source a folder of Markdown or MDX; or one file or address to add.",
+            help="A built site; with --source a folder of Markdown or MDX; or one file or address to add.",
             metavar="PATH|FILE|URL",
         ),
     ],
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
     base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")
+        str | None, typer.Option("--base-url", help="Address of the site, if its pages don't state it.")
     ] = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
@@ -81,16 +81,16 @@ def index(
     knowledge: KnowledgeOption = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what a run would do, and change nothing.")] = False,
     as_json: parameters.Json = False,
     store: parameters.Store = None,
     site: parameters.Site = None,
     docs_version: parameters.Version = None,
 ) -> None:
-    """Make the index hold exactly this site.
+    """Update the index to hold exactly this site.
 
-    Only what changed is read, only what is new is embedded, and what is gone is removed. A file or an address is added
-    to the index until the next run; name it by --also to keep it.
+    Reads only changed pages, embeds only new text, and removes deleted pages. A single file or address is added, and
+    the next run removes it; to keep it, use --also.
     """
     settings = settings_from(
         store,
@@ -197,7 +197,7 @@ def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
 def status(
     path: Annotated[
         Path | None,
-        typer.Argument(help="What to compare the index with: a built site, or a folder of Markdown.", metavar="PATH"),
+        typer.Argument(help="Folder to compare with the index: a built site, or Markdown.", metavar="PATH"),
     ] = None,
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
@@ -214,8 +214,8 @@ def status(
 ) -> None:
     """Show what is indexed.
 
-    With PATH every file is compared with the index, which need not be there yet: Indexed, Stale, Unindexed, Removed;
-    while a run is at work, Re-indexing and Indexing. Give the options that `index` was given.
+    With PATH, also show each file's state: Indexed, Stale, Unindexed or Removed; during a publication also Indexing or
+    Re-indexing. Use the options of your `index` run.
     """
     settings = settings_from(
         store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge

@@ -14,8 +14,8 @@ Store = Annotated[
     str | None,
     typer.Option("--store", help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI"),
 ]
-Site = Annotated[str | None, typer.Option("--site", help="Name of the site's index; needed where there are several.")]
-Version = Annotated[str | None, typer.Option("--docs-version", help="Docs version; needed where there are several.")]
+Site = Annotated[str | None, typer.Option("--site", help="Name of the site's index; needed if there are several.")]
+Version = Annotated[str | None, typer.Option("--docs-version", help="Docs version; needed if there are several.")]
 Embedder = Annotated[
     str | None,
     typer.Option(
@@ -40,12 +40,12 @@ Include = Annotated[
         metavar="GLOB",
     ),
 ]
-Questions = Annotated[Path, typer.Argument(help="A file of questions, a JSON row a line.", metavar="QUESTIONS")]
+Questions = Annotated[Path, typer.Argument(help="File of questions, one JSON object a line.", metavar="QUESTIONS")]
 QuestionsBaseUrl = Annotated[
-    str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if not the index's own.")
+    str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if the index has another.")
 ]
 SiteDir = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, where its pages don't state it.")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, if its pages don't state it.")]
 History = Annotated[
     Path | None,
     typer.Option(

@@ -68,7 +68,7 @@ def publish(
     ],
     base_url: parameters.BaseUrl = None,
     address_setting: Annotated[
-        str, typer.Option("--address-setting", help="What the generator calls --base-url.", metavar="NAME")
+        str, typer.Option("--address-setting", help="The generator's own name for --base-url.", metavar="NAME")
     ] = "",
     version_path: Annotated[
         list[str] | None,
@@ -76,9 +76,9 @@ def publish(
     ] = None,
     docs_version: parameters.Version = None,
 ) -> None:
-    """Put the chat into a built site and index it, as the plugin of its generator does.
+    """Put the chat into a built site and index it. Plugins of generators call this.
 
-    The options have the names of the MkDocs plugin.
+    The options are those of the MkDocs plugin.
     """
     options = Options.of(_mapping(config))
     if not options.enabled:

@@ -16,18 +16,18 @@ from chapterverse.settings import Settings
 
 def remember(
     text: Annotated[str | None, typer.Argument(help="One fact, as Markdown.", metavar="TEXT")] = None,
-    importance: Annotated[int, typer.Option(min=1, max=5, help="From 1, a detail, to 5.")] = 3,
+    importance: Annotated[int, typer.Option(min=1, max=5, help="Importance, from 1 (a detail) to 5.")] = 3,
     tag: Annotated[list[str] | None, typer.Option(help="A word to find it by; may be repeated.", metavar="TAG")] = None,
     entity: Annotated[
         str | None,
-        typer.Option(help="Whose fact it is, such as enterprise: other questions don't find it.", metavar="NAME"),
+        typer.Option(help="Entity of the fact, such as enterprise; only its questions find it.", metavar="NAME"),
     ] = None,
     remove: Annotated[
         Path | None, typer.Option("--remove", help="Remove this memory, by its path or its name.", metavar="FILE")
     ] = None,
     knowledge: Annotated[
         Path | None,
-        typer.Option("--knowledge", help="The folder of knowledge; else docs/knowledge here.", metavar="DIR"),
+        typer.Option("--knowledge", help="Folder of knowledge; default docs/knowledge.", metavar="DIR"),
     ] = None,
     as_json: parameters.Json = False,
 ) -> None:
@@ -35,7 +35,7 @@ def remember(
 
     A language model gets the facts that concern a question; no answer cites them. Review, edit and commit the file like
     your docs: chapterverse remember "The enterprise edition has no size limit." --entity enterprise --importance 4.
-    The next `chapterverse index`, or build with the plugin, takes it up.
+    The next `chapterverse index`, or build with the plugin, indexes it.
     """
     if (text is None) == (remove is None):
         raise typer.BadParameter("Give either a TEXT or --remove FILE.")

@@ -17,9 +17,9 @@ def schema(
     ] = None,
     as_json: parameters.Json = False,
 ) -> None:
-    """Print the fields that a type of documents has, or all types.
+    """Print the fields of a document type, or of all.
 
-    Front matter, `import` and the API use the same.
+    Front matter, `import` and the API use the same fields.
     """
     if kind is not None and kind not in DOCUMENT_TYPES:
         raise typer.BadParameter(f"TYPE must be one of {', '.join(DOCUMENT_TYPES)}.")

@@ -29,22 +29,20 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
 ]
-QuestionsVersionOption = Annotated[
-    str | None, typer.Option("--docs-version", help="Docs version that questions are about.")
-]
+QuestionsVersionOption = Annotated[str | None, typer.Option("--docs-version", help="Docs version of these pages.")]
 
 
 def widget(
-    folder: Annotated[Path, typer.Argument(help="A folder that the generator copies as it is.", metavar="DIR")],
+    folder: Annotated[Path, typer.Argument(help="Folder that the generator copies as it is.", metavar="DIR")],
     endpoint: EndpointOption = None,
     title: TitleOption = None,
     config: ConfigOption = None,
     as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
-    """Write the chat's files into a folder.
+    """Write the chat's files into a folder, and print the script tag for the pages.
 
-    For a generator that adds a script tag to its pages itself; DIR should hold nothing else.
+    Use it if your generator adds the tag to its pages. DIR should contain nothing else.
     """
     files = _files(endpoint, title, config, docs_version)
     written = deliver(folder, files)
@@ -70,13 +68,13 @@ def inject(
     llms_txt: Annotated[bool, typer.Option(help="Write the list of pages, for agents.")] = True,
     llms_full_txt: Annotated[bool, typer.Option(help="Write all pages as one file, for agents.")] = True,
     skill: Annotated[bool, typer.Option(help="Write a skill for agents and its index.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace your own files of these names.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace your own files with these names.")] = False,
     as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
     """Put the chat into every page of a built site, and write files for agents beside the pages.
 
-    One script tag before </body>; a second time changes nothing. Run it after each build.
+    Adds one script tag before </body>. A second run changes nothing. Run it after each build.
     """
     files = _files(endpoint, title, config, docs_version)
     options = AgentOptions(
@@ -99,7 +97,7 @@ def inject(
 def check(
     site_dir: parameters.SiteDir,
     base_url: parameters.BaseUrl = None,
-    no_index: Annotated[bool, typer.Option("--no-index", help="Look at the site alone and not at its index.")] = False,
+    no_index: Annotated[bool, typer.Option("--no-index", help="Check only the site, without its index.")] = False,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     ledger: parameters.Ledger = None,
@@ -108,9 +106,9 @@ def check(
     site: parameters.Site = None,
     docs_version: parameters.Version = None,
 ) -> None:
-    """Say what is wrong with a site as built.
+    """Report mistakes in a built site and its index.
 
-    No chat, dead anchors, secrets in files, a stale index. Exits with 3 for an error, which readers would notice.
+    Finds pages without a chat, dead links, secrets in files, a stale index. Exits with 3 if readers would notice one.
     """
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
     with progress.bar() as report:

@@ -34,7 +34,7 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 
 def trace(
     question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
-    page_url: Annotated[str | None, typer.Option("--page-url", help="The page that the reader is on.")] = None,
+    page_url: Annotated[str | None, typer.Option("--page-url", help="The reader's page.")] = None,
     history: parameters.History = None,
     as_json: parameters.Json = False,
     store: parameters.Store = None,
@@ -44,8 +44,8 @@ def trace(
 ) -> None:
     """Show how a question is answered.
 
-    What was searched, what each candidate's rank is made of, what was left out and why, and what the check says of each
-    sentence. The question is answered as by `ask`.
+    Shows the searched words, the components of each candidate's rank, why candidates were left out, and the check's
+    result for each sentence. Answers as `ask` does.
     """
     service = entry_points.open_session(settings_from(store, site, docs_version, embedder=embedder))
     earlier = conversation_from(history) if history else None

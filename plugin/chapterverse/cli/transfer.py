@@ -25,13 +25,13 @@ from chapterverse.store import only_scope, open_store
 if TYPE_CHECKING:
     from chapterverse.indexing import transfer
 
-FileArgument = Annotated[Path, typer.Argument(help="A file of JSON lines.", metavar="FILE")]
+FileArgument = Annotated[Path, typer.Argument(help="File of JSON lines.", metavar="FILE")]
 
 
 def export(
     file: FileArgument,
     canonical: Annotated[
-        bool, typer.Option("--canonical", help="Leave out all that differs between two builds of the same site.")
+        bool, typer.Option("--canonical", help="Omit what differs between two builds of the same site.")
     ] = False,
     as_json: parameters.Json = False,
     store: parameters.Store = None,
@@ -40,7 +40,7 @@ def export(
 ) -> None:
     """Write an index to a file.
 
-    `chapterverse import` reads it into another store; canonical files of equal indexes are equal byte for byte.
+    `chapterverse import` reads the file into another store. Canonical files of equal indexes are equal byte for byte.
     """
     from chapterverse.indexing import transfer
 
@@ -57,7 +57,7 @@ def export(
 def import_(
     file: FileArgument,
     base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, where the file doesn't state it.")
+        str | None, typer.Option("--base-url", help="Address of the site, if the file doesn't state it.")
     ] = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
@@ -66,10 +66,10 @@ def import_(
     site: parameters.Site = None,
     docs_version: parameters.Version = None,
 ) -> None:
-    """Make an index hold exactly what a file holds.
+    """Make an index hold exactly the content of a file.
 
-    Nothing is embedded. A canonical file doesn't say which site it is of, nor what made its vectors: --site, and with
-    vectors --embedder, must.
+    Nothing is embedded. A canonical file doesn't name its site and embedder: pass --site, and if the file has vectors,
+    --embedder.
     """
     from chapterverse.indexing import maintenance, transfer
 
@@ -104,10 +104,9 @@ def repair(
     site: parameters.Site = None,
     docs_version: parameters.Version = None,
 ) -> None:
-    """Rebuild a lost ledger from the index, and remove what no head reaches.
+    """Remove what no live index uses, and rebuild a lost ledger from the index.
 
-    Safe at any time: what readers see is not touched. After a rebuild the next `index` reads every file again and
-    embeds nothing.
+    The live index doesn't change. After a rebuild the next `index` reads every file again and embeds nothing.
     """
     from chapterverse.indexing import maintenance
 
@@ -146,7 +145,7 @@ def unpublish(
 ) -> None:
     """Remove a site's index, or that of one docs version, from the store.
 
-    A service that has it open answers from it until it is started again.
+    A service that has the index open answers from it until you restart the service.
     """
     from chapterverse.indexing import maintenance
 
