@@ -30,7 +30,10 @@ MAX_SECTIONS = 2
 #: How much weaker than the part that answers another block may speak, in units of the score.
 MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
-NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.22
+NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.26
+#: What a block gains if its section is quoted and has a heading with at least this share of the question: then all of
+#: the section is about it, also the remedy below an error.
+ON_SUBJECT_BONUS, MIN_ON_SUBJECT_SHARE = 5.0, 0.5
 #: What a block of another section loses; where a comparison is asked for, the other side often is another section.
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
@@ -114,8 +117,12 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
     room, sections = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen), 1 if request.unsure else MAX_SECTIONS
     elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
     words = QuestionWords(request)
+    headed = [quote.section for quote in chosen if _is_on_subject(quote.section, words)]
     while waiting and room > 0:
-        values = {place: _value(part, chosen, elsewhere) for place, part in waiting.items()}
+        values = {
+            place: _value(part, chosen, elsewhere) + ON_SUBJECT_BONUS * (part.section in headed)
+            for place, part in waiting.items()
+        }
         place = max(values, key=values.__getitem__)
         part = waiting.pop(place)
         if values[place] < weakest:
@@ -134,6 +141,11 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
                 quote.shown |= added.shown
             else:
                 chosen.append(added)
+
+
+def _is_on_subject(section: ReadSection, words: QuestionWords) -> bool:
+    """Whether a section's heading holds most of the question."""
+    return bool(section.passage.path) and words.coverage(section.passage.path[-1]) >= MIN_ON_SUBJECT_SHARE
 
 
 def _adds_word(part: ScoredPart, chosen: Sequence[Quote], words: QuestionWords) -> bool:

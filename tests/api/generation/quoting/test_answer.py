@@ -200,6 +200,14 @@ def test_one_quote_where_one_answers() -> None:
     assert len(quoted("Why do teapots sing?", one, two)) == 1
 
 
+def test_a_section_whose_heading_is_the_question_is_quoted_with_the_remedy() -> None:
+    cause = f"The lid is stuck because steam presses on it. {prose('steam', 4)}"
+    remedy = f"Wait a minute and pull gently. {prose('towel', 4)}"
+    stuck, other = [passage(f"{cause}\n\n{remedy}", path=("Guide", name)) for name in ("The lid is stuck", "Steam")]
+    assert quoted("lid is stuck", stuck) == [f"{cause}\n\n{remedy}"]
+    assert quoted("lid is stuck", other) == [cause]
+
+
 def test_a_second_section_is_quoted_that_speaks_as_clearly() -> None:
     one = passage("A teapot brews tea and sings.", "1", ("Teapots",))
     two = passage("A kettle boils water and whistles.", "2", ("Kettles",), 0.8)
