@@ -155,7 +155,7 @@ def _answer_with_data(
     if filled is None:
         return False
     degraded, verified = explain_degradation(sources, turn), filled.verified
-    turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
+    turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.unsupported_count)
     if not verified.cited:
         yield from turn.end(make_refusal(context, degraded, turn))
         return True

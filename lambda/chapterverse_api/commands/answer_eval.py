@@ -110,7 +110,7 @@ class _Sections:
         language = next(read[1] for read in sections.values() if read)
         verified = verify((Span(text, tuple(places), kind),), passages, language, self._weigh)
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
-        return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
+        return frozenset.intersection(*citations) if citations and not verified.unsupported_count else frozenset()
 
     def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
         """Return the section of a chunk and its language; None if it isn't at this address."""

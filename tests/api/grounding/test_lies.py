@@ -136,7 +136,7 @@ def test_the_liar_tells_the_truth_as_well_and_both_are_told_apart(sent: list[Seq
     cited = sum(bool(span.citations) for span in spans)
     assert 0.3 < cited / len(spans) < 0.9
     assert sum(one.dropped for one in verified) > 100
-    assert sum(one.flagged for one in verified) > 100
+    assert sum(one.unsupported_count for one in verified) > 100
 
 
 def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:

@@ -122,7 +122,7 @@ def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
     for step in plan.steps:
         carrier = None
         if step.kind == "action":
-            carrier = carriers.carrier(Leaf(("step",), step.text))
+            carrier = carriers.find_source(Leaf(("step",), step.text))
         elif step.kind == "ask_user":
             carrier = _find_source(step, request.passages, request.language)
         elif step.citations or step.text:
