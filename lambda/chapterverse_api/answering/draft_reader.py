@@ -123,7 +123,7 @@ class DraftReader:
         claimed = self._cited.find_ids(self._sentences.text, sentence)
         is_code = sentence.kind == "code"
         if not is_code:
-            text, named = self._marks.take_out(text)
+            text, named = self._marks.remove(text)
             claimed = tuple(dict.fromkeys((*claimed, *named)))
         elif not claimed:
             # Code is announced, "Run this [1]:", and holds no marks of its own.

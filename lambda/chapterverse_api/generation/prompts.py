@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
+from chapterverse.text.invisible import INVISIBLE
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
@@ -67,11 +68,10 @@ _TURN = re.compile(
         | \[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])""",
     re.VERBOSE,
 )
-# What shows as nothing: controls, zero widths, directions, tags, selectors of glyphs. The joiners that Persian, Indic
+# What shows as nothing: also controls, separators, annotations and half characters. The joiners that Persian, Indic
 # languages and emoji are written with are left after their letters.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]|(?<![^\x00-\x7f])[\u200c\u200d]"
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{INVISIBLE}\u2028\u2029\ufff9-\ufffb\ud800-\udfff]|(?<![^\x00-\x7f])[\u200c\u200d]"
 )
 
 
