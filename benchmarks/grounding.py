@@ -140,10 +140,7 @@ def rows(answers: Sequence[tuple[Answer, Answer]], bare: SupportModel) -> Iterat
 def own_rows(bare: SupportModel) -> Iterator[Row]:
     """Yield sentences of our own, every second one: the tests ask about the others."""
     written = json.loads(FAITHFUL.read_text(encoding="utf-8"))
-    passages = [
-        Passage(str(n), tuple(s["path"]), s["text"], s["text"], frozenset(), 1.0, 1.0, None, None)
-        for n, s in enumerate(written)
-    ]
+    passages = [Passage(str(n), tuple(s["path"]), s["text"], s["text"]) for n, s in enumerate(written)]
     pairs = [(n, sentence) for n, s in enumerate(written) for sentence in s["sentences"]][::2]
     for n, sentence in pairs:
         sent = [passages[n], *passages[max(0, n - 2) : n], *passages[n + 1 : n + 3]]

@@ -12,15 +12,9 @@ from dataclasses import dataclass, replace
 from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, strip_marks
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS, length_error, silence_error
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.reasoning import (
-    MOST_CHARACTERS,
-    Reasoning,
-    join_surrogates,
-    length_error,
-    silence_error,
-    strip_controls,
-)
+from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
 from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -53,7 +47,7 @@ class DraftReader:
         self._marks, self._links = CitationMarks(passages), AddressFilter(passages)
         self.refused = self.is_cut = self.is_open = False
         self.restarts = self._length = 0
-        self._reasoning = Reasoning()
+        self._reasoning = ReasoningFilter()
         self._begin()
 
     @property
@@ -68,7 +62,7 @@ class DraftReader:
             ProviderError: the model writes more than its limit.
         """
         self._length += len(span.text)
-        if self._length > MOST_CHARACTERS:
+        if self._length > MAX_ANSWER_CHARS:
             raise length_error()
         if span.kind == "prose":
             text = self._reasoning.read(strip_controls(span.text))

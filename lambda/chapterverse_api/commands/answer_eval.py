@@ -126,9 +126,7 @@ class _Sections:
         if own is None:
             return None
         whole = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(own))
-        return Passage(
-            "1", own.heading_path, plain(own.text), whole, frozenset(), 1.0, 1.0, url, chunk_id
-        ), own.language
+        return Passage("1", own.heading_path, plain(own.text), whole, url=url, chunk_id=chunk_id), own.language
 
     def _weigh(self, text: str) -> Mapping[int, float]:
         return read_weights(text, self._snapshot.head.languages, self._snapshot)

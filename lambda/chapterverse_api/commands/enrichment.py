@@ -62,6 +62,6 @@ class ServiceEnricher:
         weigh: Callable[[str], Mapping[int, float]],
     ) -> bool:
         """Judge the words of a question as those of an answer that cites the section are judged."""
-        passage = Passage("1", tuple(path), text, text, frozenset(), 1.0, 1.0, None, None)
+        passage = Passage("1", tuple(path), text, text)
         sentence = AnalyzedSentence(_END.sub("", question), "prose", language, weigh(question))
         return judge(sentence, [AnalyzedPassage(passage, language)], [], load_model()).supports

@@ -1,4 +1,4 @@
-"""A draft: text in spans, with the citations that it claims."""
+"""A draft: text in spans, with the citations that its generator gives."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a draft and the ids that it claims to rest on.
+    """A stretch of a draft and the passages that it cites.
 
     Attributes:
-        kind: `quote` is one passage of one source, `framing` our own words, which claim nothing of the documentation,
+        citations: the ids of the passages that say it.
+        kind: `quote` is one passage of one source, `framing` our own words, which are no claim about the documentation,
             `prose` a model's.
-        mark: the part of the text that answers, where it is known.
-        cut: the model's limit of length ended the draft here.
-        check: the result of the check: its citations hold, or no source carries its claim, or it claims nothing.
+        mark: the part of the text that answers; None if it is not known.
+        cut: whether the model's limit of length ended the draft here.
+        check: `confirmed` if its citations hold, `unconfirmed` if it is a claim without any, `none` if it is no claim.
     """
 
     text: str
@@ -36,7 +37,7 @@ class Span:
 Draft = tuple[Span, ...]
 
 
-def spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
+def to_spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
     """Yield a model's text as spans; `texts` returns whether its limit of length ended it, and is closed at the end."""
     with closing(texts):
         while True:

@@ -39,7 +39,7 @@ PLAN_TOKENS = 3000
 TOOL_TOKENS = 300
 RESULT_TOKENS = 800
 
-#: Tokens of each part at most, as `estimate_tokens` counts; the sources have their budget in `passages`.
+#: Tokens of each part at most, as `estimate_tokens` counts; the limit of the sources is in `retrieval.passages`.
 HISTORY_TOKENS = 1200
 SUMMARY_TOKENS = 300
 RECALLED_TOKENS = 500
@@ -47,13 +47,13 @@ CONTEXT_TOKENS = 500
 MEMORIES_TOKENS = 500
 #: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
 PERSONA_TOKENS = 800
-#: Messages of the history at most, the newest.
+#: Messages of the history, the newest.
 RECENT_MESSAGES = 5
 
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
 
-_NAME = 60
+_MAX_NAME_CHARS = 60
 
 # As much of a language tag as names a language: it comes from the client, and a sentence fits into 35 characters.
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?(?![a-z0-9])", re.IGNORECASE)
@@ -80,11 +80,11 @@ def instructions(request: GenerationRequest, nonce: str = "") -> str:
 
     Args:
         request: what is asked.
-        nonce: what the marks around the sources hold, for a model that gets them by `conversation`; else empty.
+        nonce: the number in the marks around the sources, for a model that gets them by `conversation`; else empty.
     """
     rules = _rules(request, nonce)
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
-    return f"{_PURPOSE}\n\n{numbered}{_persona(request.persona)}"
+    return f"{_PURPOSE}\n\n{numbered}{_render_persona(request.persona)}"
 
 
 def data_instructions(
@@ -168,7 +168,7 @@ def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessa
         nonce: if given, the sources precede the question.
     """
     # Only the newest message can be too long.
-    messages = [ChatMessage(said.role, _truncate(said.content, HISTORY_TOKENS)) for said in request.history]
+    messages = [ChatMessage(one.role, _truncate(one.content, HISTORY_TOKENS)) for one in request.history]
     if summary := request.summary.strip():
         messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{_truncate(summary, SUMMARY_TOKENS)}"))
     if recalled := request.recalled.strip():
@@ -176,11 +176,11 @@ def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessa
             0, ChatMessage("user", f"What we said of this earlier:\n{_truncate(recalled, RECALLED_TOKENS)}")
         )
     # Defused when they are put together, as two messages could hold a half each.
-    earlier = (ChatMessage(said.role, defuse(said.content)) for said in _alternate_roles(messages))
+    earlier = (ChatMessage(one.role, defuse(one.content)) for one in _alternate_roles(messages))
     return _alternate_roles([*earlier, ChatMessage("user", _user_message(request, nonce))])
 
 
-def sources(request: GenerationRequest, nonce: str) -> str:
+def render_sources(request: GenerationRequest, nonce: str) -> str:
     """Return the passages with their ids as numbers, for a model that takes no documents."""
     lines = [f"<cv-sources-{nonce}>"]
     for passage in request.passages:
@@ -243,9 +243,9 @@ def _citation_rules(nonce: str) -> str:
     )
 
 
-def _persona(persona: Persona) -> str:
+def _render_persona(persona: Persona) -> str:
     """Return the owner's wishes. They come last and are labelled as wishes, because they may contradict the rules."""
-    name = " ".join(persona.name.split())[:_NAME]
+    name = " ".join(persona.name.split())[:_MAX_NAME_CHARS]
     wishes = "\n".join(part for part in (f"Your name is {name}." if name else "", persona.text.strip()) if part)
     if not wishes:
         return ""
@@ -257,12 +257,12 @@ def _persona(persona: Persona) -> str:
 
 
 def _language(request: GenerationRequest) -> str:
-    found = _LANGUAGE.match(request.language)
-    return f'the language with the tag "{found.group()}"' if found else "the language of the question"
+    tag = _LANGUAGE.match(request.language)
+    return f'the language with the tag "{tag.group()}"' if tag else "the language of the question"
 
 
 def _user_message(request: GenerationRequest, nonce: str) -> str:
-    parts = [sources(request, nonce)] if nonce else []
+    parts = [render_sources(request, nonce)] if nonce else []
     if request.memories:
         # Memories inform an answer. They are never cited, because readers couldn't look them up.
         notes = _truncate("\n".join(f"- {' '.join(text.split())}" for text in request.memories), MEMORIES_TOKENS)
@@ -277,24 +277,24 @@ def _user_message(request: GenerationRequest, nonce: str) -> str:
 
 def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
-    kept: list[ChatMessage] = []
-    left = float(HISTORY_TOKENS)
-    for said in reversed([s for s in history if s.content.strip()][-RECENT_MESSAGES:]):
-        left -= estimate_tokens(said.content)
-        if left < 0 and kept:
+    recent: list[ChatMessage] = []
+    tokens_left = float(HISTORY_TOKENS)
+    for message in reversed([m for m in history if m.content.strip()][-RECENT_MESSAGES:]):
+        tokens_left -= estimate_tokens(message.content)
+        if tokens_left < 0 and recent:
             break
-        kept.append(said)
-    return tuple(kept[::-1])
+        recent.append(message)
+    return tuple(recent[::-1])
 
 
 def _alternate_roles(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the messages as every provider takes them: messages of one role in a row are joined, and a user begins."""
+    """Return the messages with those of one role in a row joined, beginning with a user: every provider takes these."""
     merged: list[ChatMessage] = []
-    for said in messages:
-        if merged and merged[-1].role == said.role:
-            merged[-1] = ChatMessage(said.role, f"{merged[-1].content}\n\n{said.content}")
-        elif merged or said.role == "user":
-            merged.append(said)
+    for message in messages:
+        if merged and merged[-1].role == message.role:
+            merged[-1] = ChatMessage(message.role, f"{merged[-1].content}\n\n{message.content}")
+        elif merged or message.role == "user":
+            merged.append(message)
     return tuple(merged)
 
 
@@ -304,5 +304,5 @@ def estimate_tokens(text: str) -> float:
 
 
 def _truncate(text: str, tokens: int) -> str:
-    most = int(tokens * PROMPT_TOKEN_BYTES)
-    return text if utf8_length(text) <= most else cut_to_bytes(text, most).rstrip() + " …"
+    max_bytes = int(tokens * PROMPT_TOKEN_BYTES)
+    return text if utf8_length(text) <= max_bytes else cut_to_bytes(text, max_bytes).rstrip() + " …"

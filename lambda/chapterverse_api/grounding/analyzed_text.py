@@ -208,7 +208,7 @@ class AnalyzedPassage:
 
     Attributes:
         path: its heading path.
-        excerpts: those of its section, in order, and its heading path.
+        excerpts: the sentences, items, rows and lines of its section, in order, and its heading path.
         normalized: path and section, to find a text verbatim.
         excerpts_by_term: for each term the indexes of the excerpts that contain it.
         excerpts_by_context: for each term the indexes of the excerpts that have it only in their context.

@@ -38,7 +38,7 @@ class Verifier:
     ) -> None:
         self._passages = passages
         self._sources = {p.id: AnalyzedPassage(p, language) for p in passages}
-        reader = Passage("", (), context, context, frozenset(), 0.0, 0.0, None, None)
+        reader = Passage("", (), context, context)
         self._context = AnalyzedPassage(reader, language) if context.strip() else None
         self._model = model or load_model()
         self._checker = SentenceChecker(self._sources, language, idf, self._model)

@@ -15,7 +15,7 @@ from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import conversation, defuse, instructions, recent_messages, sources
+from chapterverse_api.generation.prompts import conversation, defuse, instructions, recent_messages, render_sources
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest
 
 NONCE = "0123456789abcdef"
@@ -89,7 +89,7 @@ def test_the_persona_stands_last_and_below_the_rules() -> None:
 
 
 def test_sources_are_numbered_between_marks() -> None:
-    assert sources(make_request("How?", "One.", "Two."), NONCE) == (
+    assert render_sources(make_request("How?", "One.", "Two."), NONCE) == (
         f"<cv-sources-{NONCE}>\n"
         f'<cv-source-{NONCE} number="1">\nGuide › Keys\n\nOne.\n</cv-source-{NONCE}>\n'
         f'<cv-source-{NONCE} number="2">\nGuide › Keys\n\nTwo.\n</cv-source-{NONCE}>\n'
@@ -102,7 +102,7 @@ def test_the_question_comes_last_behind_its_sources() -> None:
     assert conversation(make_request("")) == (ChatMessage("user", "Explain this."),)
     (asked,) = conversation(make_request("How?", context="I use Linux."), NONCE)
     assert asked.content == (
-        f"{sources(make_request(), NONCE)}\n\nAbout me, in my own words and no source:\nI use Linux.\n\n"
+        f"{render_sources(make_request(), NONCE)}\n\nAbout me, in my own words and no source:\nI use Linux.\n\n"
         "My question:\nHow?"
     )
 

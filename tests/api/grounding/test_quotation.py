@@ -8,7 +8,7 @@ from chapterverse_api.grounding.quotation import is_verbatim
 from chapterverse_api.grounding.verifier import verify
 
 SECTION = "Teapots sing when hot. They stop.\n\n- One.\n- Two.\n- Three.\n\n```sh\nrun\nstop\n```"
-PASSAGE = Passage("1", ("Tea",), SECTION, SECTION, frozenset(), 1.0, 1.0, None, None)
+PASSAGE = Passage("1", ("Tea",), SECTION, SECTION)
 
 
 def quote(text: str, *ids: str, mark: str | None = None) -> Span:

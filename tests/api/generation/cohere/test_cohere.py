@@ -284,7 +284,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.generation.cohere import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
-passage = Passage("1", ("Guide",), "Text.", "Text.", frozenset(), 1.0, 1.0, None, None)
+passage = Passage("1", ("Guide",), "Text.", "Text.")
 (span,) = made.generate(GenerationRequest("Text?", WeightedQuestion(), (passage,), "en"))
 assert span.text == "Text."
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "boto3", "tiktoken"}}))
