@@ -23,6 +23,7 @@ from chapterverse_api.generation.draft import Span, to_spans
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
+    TEMPERATURE,
     ChatMessage,
     GenerationRequest,
     ModelRequest,
@@ -34,9 +35,6 @@ from chapterverse_api.generation.requests import (
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
-
-#: Low, because an answer stays close to its sources.
-_TEMPERATURE = 0.1
 
 #: Reasons to stop: the limit of length, a filter, an invalid reply.
 _LENGTH_STOPS = {"max_tokens", "model_context_window_exceeded"}
@@ -52,7 +50,7 @@ class BedrockGenerator:
         self._runtime = runtime
         self._client = runtime.client(*_TIMEOUT_SECONDS)
         # Empty for a model that takes none. Bedrock's error for a malformed request doesn't name the field.
-        self._temperature: dict[str, float] = {"temperature": _TEMPERATURE}
+        self._temperature: dict[str, float] = {"temperature": TEMPERATURE}
         self._takes_tools = True
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from chapterverse.errors import AnswerWithheld
@@ -21,12 +21,18 @@ from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere_answer import CohereAnswer, read_reply_text, read_tool_calls
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
+from chapterverse_api.generation.requests import (
+    TEMPERATURE,
+    GenerationRequest,
+    ModelRequest,
+    ResponseSchema,
+    ToolCall,
+    ToolSpec,
+    chat_messages,
+    function_specs,
+)
 
 DEFAULT_MODEL = "command-a-03-2025"
-
-#: Nearly always the likeliest word: the same question should get the same answer. At 0 some models repeat themselves.
-_TEMPERATURE = 0.1
 
 _PATH = "/v2/chat"
 _CONNECT_SECONDS = 1.5
@@ -97,8 +103,7 @@ class CohereGenerator:
         """Return the calls that the model asks for; see `ToolCaller`."""
         if not self._takes.tools:
             return None
-        functions = [{"type": "function", "function": asdict(tool)} for tool in tools]
-        body = {**self._body(request), "tools": functions}
+        body = {**self._body(request), "tools": function_specs(tools)}
         reply = self._post_adapted(body, request.deadline)
         if reply.status in _MALFORMED and "tool" in str(reply.body).lower():
             self._takes.tools = False
@@ -140,13 +145,12 @@ class CohereGenerator:
         }
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        messages = ({"role": m.role, "content": m.content} for m in request.messages)
         body = {
             "model": self.model,
-            "messages": [{"role": "system", "content": request.instructions}, *messages],
+            "messages": chat_messages(request),
             "stream": False,
             "max_tokens": request.max_tokens,
-            "temperature": _TEMPERATURE,
+            "temperature": TEMPERATURE,
             "thinking": _THINKING,
         }
         return body if self._takes.thinking else _without("thinking", body)

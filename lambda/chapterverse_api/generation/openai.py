@@ -13,7 +13,7 @@ import json
 from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
@@ -27,19 +27,19 @@ from chapterverse_api.generation.draft import Span, to_spans
 from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
+    TEMPERATURE,
     GenerationRequest,
     ModelRequest,
     ResponseSchema,
     ToolCall,
     ToolSpec,
     Usage,
+    chat_messages,
     function_calls,
+    function_specs,
 )
 
 _PATH = "/v1/chat/completions"
-
-#: Low, because an answer stays close to its sources.
-_TEMPERATURE = 0.1
 
 #: Seconds for the token counts that a stream sends after the answer.
 _USAGE_SECONDS = 1.0
@@ -74,7 +74,7 @@ class _Dialect:
     def fields(self, tokens: int, *, streams: bool) -> dict[str, Any]:
         options: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
         if self.temperature:
-            return {self.limit: tokens, "temperature": _TEMPERATURE, **options}
+            return {self.limit: tokens, "temperature": TEMPERATURE, **options}
         return {self.limit: tokens + THOUGHT_TOKENS, **options}
 
     def adapt(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect | None:
@@ -151,9 +151,9 @@ class OpenAIGenerator:
         while dialect.tools:
             body = {
                 "model": self._model,
-                "messages": _messages(request),
+                "messages": chat_messages(request),
                 "stream": False,
-                "tools": [{"type": "function", "function": asdict(tool)} for tool in tools],
+                "tools": function_specs(tools),
                 **dialect.fields(request.max_tokens, streams=False),
             }
             reply = self._post(body, request.deadline)
@@ -169,7 +169,7 @@ class OpenAIGenerator:
 
     def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Steps[str, None, bool]:
         """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
-        messages, usage, deadline = _messages(request), request.usage, request.deadline
+        messages, usage, deadline = chat_messages(request), request.usage, request.deadline
         dialect, streams = self._dialect, usage is not None
         while True:
             fields = dialect.fields(request.max_tokens, streams=streams)
@@ -195,11 +195,6 @@ class OpenAIGenerator:
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
-
-
-def _messages(request: ModelRequest) -> list[dict[str, str]]:
-    messages = ({"role": m.role, "content": m.content} for m in request.messages)
-    return [{"role": "system", "content": request.instructions}, *messages]
 
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from chapterverse.calibration import WeightedQuestion
@@ -11,6 +12,8 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 
+#: Low, so that an answer stays close to its sources and is nearly always the same. At 0 some models repeat themselves.
+TEMPERATURE = 0.1
 #: A service that counts more tokens is in error.
 MAX_TOKENS = 10_000_000
 
@@ -143,6 +146,17 @@ class ToolCall:
 
     name: str
     arguments: str
+
+
+def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
+    """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
+    messages = ({"role": m.role, "content": m.content} for m in request.messages)
+    return [{"role": "system", "content": request.instructions}, *messages]
+
+
+def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """Return the tools of a request in the same form."""
+    return [{"type": "function", "function": asdict(tool)} for tool in tools]
 
 
 def function_calls(listed: Any) -> tuple[ToolCall, ...]:

@@ -301,7 +301,7 @@ class AlignedClause:
     source: AnalyzedPassage | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Alignment:
     """What sources say of a sentence.
 
@@ -313,6 +313,11 @@ class Alignment:
     best: Excerpt | None
     clauses: list[AlignedClause]
     excerpts: list[Excerpt]
+
+    @cached_property
+    def terms(self) -> frozenset[int]:
+        """All terms of the excerpts, with those of their context."""
+        return frozenset[int]().union(*(excerpt.terms_with_context for excerpt in self.excerpts))
 
 
 class AnalyzedSentence(AnalyzedText):

@@ -100,15 +100,14 @@ def _coverage_features(
     """Return the shares of the sentence's idf that its sources and the excerpts of them cover."""
     idf, total = sentence.idf, sentence.total_idf or 1.0
     source_terms = _union([s.terms for s in sources])
-    aligned: frozenset[int] = _union([e.terms_with_context for e in alignment.excerpts])
     best: frozenset[int] = alignment.best.terms_with_context if alignment.best else frozenset()
-    aligned_coverage = sum(idf[t] for t in idf if t in aligned) / total
+    aligned_coverage = sum(idf[t] for t in idf if t in alignment.terms) / total
     return {
         "window_coverage": max((_window_idf(sentence, s) for s in sources), default=0.0) / total,
         # The sources contain a name if they contain its parts.
         "source_coverage": sum(idf[t] for t in idf if _has_term(sentence, t, source_terms)) / total,
         "aligned_coverage": aligned_coverage,
-        "soft_coverage": _soft_idf(sentence, alignment, aligned) / total,
+        "soft_coverage": _soft_idf(sentence, alignment) / total,
         "best_excerpt_coverage": sum(idf[t] for t in idf if t in best) / total,
         "rival_coverage_gain": _rival_coverage(sentence, others, total) - aligned_coverage,
         "log_word_count": math.log1p(len(sentence.content_terms)),
@@ -130,23 +129,22 @@ def _gap_features(
     """
     idf, terms, words = sentence.idf, sentence.content_terms, max(1, len(sentence.content_terms))
     source_terms = _union([s.terms for s in sources])
-    aligned: frozenset[int] = _union([e.terms_with_context for e in alignment.excerpts])
     missing = [t for t in idf if not _has_term(sentence, t, source_terms)]
-    rarities = sorted((rarity(t) for t in idf if t not in aligned), reverse=True)
+    rarities = sorted((rarity(t) for t in idf if t not in alignment.terms), reverse=True)
     surfaces, prefixes = _surfaces_by_term(sentence), _union([s.prefixes for s in sources])
     unlike = [t for t in missing if surfaces[t][:SHARED_PREFIX_CHARS] not in prefixes]
     other_terms = _union([s.terms for s in others])
     max_missing = max((idf[t] * rarity(t) for t in missing), default=0.0)
     return {
         "missing_share": sum(t not in source_terms for t in terms) / words,
-        "unaligned_share": sum(t not in aligned for t in terms) / words,
+        "unaligned_share": sum(t not in alignment.terms for t in terms) / words,
         "second_unaligned_rarity": rarities[1] if len(rarities) > 1 else 0.0,
         "max_missing_idf": max_missing * len(idf) / (sentence.total_idf or 1.0),
         "missing_rarity": sum(map(rarity, unlike)),
         "similar_missing_count": float(len(missing) - len(unlike)),
-        "unaligned_rarity": sum(rarity(t) for t in idf if t not in aligned),
+        "unaligned_rarity": sum(rarity(t) for t in idf if t not in alignment.terms),
         "missing_run": float(_longest_run(terms, source_terms)),
-        "unaligned_run": float(_longest_run(terms, aligned)),
+        "unaligned_run": float(_longest_run(terms, alignment.terms)),
         "elsewhere_rarity": sum(rarity(t) for t in missing if t in other_terms),
     }
 
@@ -156,7 +154,7 @@ def _surfaces_by_term(sentence: AnalyzedSentence) -> dict[int, str]:
     return {sentence.content_terms[i]: sentence.surfaces[p] for i, p in enumerate(sentence.content_positions)}
 
 
-def _soft_idf(sentence: AnalyzedSentence, alignment: Alignment, aligned: frozenset[int]) -> float:
+def _soft_idf(sentence: AnalyzedSentence, alignment: Alignment) -> float:
     """Return the idf of the aligned terms, with a part of it for a synonym or a word of the same beginning."""
     surfaces = _surfaces_by_term(sentence)
     size = SHARED_PREFIX_CHARS
@@ -164,7 +162,8 @@ def _soft_idf(sentence: AnalyzedSentence, alignment: Alignment, aligned: frozens
     groups = _union([e.synonym_groups for e in alignment.excerpts])
     synonyms = cues.synonyms() if sentence.language_code == "en" else {}
     similar = {t for t, s in surfaces.items() if s[:size] in prefixes or synonyms.get(s) in groups}
-    return sum(w * (1.0 if t in aligned else _SIMILAR_VALUE if t in similar else 0.0) for t, w in sentence.idf.items())
+    values = ((1.0 if t in alignment.terms else _SIMILAR_VALUE if t in similar else 0.0, t) for t in sentence.idf)
+    return sum(sentence.idf[t] * value for value, t in values)
 
 
 def _rival_coverage(sentence: AnalyzedSentence, others: Sequence[AnalyzedPassage], total: float) -> float:
@@ -172,7 +171,7 @@ def _rival_coverage(sentence: AnalyzedSentence, others: Sequence[AnalyzedPassage
     rival, idf = 0.0, sentence.idf
     for other in others:
         if other.terms & idf.keys():
-            terms = _union([e.terms_with_context for e in sentence.align([other]).excerpts])
+            terms = sentence.align([other]).terms
             rival = max(rival, sum(idf[t] for t in idf if t in terms) / total)
     return rival
 
@@ -304,9 +303,9 @@ def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str,
     """Weigh, for each kind of cue, those that only the sentence has and those that only its excerpts have."""
     sentence_cues = _locate_cues(sentence)
     excerpt_cues = [_locate_cues(e) for e in alignment.excerpts]
-    aligned, terms = _union([e.terms_with_context for e in alignment.excerpts]), frozenset(sentence.idf)
+    terms = frozenset(sentence.idf)
     added, omitted = [0.0] * len(cues.KINDS), [0.0] * len(cues.KINDS)
-    for kind, value in _lacking(sentence_cues, [cue for located in excerpt_cues for cue in located], aligned):
+    for kind, value in _lacking(sentence_cues, [cue for located in excerpt_cues for cue in located], alignment.terms):
         added[kind] += value
     for excerpt, located in zip(alignment.excerpts, excerpt_cues, strict=True):
         weight = 1.0 if excerpt is alignment.best else _OTHER_EXCERPT_VALUE
@@ -316,7 +315,7 @@ def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str,
     values |= {f"omitted_{name}_cues": omitted[i] for i, name in enumerate(cues.KINDS)}
     best_cues = _locate_cues(alignment.best) if alignment.best else []
     negations = sum(cue.kind == cues.NEGATION for cue in (*sentence_cues, *best_cues))
-    values["negation_mismatch"] = float(negations % 2) * (len(terms & aligned) / max(1, len(terms)))
+    values["negation_mismatch"] = float(negations % 2) * (len(terms & alignment.terms) / max(1, len(terms)))
     values["clause_negation_mismatch"] = max(
         (_negation_mismatch(sentence, clause) for clause in alignment.clauses), default=0.0
     )
@@ -387,12 +386,11 @@ class _Replacement(NamedTuple):
 def _replacement_features(sentence: AnalyzedSentence, alignment: Alignment, rarity: Rarity) -> dict[str, float]:
     """Weigh the words that replace others of an excerpt, and the words of the best excerpt that are left out."""
     replaced, half_replaced = 0.0, 0.0
-    aligned = _union([e.terms_with_context for e in alignment.excerpts])
     terms, sequence = frozenset(sentence.content_terms), sentence.content_terms[:_MAX_REPLACED_WORDS]
     start = 0
     while start < len(sequence):
         end = start
-        while end < len(sequence) and sequence[end] not in aligned:
+        while end < len(sequence) and sequence[end] not in alignment.terms:
             end += 1
         if end > start:
             before = sequence[start - 1] if start else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -75,18 +75,6 @@ def _fits_one(value: Any, schemas: Sequence[Mapping[str, Any]]) -> bool:
     return any(problem(value, schema) is None for schema in schemas)
 
 
-def _has_at_least(value: Sized, count: int) -> bool:
-    return len(value) >= count
-
-
-def _has_at_most(value: Sized, count: int) -> bool:
-    return len(value) <= count
-
-
-def _matches(value: str, pattern: str) -> bool:
-    return re.search(pattern, value) is not None
-
-
 def _is_unique(items: Sequence[Any], rule: Any) -> bool:
     return not rule or not any(_is_among(item, items[:i]) for i, item in enumerate(items))
 
@@ -109,11 +97,11 @@ _KEYWORDS = {
     "enum": _Keyword("", _is_among, "must be one of the values that are listed for it"),
     "const": _Keyword("", _json_equal, "must be the value that is given for it"),
     "anyOf": _Keyword("", _fits_one, "must fit one of its alternatives"),
-    "minLength": _Keyword("string", _has_at_least, "must hold at least {} characters"),
-    "maxLength": _Keyword("string", _has_at_most, "must hold at most {} characters"),
-    "pattern": _Keyword("string", _matches, "must match its pattern"),
-    "minItems": _Keyword("array", _has_at_least, "must hold at least {} items"),
-    "maxItems": _Keyword("array", _has_at_most, "must hold at most {} items"),
+    "minLength": _Keyword("string", lambda value, count: len(value) >= count, "must hold at least {} characters"),
+    "maxLength": _Keyword("string", lambda value, count: len(value) <= count, "must hold at most {} characters"),
+    "pattern": _Keyword("string", lambda value, pattern: bool(re.search(pattern, value)), "must match its pattern"),
+    "minItems": _Keyword("array", lambda value, count: len(value) >= count, "must hold at least {} items"),
+    "maxItems": _Keyword("array", lambda value, count: len(value) <= count, "must hold at most {} items"),
     "uniqueItems": _Keyword("array", _is_unique, "must not hold an item twice"),
     "minimum": _Keyword("number", operator.ge, "is beyond its minimum"),
     "maximum": _Keyword("number", operator.le, "is beyond its maximum"),
