@@ -10,8 +10,7 @@ Numbered sources are sent for all: citations of Converse's own are for a few mod
 from __future__ import annotations
 
 import json
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -71,8 +70,8 @@ class BedrockGenerator:
         # Anybody may read it, and an ARN begins with the number of an account.
         return f"bedrock:{self._model.rpartition('/')[2]}"
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the draft as it is written; see `Generator`."""
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         body = self._body(instructions(request, nonce), conversation(request, nonce))
         yield from to_spans(self._texts(body, request.deadline, request.usage))
@@ -130,7 +129,7 @@ class BedrockGenerator:
         asked = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
         return self._runtime.converse(self._client, asked, request.deadline.left, request.deadline.closing)
 
-    def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Steps[str, None, bool]:
+    def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Generator[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
         try:
             return (yield from self._stream(request, self._temperature, deadline, usage))
@@ -143,7 +142,7 @@ class BedrockGenerator:
 
     def _stream(
         self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
-    ) -> Steps[str, None, bool]:
+    ) -> Generator[str, None, bool]:
         asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}
         reason, has_events = None, False
         try:
@@ -163,7 +162,7 @@ class BedrockGenerator:
         return _read_stop_reason(reason)
 
 
-def _read_reply(reply: Any) -> Steps[str, None, bool]:
+def _read_reply(reply: Any) -> Generator[str, None, bool]:
     """Yield the text of a reply; return whether the length limit ended it."""
     content = _child(_child(reply, "output"), "message").get("content")
     yield "".join(map(_text, content)) if isinstance(content, list) else ""

@@ -6,8 +6,7 @@ Cohere takes neither `safety_mode` nor `response_format`.
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +54,7 @@ class _Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class CohereGenerator:
-    """One Cohere model behind one address. Safe to share between threads. Implements `Generator` and `Writer`."""
+    """One Cohere model behind one address. Safe to share between threads. Implements `AnswerGenerator` and `Writer`."""
 
     model: str
     rest: JsonClient = field(repr=False)
@@ -79,8 +78,8 @@ class CohereGenerator:
     def name(self) -> str:
         return f"cohere:{self.model}"
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the text as Cohere writes it, with Cohere's own citations; see `Generator`."""
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the text as Cohere writes it, with Cohere's own citations; see `AnswerGenerator`."""
         answer = CohereAnswer()
         with self._stream(self._question(request), request.deadline) as stream:
             for event in stream.events():

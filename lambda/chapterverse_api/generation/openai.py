@@ -10,8 +10,7 @@ The address has no `/v1`. These models take no documents, so they get numbered s
 from __future__ import annotations
 
 import json
-from collections.abc import Generator as Steps
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -130,8 +129,8 @@ class OpenAIGenerator:
     def name(self) -> str:
         return f"openai:{self._model}"
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the draft as it is written; see `Generator`."""
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         messages = conversation(request, nonce)
         sent = ModelRequest(instructions(request, nonce), messages, ANSWER_TOKENS, request.deadline, request.usage)
@@ -167,7 +166,7 @@ class OpenAIGenerator:
         self._dialect = dialect
         return None
 
-    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Steps[str, None, bool]:
+    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Generator[str, None, bool]:
         """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
         messages, usage, deadline = chat_messages(request), request.usage, request.deadline
         dialect, streams = self._dialect, usage is not None
@@ -222,7 +221,7 @@ def _is_closed(schema: Any) -> bool:
     return all(_is_closed(schema[key]) for key in ("items", "anyOf") if key in schema)
 
 
-def _read_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
+def _read_stream(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
     """Yield the text of a reply, in pieces or whole as the server sends it: a second request would be billed, too."""
     if "json" not in stream.headers.get("content-type", ""):
         return (yield from _read_events(stream, usage))
@@ -231,7 +230,7 @@ def _read_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
     return (yield from _read_reply(body))
 
 
-def _read_events(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
+def _read_events(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
     """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
     events = stream.events()
     for event in events:
@@ -267,7 +266,7 @@ def _count(reply: Any, usage: Usage) -> None:
         usage.take(counts.get("prompt_tokens"), counts.get("completion_tokens"), counts.get("total_tokens"))
 
 
-def _read_reply(body: Any) -> Steps[str, None, bool]:
+def _read_reply(body: Any) -> Generator[str, None, bool]:
     """Yield the text of a reply; return whether the length limit ended it."""
     choice = _first(body)
     yield _text(choice.get("message"))

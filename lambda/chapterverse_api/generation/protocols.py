@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
 
 
-class Generator(Protocol):
+class AnswerGenerator(Protocol):
     """Drafts answers."""
 
     @property
     def name(self) -> str: ...
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         """Yield the draft with its citations, as it comes.
 
         Spans of prose are pieces of one text and may end anywhere. They may contain the marks by which a model cites,

@@ -7,7 +7,7 @@ that only its end arrives; then all text before that was reasoning.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator as Steps
+from collections.abc import Generator
 
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS, length_error, silence_error
@@ -94,7 +94,7 @@ class ReasoningFilter:
         return answer
 
 
-def read_all(texts: Steps[str, None, bool]) -> str:
+def read_all(texts: Generator[str, None, bool]) -> str:
     """Return the whole text of a model.
 
     Raises:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 import pytest
 
@@ -13,7 +12,7 @@ from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS
 from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, read_all, strip_controls
 
 
-def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
+def model(pieces: Iterable[str], cut: bool = False) -> Generator[str, None, bool]:
     yield from pieces
     return cut
 
@@ -89,7 +88,7 @@ def test_a_text_is_written_whole_or_failed() -> None:
 
 
 def test_a_model_without_measure_is_left_before_its_end() -> None:
-    def endless() -> Steps[str, None, bool]:
+    def endless() -> Generator[str, None, bool]:
         while True:
             yield "word " * 100
 

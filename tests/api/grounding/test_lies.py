@@ -7,8 +7,7 @@ every number and most of the words.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator as Steps
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from random import Random
 
 import pytest
@@ -51,7 +50,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
     class Listener:
         name = "listener"
 
-        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
             heard.append(request.passages)
             yield Span("NOT_IN_DOCS")
 
