@@ -137,7 +137,7 @@ class MeteredGenerator:
 
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         # A model that is interrupted may write on, and its service bills what nobody reads.
-        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.call.thoughts)
+        billed, began, written = True, False, float(prompts.MAX_ANSWER_TOKENS + self.call.thoughts)
         texts: list[str] = []
         try:
             with closing(self.generator.generate(request)) as spans:

@@ -68,7 +68,7 @@ def _open_checker(settings: Settings) -> MeteredChecker | None:
     # Loaded where one is configured.
     from chapterverse_api.grounding.checkers.factory import open_checker
 
-    thoughts = prompts.THOUGHT_TOKENS if settings.checker.startswith("openai:") else 0
+    thoughts = prompts.MAX_REASONING_TOKENS if settings.checker.startswith("openai:") else 0
     return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))
 
 

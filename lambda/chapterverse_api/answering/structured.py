@@ -11,7 +11,7 @@ from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import DATA_TRIES
 from chapterverse_api.generation.draft import Check, Span
-from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_instructions, new_nonce
+from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -68,7 +68,7 @@ def fill_schema(
 def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
     asked, nonce = context.request, new_nonce()
     instructions, links = data_instructions(asked, nonce, schema), AddressFilter(asked.passages)
-    request = ModelRequest(instructions, conversation(asked, nonce), DATA_TOKENS, turn.deadline)
+    request = ModelRequest(instructions, conversation(asked, nonce), MAX_DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
     return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
 

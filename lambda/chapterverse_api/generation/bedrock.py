@@ -19,7 +19,7 @@ from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.draft import Span, to_spans
-from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
+from chapterverse_api.generation.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
     TEMPERATURE,
@@ -143,7 +143,7 @@ class BedrockGenerator:
     def _stream(
         self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
     ) -> Generator[str, None, bool]:
-        asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}
+        asked = {**request, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
         reason, has_events = None, False
         try:
             with closing(self._runtime.events(self._client, asked, deadline.left, deadline.closing)) as events:

@@ -135,7 +135,7 @@ class CohereGenerator:
     def _question(self, request: GenerationRequest) -> dict[str, Any]:
         instructions, messages = prompts.instructions(request), prompts.conversation(request)
         return {
-            **self._body(ModelRequest(instructions, messages, prompts.ANSWER_TOKENS, request.deadline)),
+            **self._body(ModelRequest(instructions, messages, prompts.MAX_ANSWER_TOKENS, request.deadline)),
             "stream": True,
             "documents": [_document(passage) for passage in request.passages],
             # Citations among the text, each behind its words, so that a sentence can be checked when it is whole; the

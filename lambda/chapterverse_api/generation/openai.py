@@ -23,7 +23,13 @@ from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.draft import Span, to_spans
-from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
+from chapterverse_api.generation.prompts import (
+    MAX_ANSWER_TOKENS,
+    MAX_REASONING_TOKENS,
+    conversation,
+    instructions,
+    new_nonce,
+)
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
     TEMPERATURE,
@@ -74,7 +80,7 @@ class _Dialect:
         options: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
         if self.temperature:
             return {self.limit: tokens, "temperature": TEMPERATURE, **options}
-        return {self.limit: tokens + THOUGHT_TOKENS, **options}
+        return {self.limit: tokens + MAX_REASONING_TOKENS, **options}
 
     def adapt(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect | None:
         """Return the dialect to try after a rejection; None if another one would not help.
@@ -133,7 +139,7 @@ class OpenAIGenerator:
         """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         messages = conversation(request, nonce)
-        sent = ModelRequest(instructions(request, nonce), messages, ANSWER_TOKENS, request.deadline, request.usage)
+        sent = ModelRequest(instructions(request, nonce), messages, MAX_ANSWER_TOKENS, request.deadline, request.usage)
         yield from to_spans(self._texts(sent))
 
     def write(self, request: ModelRequest) -> str:

@@ -25,30 +25,30 @@ REFUSAL = "NOT_IN_DOCS"
 #: The model's reply where it needs no tool: some services reject an empty text.
 NO_TOOL = "NONE"
 
-#: Tokens of an answer at most: 150 words, and code.
-ANSWER_TOKENS = 600
-#: Tokens that a model which reasons may think before it answers: its limit is one for both.
-THOUGHT_TOKENS = 2000
+#: Tokens of an answer: 150 words, and code.
+MAX_ANSWER_TOKENS = 600
+#: Tokens of the reasoning of a model that reasons before it answers; the limit that is sent is for both.
+MAX_REASONING_TOKENS = 2000
 
 #: Tokens of an answer with data.
-DATA_TOKENS = 1500
+MAX_DATA_TOKENS = 1500
 #: Tokens of a plan of twenty steps.
-PLAN_TOKENS = 3000
+MAX_PLAN_TOKENS = 3000
 
 #: Tokens of the reply with calls of tools, and of one call's result among the sources.
-TOOL_TOKENS = 300
-RESULT_TOKENS = 800
+MAX_TOOL_TOKENS = 300
+MAX_RESULT_TOKENS = 800
 
-#: Tokens of each part at most, as `estimate_tokens` counts; the limit of the sources is in `retrieval.passages`.
-HISTORY_TOKENS = 1200
-SUMMARY_TOKENS = 300
-RECALLED_TOKENS = 500
-CONTEXT_TOKENS = 500
-MEMORIES_TOKENS = 500
+#: Tokens of each part, as `estimate_tokens` counts; the limit of the sources is in `retrieval.passages`.
+MAX_HISTORY_TOKENS = 1200
+MAX_SUMMARY_TOKENS = 300
+MAX_RECALLED_TOKENS = 500
+MAX_CONTEXT_TOKENS = 500
+MAX_MEMORIES_TOKENS = 500
 #: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
-PERSONA_TOKENS = 800
+MAX_PERSONA_TOKENS = 800
 #: Messages of the history, the newest.
-RECENT_MESSAGES = 5
+MAX_HISTORY_MESSAGES = 5
 
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
@@ -168,13 +168,11 @@ def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessa
         nonce: if given, the sources precede the question.
     """
     # Only the newest message can be too long.
-    messages = [ChatMessage(one.role, _truncate(one.content, HISTORY_TOKENS)) for one in request.history]
-    if summary := request.summary.strip():
-        messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{_truncate(summary, SUMMARY_TOKENS)}"))
-    if recalled := request.recalled.strip():
-        messages.insert(
-            0, ChatMessage("user", f"What we said of this earlier:\n{_truncate(recalled, RECALLED_TOKENS)}")
-        )
+    messages = [ChatMessage(one.role, _truncate(one.content, MAX_HISTORY_TOKENS)) for one in request.history]
+    if summary := _truncate(request.summary.strip(), MAX_SUMMARY_TOKENS):
+        messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{summary}"))
+    if recalled := _truncate(request.recalled.strip(), MAX_RECALLED_TOKENS):
+        messages.insert(0, ChatMessage("user", f"What we said of this earlier:\n{recalled}"))
     # Defused when they are put together, as two messages could hold a half each.
     earlier = (ChatMessage(one.role, defuse(one.content)) for one in _alternate_roles(messages))
     return _alternate_roles([*earlier, ChatMessage("user", _user_message(request, nonce))])
@@ -252,7 +250,7 @@ def _render_persona(persona: Persona) -> str:
     return (
         "\n\nThe site's owner wishes the following wording. It concerns name, tone and choice of words alone; wherever "
         "it says otherwise than the rules above, the rules hold.\n"
-        f"<cv-persona>\n{defuse(_truncate(wishes, PERSONA_TOKENS))}\n</cv-persona>"
+        f"<cv-persona>\n{defuse(_truncate(wishes, MAX_PERSONA_TOKENS))}\n</cv-persona>"
     )
 
 
@@ -265,11 +263,11 @@ def _user_message(request: GenerationRequest, nonce: str) -> str:
     parts = [render_sources(request, nonce)] if nonce else []
     if request.memories:
         # Memories inform an answer. They are never cited, because readers couldn't look them up.
-        notes = _truncate("\n".join(f"- {' '.join(text.split())}" for text in request.memories), MEMORIES_TOKENS)
+        notes = _truncate("\n".join(f"- {' '.join(text.split())}" for text in request.memories), MAX_MEMORIES_TOKENS)
         parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{defuse(notes)}")
     if context := request.context.strip():
         # The reader's own words about themselves: they choose between answers and prove nothing.
-        parts.append(f"About me, in my own words and no source:\n{defuse(_truncate(context, CONTEXT_TOKENS))}")
+        parts.append(f"About me, in my own words and no source:\n{defuse(_truncate(context, MAX_CONTEXT_TOKENS))}")
     question = defuse(request.question).strip() or _EXPLAIN
     parts.append(f"My question:\n{question}" if parts else question)
     return "\n\n".join(parts)
@@ -278,8 +276,8 @@ def _user_message(request: GenerationRequest, nonce: str) -> str:
 def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
     recent: list[ChatMessage] = []
-    tokens_left = float(HISTORY_TOKENS)
-    for message in reversed([m for m in history if m.content.strip()][-RECENT_MESSAGES:]):
+    tokens_left = float(MAX_HISTORY_TOKENS)
+    for message in reversed([m for m in history if m.content.strip()][-MAX_HISTORY_MESSAGES:]):
         tokens_left -= estimate_tokens(message.content)
         if tokens_left < 0 and recent:
             break
