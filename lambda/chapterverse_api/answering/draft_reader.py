@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, strip_marks
 from chapterverse_api.generation.citation_marks import CitationMarks
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS, length_error, silence_error
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses

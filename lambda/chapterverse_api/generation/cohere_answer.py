@@ -22,8 +22,7 @@ from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS, length_error
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error
 from chapterverse_api.generation.requests import MAX_TOKENS, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.

@@ -7,6 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from chapterverse.errors import ProviderError
+
+#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
+MAX_ANSWER_CHARS = 60_000
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
 
@@ -47,3 +51,16 @@ def to_spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
                 if end.value:
                     yield Span("", cut=True)
                 return
+
+
+def length_error() -> ProviderError:
+    return ProviderError("The model answered with more than it was asked for.")
+
+
+def silence_error(cut: bool) -> ProviderError:
+    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning."""
+    if cut:
+        return ProviderError(
+            "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
+        )
+    return ProviderError("The model answered with nothing: try again.", retryable=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator
 
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS, length_error, silence_error
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, length_error, silence_error
 
 # How models mark their reasoning in plain text; servers that know a model send it in a field of its own.
 _START = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)

@@ -7,13 +7,12 @@ from dataclasses import replace
 from itertools import groupby
 
 from chapterverse.text.sentences import Sentence, split
-from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.draft import OMISSION, Draft, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage
+from chapterverse_api.grounding.analyzed_text import FENCE_MARKS, AnalyzedPassage
 from chapterverse_api.grounding.checked_sentence import CheckedSentence, SentenceChecker
 from chapterverse_api.grounding.cited_ranges import sentences_with_ids
 from chapterverse_api.grounding.claims import leaves_open
-from chapterverse_api.grounding.quotation import is_verbatim
 from chapterverse_api.grounding.results import IdfFunction, SentenceCheck, SourceVerdict, VerifiedDraft
 from chapterverse_api.grounding.support_model import SupportModel, load_model
 from chapterverse_api.grounding.verdict import judge
@@ -108,6 +107,25 @@ class Verifier:
             ),
             checks=tuple(c if isinstance(c, SentenceCheck) else c.record for c in self._checked),
         )
+
+
+def is_verbatim(quote: Span, passages: Iterable[Passage]) -> bool:
+    """Whether the section of the one passage that a quote cites holds each of its lines, in order.
+
+    The lines that state omissions, and the closing fence of code that was cut, are the quote's own.
+    """
+    section = next((p.section for p in passages if (p.id,) == quote.citations), None)
+    if section is None:
+        return False
+    at = 0
+    for line in (line.strip() for line in quote.text.split("\n")):
+        if line.startswith((OMISSION, *FENCE_MARKS)):
+            continue
+        at = section.find(line, at)
+        if at < 0:
+            return False
+        at += len(line)
+    return bool(quote.text.strip())
 
 
 def verify(

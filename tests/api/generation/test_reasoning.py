@@ -8,7 +8,7 @@ import pytest
 
 from api.generation.drafts import slices
 from chapterverse.errors import ProviderError
-from chapterverse_api.generation.draft_errors import MAX_ANSWER_CHARS
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS
 from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, read_all, strip_controls
 
 

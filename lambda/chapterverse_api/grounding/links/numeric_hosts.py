@@ -54,19 +54,14 @@ def _is_public(number: str, address: IPv4Address | IPv6Address) -> bool:
         return any(address in network for network in _PUBLIC)
     if any(address in network for network in _LOCAL):
         return False
-    is_version = len(number) <= _MAX_VERSION_CHARS and "x" not in number.lower() and _starts_like_version(int(address))
-    return not is_version
-
-
-def _starts_like_version(address: int) -> bool:
-    return address >> 24 <= _MAX_VERSION_START
+    return len(number) > _MAX_VERSION_CHARS or "x" in number.lower() or int(address) >> 24 > _MAX_VERSION_START
 
 
 def _is_short(number: str, address: int, path: str, *, user: bool, argument: bool) -> bool:
     """Whether a number of fewer than four parts is an address: it is too long for a version, and leads somewhere."""
     if max(map(len, number.split("."))) < 3 or _DATE_OR_THOUSANDS.fullmatch(number):
         return argument and bool(path)
-    return bool(path) or argument or (user and (number.count(".") < 2 or not _starts_like_version(address)))
+    return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 > _MAX_VERSION_START))
 
 
 def _read_address(number: str) -> IPv4Address | IPv6Address | None:

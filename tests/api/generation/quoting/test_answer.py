@@ -28,7 +28,7 @@ from chapterverse_api.generation.quoting.quote import (
     MAX_WHOLE_WORDS,
 )
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.quotation import is_verbatim
+from chapterverse_api.grounding.verifier import is_verbatim
 
 URL = "https://docs.example/guide/#part"
 
