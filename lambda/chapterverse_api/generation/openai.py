@@ -82,15 +82,16 @@ class _Dialect:
             return {self.limit: tokens, "temperature": TEMPERATURE, **options}
         return {self.limit: tokens + MAX_REASONING_TOKENS, **options}
 
-    def adapt(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect | None:
-        """Return the dialect to try after a rejection; None if another one would not help.
+    def adapt(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect:
+        """Return the dialect to try after a rejection.
 
         Args:
             tools: whether tools were offered.
+
+        Raises:
+            ProviderError: another dialect would not help.
         """
-        if reply.status not in _MALFORMED:
-            return None
-        error = json.dumps(reply.body)
+        error = json.dumps(reply.body) if reply.status in _MALFORMED else ""
         if tools and self.tools and "tool" in error:
             return replace(self, tools=False)
         if self.schema and ("response_format" in error or "schema" in error):
@@ -100,7 +101,9 @@ class _Dialect:
         if not self.renamed and self.limit in error:
             other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
             return replace(self, limit=other, renamed=True)
-        return replace(self, temperature=False) if self.temperature and "temperature" in error else None
+        if self.temperature and "temperature" in error:
+            return replace(self, temperature=False)
+        raise _ERRORS.error(reply.status, reply.body)
 
 
 class OpenAIGenerator:
@@ -165,10 +168,7 @@ class OpenAIGenerator:
             if reply.status == 200:
                 self._dialect = dialect
                 return _calls(_first(reply.body).get("message"))
-            adapted = dialect.adapt(reply, tools=True)
-            if adapted is None:
-                raise _ERRORS.error(reply.status, reply.body)
-            dialect = adapted
+            dialect = dialect.adapt(reply, tools=True)
         self._dialect = dialect
         return None
 
@@ -193,10 +193,7 @@ class OpenAIGenerator:
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
                     return (yield from _read_reply(reply.body))
-            adapted = dialect.adapt(reply)
-            if adapted is None:
-                raise _ERRORS.error(reply.status, reply.body)
-            dialect = adapted
+            dialect = dialect.adapt(reply)
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
