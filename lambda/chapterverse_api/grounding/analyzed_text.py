@@ -80,7 +80,7 @@ def _normalize(plain: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _terms(word: str, language: str) -> tuple[int, ...]:
-    return tuple(t for found in lexical.words(word, language) for t in found.terms)
+    return tuple(t for part in lexical.words(word, language) for t in part.terms)
 
 
 class AnalyzedText:
@@ -324,16 +324,16 @@ class AnalyzedSentence(AnalyzedText):
     """A sentence that is compared with passages.
 
     Attributes:
-        said: its words without markup.
+        text: its words without markup.
         kind: `prose`, `heading` or `code`.
         idf: the idf of each content term, 1 for one that the index does not know.
         total_idf: their sum.
     """
 
-    def __init__(self, said: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
+    def __init__(self, text: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
         is_code = kind == "code"
-        super().__init__(said if is_code else _ATTRIBUTION.sub(" ", _YES_OR_NO.sub("", said, count=1)), language)
-        self.said, self.kind = said, kind
+        super().__init__(text if is_code else _ATTRIBUTION.sub(" ", _YES_OR_NO.sub("", text, count=1)), language)
+        self.text, self.kind = text, kind
         self.idf = {t: idf.get(t, 1.0) for t in self.content_terms}
         self.total_idf = sum(self.idf.values())
 
@@ -345,7 +345,7 @@ class AnalyzedSentence(AnalyzedText):
     @property
     def code_lines(self) -> list[str]:
         """The lines of a block of code without its fence; text behind the fence's language is a line, too."""
-        return [line for line in _ZERO_WIDTH.sub("", self.said).split("\n") if not _FENCE_LINE.fullmatch(line)]
+        return [line for line in _ZERO_WIDTH.sub("", self.text).split("\n") if not _FENCE_LINE.fullmatch(line)]
 
     def share(self, terms: frozenset[int]) -> float:
         """Return the share of the sentence's words, by idf, that are among these terms."""

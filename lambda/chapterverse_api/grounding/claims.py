@@ -75,29 +75,29 @@ def says_nothing(sentence: AnalyzedSentence) -> bool:
     """Whether no source is needed for any word of a sentence: it has no content words, or is filler alone."""
     if sentence.literals or len(sentence.content_positions) > _MAX_FILLER_WORDS:
         return False
-    words = lexical.words(sentence.said, sentence.language)
-    return all(word.surface.casefold() in _FILLER for word in words) or _POLITE.fullmatch(sentence.said) is not None
+    words = lexical.words(sentence.text, sentence.language)
+    return all(word.surface.casefold() in _FILLER for word in words) or _POLITE.fullmatch(sentence.text) is not None
 
 
 def is_claim(sentence: AnalyzedSentence) -> bool:
     """Whether a sentence needs a passage that says it."""
-    said = sentence.said
+    text = sentence.text
     if says_nothing(sentence):
         return False
     if sentence.kind == "code":
         return True
-    if said.endswith(("?", "？")) and not sentence.literals:
-        return bool(_TAG_QUESTION.search(said[-_MAX_TAG_CHARS:]) or _DID_YOU_KNOW.match(said))
+    if text.endswith(("?", "？")) and not sentence.literals:
+        return bool(_TAG_QUESTION.search(text[-_MAX_TAG_CHARS:]) or _DID_YOU_KNOW.match(text))
     if sentence.kind == "heading":
-        return not _is_title(said)
-    if said.endswith((":", "：")):
-        return not _is_announcement(said[:-1])
-    return not _states_only_gaps(said)
+        return not _is_title(text)
+    if text.endswith((":", "：")):
+        return not _is_announcement(text[:-1])
+    return not _states_only_gaps(text)
 
 
-def leaves_open(said: str) -> bool:
+def leaves_open(text: str) -> bool:
     """Whether a sentence states that the documentation leaves something open, among other things."""
-    return _GAP.search(said) is not None
+    return _GAP.search(text) is not None
 
 
 def _is_title(heading: str) -> bool:
@@ -108,19 +108,19 @@ def _is_title(heading: str) -> bool:
     return not _STATES.search(heading) or _QUESTION_WORD.match(heading) is not None
 
 
-def _is_announcement(said: str) -> bool:
+def _is_announcement(text: str) -> bool:
     """Whether the text before a colon only points at what follows."""
-    opening = _ANNOUNCEMENT.match(said)
-    rest = _YOU_CAN.sub(" ", said[opening.end() :] if opening else said)
+    opening = _ANNOUNCEMENT.match(text)
+    rest = _YOU_CAN.sub(" ", text[opening.end() :] if opening else text)
     if re.search(r"[:;]\s", rest) or _STATES.search(rest):
         return False
     points = bool(_ANNOUNCED.search(rest.rpartition(",")[2]))
-    return len(said.split()) <= _MAX_BRIEF_WORDS or points or (opening is not None and "," not in rest)
+    return len(text.split()) <= _MAX_BRIEF_WORDS or points or (opening is not None and "," not in rest)
 
 
-def _states_only_gaps(said: str) -> bool:
+def _states_only_gaps(text: str) -> bool:
     """Whether each part of a sentence says that the documentation doesn't say, or leads to or lists it."""
-    parts = [part for part in _PART_END.split(said) if re.search(r"\w", part)]
+    parts = [part for part in _PART_END.split(text) if re.search(r"\w", part)]
     return any(map(leaves_open, parts)) and all(map(_is_about_gap, parts))
 
 

@@ -396,9 +396,9 @@ def _replacement_features(sentence: AnalyzedSentence, alignment: Alignment, rari
             before = sequence[start - 1] if start else None
             after = sequence[end] if end < len(sequence) else None
             weight = sum(map(rarity, sequence[start:end]))
-            found = _find_replacement(before, after, terms, alignment.excerpts, end - start)
-            replaced += found.between_neighbors * weight
-            half_replaced += (found.beside_neighbor and not found.between_neighbors) * weight
+            replacement = _find_replacement(before, after, terms, alignment.excerpts, end - start)
+            replaced += replacement.between_neighbors * weight
+            half_replaced += (replacement.beside_neighbor and not replacement.between_neighbors) * weight
         start = end + 1
     best_terms = alignment.best.content_terms if alignment.best else []
     omitted_rarity = sum(rarity(t) for t in dict.fromkeys(best_terms) if t not in terms)

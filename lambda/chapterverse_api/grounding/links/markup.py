@@ -281,8 +281,8 @@ class MarkupFilter:
         if bracket is None or not bracket.is_first or self._text.startswith("[^", bracket.start):
             return 0
         window = self._window(self._at)
-        found = _DEFINITION.match(window)
-        return self._at + found.end() if found else 0
+        definition = _DEFINITION.match(window)
+        return self._at + definition.end() if definition else 0
 
     def _angle(self) -> None:
         """Keep or remove a possible tag or address in angle brackets."""
