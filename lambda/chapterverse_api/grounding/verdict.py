@@ -141,10 +141,4 @@ def _same_line(line: str, source_line: str) -> bool:
     # A line of text may name a command.
     if line.rstrip(" ;\\,") == source_line.rstrip(" ;\\,") or f"`{line}`" in source_line:
         return True
-    if not _PLACEHOLDER.search(line) and not _PLACEHOLDER.search(source_line):
-        return False
-    return _blank_placeholders(line) == _blank_placeholders(source_line)
-
-
-def _blank_placeholders(line: str) -> str:
-    return _PLACEHOLDER.sub("\0", line)
+    return _PLACEHOLDER.sub("\0", line) == _PLACEHOLDER.sub("\0", source_line)
