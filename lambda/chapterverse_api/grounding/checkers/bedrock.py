@@ -84,11 +84,8 @@ def _is_grounded(reply: Any) -> bool:
     for assessment in _objects(reply, "assessments"):
         for result in _objects(assessment.get("contextualGroundingPolicy"), "filters"):
             score, threshold = result.get("score"), result.get("threshold")
-            if (
-                result.get("type") == "GROUNDING"
-                and isinstance(score, int | float)
-                and isinstance(threshold, int | float)
-            ):
+            is_grounding = result.get("type") == "GROUNDING"
+            if is_grounding and isinstance(score, int | float) and isinstance(threshold, int | float):
                 verdicts.append(score >= threshold)
     if not verdicts:
         raise ProviderError(
