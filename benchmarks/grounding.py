@@ -28,7 +28,7 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,10 +42,10 @@ from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.generation.draft import Draft
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.features import GROUPS, NAMES, measure_support
 from chapterverse_api.grounding.results import VerifiedDraft
-from chapterverse_api.grounding.support_model import CLASH, RAREST, SupportModel, load_model
+from chapterverse_api.grounding.support_model import CLASH_PENALTY, MIN_SECTION_SHARE, SupportModel, load_model
 from chapterverse_api.grounding.verifier import verify
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,7 +97,7 @@ def common_terms(corpora: Path) -> dict[int, float]:
             held.update({word.terms[0] for word in lexical.words(text)})
         for term, count in held.items():
             shares[term] += count / len(texts) / len(SITES)
-    return {term: round(share, 3) for term, share in sorted(shares.items()) if share > RAREST}
+    return {term: round(share, 3) for term, share in sorted(shares.items()) if share > MIN_SECTION_SHARE}
 
 
 def rows(answers: Sequence[tuple[Answer, Answer]], bare: SupportModel) -> Iterator[Row]:
@@ -140,10 +140,7 @@ def rows(answers: Sequence[tuple[Answer, Answer]], bare: SupportModel) -> Iterat
 def own_rows(bare: SupportModel) -> Iterator[Row]:
     """Yield sentences of our own, every second one: the tests ask about the others."""
     written = json.loads(FAITHFUL.read_text(encoding="utf-8"))
-    passages = [
-        Passage(str(n), tuple(s["path"]), s["text"], s["text"], frozenset(), 1.0, 1.0, None, None)
-        for n, s in enumerate(written)
-    ]
+    passages = [Passage(str(n), tuple(s["path"]), s["text"], s["text"]) for n, s in enumerate(written)]
     pairs = [(n, sentence) for n, s in enumerate(written) for sentence in s["sentences"]][::2]
     for n, sentence in pairs:
         sent = [passages[n], *passages[max(0, n - 2) : n], *passages[n + 1 : n + 3]]
@@ -159,14 +156,14 @@ def own_rows(bare: SupportModel) -> Iterator[Row]:
 
 
 def features(
-    text: str, cited: Sequence[str], sources: Mapping[str, AnalyzedPassage], weigh: Any, bare: SupportModel
+    text: str, cited: Sequence[str], sources: Mapping[str, AnalyzedPassage], idf: Any, bare: SupportModel
 ) -> tuple[float, ...]:
     """Return the features of a sentence, as the service would read it."""
     parts = [s for s in split(text) if s.said]
     said = parts[0].said if len(parts) == 1 else text
-    claim = Claim(said, "prose", "en", weigh(said))
+    sentence = AnalyzedSentence(said, "prose", "en", idf(said))
     mine = [sources[i] for i in cited if i in sources]
-    values = measure_support(claim, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)
+    values = measure_support(sentence, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)
     return tuple(values[name] for name in NAMES)
 
 
@@ -184,21 +181,21 @@ def fitted(data: Sequence[Row], bare: SupportModel, names: Sequence[str] = NAMES
     trees, start = boost(x, y, weight, trees=100, depth=3, rate=0.08, least=1.0)
     return replace(
         bare,
-        names=tuple(names),
-        weights=tuple(round(float(b), 5) for b in beta),
+        feature_names=tuple(names),
+        coefficients=tuple(round(float(b), 5) for b in beta),
         intercept=round(intercept, 5),
         trees=tuple(trees),
-        start=round(start, 5),
+        base_score=round(start, 5),
     )
 
 
 def scores(model: SupportModel, data: Sequence[Row]) -> Any:
     """Return the score of each row."""
-    columns = [NAMES.index(name) for name in model.names]
+    columns = [NAMES.index(name) for name in model.feature_names]
     x = np.array([[r.values[c] for c in columns] for r in data])
-    trees = model.start + sum(apply(tree, x) for tree in model.trees)
-    clashes = np.array([min(r.values[NAMES.index("clash")], 2.0) for r in data])
-    return 0.5 * (x @ np.array(model.weights) + model.intercept) + 0.5 * trees - CLASH * clashes
+    trees = model.base_score + sum(apply(tree, x) for tree in model.trees)
+    clashes = np.array([min(r.values[NAMES.index("clash_count")], 2.0) for r in data])
+    return 0.5 * (x @ np.array(model.coefficients) + model.intercept) + 0.5 * trees - CLASH_PENALTY * clashes
 
 
 def folded(
@@ -371,9 +368,8 @@ def _voted_share(claims: Sequence[VotedClaim]) -> float:
 
 def stored(model: SupportModel) -> dict[str, Any]:
     """Return the model as `weights.json` holds it."""
-    fields = ("names", "weights", "intercept", "trees", "start", "threshold", "derived", "decided", "slope", "shift")
-    common = {str(term): round(1000 * share) for term, share in model.common.items()}
-    return {**{name: getattr(model, name) for name in fields}, "common": common}
+    shares = {str(term): round(1000 * share) for term, share in model.section_shares.items()}
+    return {**{field.name: getattr(model, field.name) for field in fields(model)}, "section_shares": shares}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -401,10 +397,10 @@ def main(arguments: Sequence[str]) -> None:
     slope, shift = calibrated(values, true)
     fixed: dict[str, Any] = {
         "threshold": threshold,
-        "derived": round(threshold + DERIVED, 3),
-        "decided": decided,
+        "uncited_threshold": round(threshold + DERIVED, 3),
+        "vote_threshold": decided,
         "slope": slope,
-        "shift": shift,
+        "offset": shift,
     }
     judges = [replace(model, **fixed) for model in models]
     if options.votes:

@@ -72,10 +72,7 @@ def load(path: Path) -> list[tuple[Answer, Answer]]:
 
 def _answer(row: Mapping[str, Any], *, flawed: bool) -> Answer:
     passages = tuple(
-        Passage(
-            str(s["number"]), tuple(s["path"].split(" › ")), s["text"], s["text"], frozenset(), 1.0, 1.0, None, None
-        )
-        for s in row["sources"]
+        Passage(str(s["number"]), tuple(s["path"].split(" › ")), s["text"], s["text"]) for s in row["sources"]
     )
     flaws = {f["was"]: f for f in row["flaws"]} if flawed else {}
     units = tuple(_unit(u, flaws.get(u["text"])) for u in row["units"])

@@ -41,7 +41,7 @@ def sections(root: Path, site: str) -> list[tuple[str, Passage]]:
             body = re.sub(r"\n{3,}", "\n\n", body).strip()
             if 200 <= len(body) <= 4_000:
                 path = (title, heading.group(1).strip()) if heading else (title,)
-                found.append((str(file), Passage("1", path, body, body, frozenset(), 1.0, 1.0, None, None)))
+                found.append((str(file), Passage("1", path, body, body)))
     return found
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "site_example" / "docs" / "project" / "glossary.md"
 PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_api")
 #: Where a public function does not have a verb or the noun of its value yet.
-NOT_NAMED_BY_VERBS = frozenset({"generation"})
+NOT_NAMED_BY_VERBS = frozenset({"quoting"})
 #: Participles that don't end in "ed", but for those that are a verb's own form as well, such as "read" and "put".
 IRREGULAR = frozenset(
     "bound broken built chosen died drawn found given grown held hidden kept left lost made met paid said seen sent"

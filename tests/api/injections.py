@@ -9,8 +9,7 @@ from __future__ import annotations
 import base64
 import codecs
 import re
-from collections.abc import Callable, Iterator
-from collections.abc import Generator as Steps
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Literal
@@ -231,7 +230,7 @@ class Obedient:
     requests: list[GenerationRequest] = field(default_factory=list)
     obeyed: list[str] = field(default_factory=list)
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         self.requests.append(request)
         ids = tuple(p.id for p in request.passages)
         said = next((order for text in _heard(request) if (order := order_in(text))), None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from random import Random
 
 from chapterverse_api.generation.draft import Span
@@ -34,7 +33,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Liar:
-    """Implements `Generator`; foreign are sentences of pages that are not sent."""
+    """Implements `AnswerGenerator`; foreign are sentences of pages that are not sent."""
 
     name = "liar"
 
@@ -42,7 +41,7 @@ class Liar:
         self._chance = Random(seed)
         self._foreign = foreign
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         for span in self.whole(request):
             # In pieces of any size, as a model may stream.
             at = 0

@@ -27,7 +27,7 @@ from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.generation.factory import open_generator
-from chapterverse_api.generation.protocols import Generator
+from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.retrieval.rerankers.protocols import Reranker as Ranks
 from chapterverse_api.service import Service
 
@@ -192,7 +192,7 @@ def service(
     *,
     store: Store | None = None,
     embedder: Embedder | None = None,
-    generator: Generator | None = None,
+    generator: AnswerGenerator | None = None,
     reranker: Ranks | None = None,
 ) -> ServiceSession:
     """Return the service over these parts; the settings define the others, without a reranker."""

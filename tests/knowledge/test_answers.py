@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator as Steps
+from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,7 +55,7 @@ class Counting:
         self.text = text
         self.requests: list[GenerationRequest] = []
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         self.requests.append(request)
         yield Span(self.text)
 

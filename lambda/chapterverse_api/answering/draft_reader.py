@@ -11,18 +11,11 @@ from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, strip_marks
 from chapterverse_api.generation.citation_marks import CitationMarks
-from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.reasoning import (
-    MOST_CHARACTERS,
-    Reasoning,
-    join_surrogates,
-    length_error,
-    silence_error,
-    strip_controls,
-)
+from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
-from chapterverse_api.grounding.claimed_ids import ClaimedIds
+from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
@@ -53,7 +46,7 @@ class DraftReader:
         self._marks, self._links = CitationMarks(passages), AddressFilter(passages)
         self.refused = self.is_cut = self.is_open = False
         self.restarts = self._length = 0
-        self._reasoning = Reasoning()
+        self._reasoning = ReasoningFilter()
         self._begin()
 
     @property
@@ -68,7 +61,7 @@ class DraftReader:
             ProviderError: the model writes more than its limit.
         """
         self._length += len(span.text)
-        if self._length > MOST_CHARACTERS:
+        if self._length > MAX_ANSWER_CHARS:
             raise length_error()
         if span.kind == "prose":
             text = self._reasoning.read(strip_controls(span.text))
@@ -95,35 +88,35 @@ class DraftReader:
                 raise silence_error(self.is_cut)
 
     def _begin(self) -> None:
-        self._sentences, self._claims = SentenceReader(), ClaimedIds()
+        self._sentences, self._cited = SentenceReader(), CitedRanges()
         self._said = False
         self._gap = ""
         # The ids of the sentence before, if it announces what follows.
         self._announced: tuple[str, ...] = ()
 
     def _prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
-        self._claims.add(len(self._sentences.text) + len(text), ids)
+        self._cited.add(len(self._sentences.text) + len(text), ids)
         for sentence in self._sentences.read(text, last=last):
             yield from self._clean(sentence)
             if self.refused:
                 return
         longest = MAX_CODE_CHARS if self._sentences.is_code else MAX_SENTENCE_CHARS
         if last:
-            self._sentences, self._claims = SentenceReader(), ClaimedIds()
+            self._sentences, self._cited = SentenceReader(), CitedRanges()
         elif len(self._sentences.waiting) > longest:
             self.is_cut = True
             yield from self._clean(self._sentences.cut(longest))
-            self._sentences, self._claims = SentenceReader(), ClaimedIds()
+            self._sentences, self._cited = SentenceReader(), CitedRanges()
 
     def _clean(self, sentence: Sentence) -> Iterator[DraftSentence]:
         text = join_surrogates(self._sentences.text[sentence.start : sentence.end])
         if refuses(text, first=not self._said):
             self.refused = True
             return
-        claimed = self._claims.of(self._sentences.text, sentence)
+        claimed = self._cited.find_ids(self._sentences.text, sentence)
         is_code = sentence.kind == "code"
         if not is_code:
-            text, named = self._marks.take_out(text)
+            text, named = self._marks.remove(text)
             claimed = tuple(dict.fromkeys((*claimed, *named)))
         elif not claimed:
             # Code is announced, "Run this [1]:", and holds no marks of its own.

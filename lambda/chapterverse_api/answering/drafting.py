@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
+from collections.abc import Generator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +17,7 @@ from chapterverse_api.contract import Delta
 from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.protocols import Generator
+from chapterverse_api.generation.protocols import AnswerGenerator
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes
@@ -62,7 +62,7 @@ class ShownDraft:
 
 
 #: Yields what the reader sees of a draft, and returns it.
-DraftSteps: TypeAlias = Steps[Delta, None, ShownDraft]
+DraftSteps: TypeAlias = Generator[Delta, None, ShownDraft]
 
 
 def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
@@ -116,7 +116,7 @@ def _open_votes(turn: Turn) -> SecondVotes | None:
     return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
-def _stream(segments: Segments, generator: Generator, context: AnswerContext) -> Steps[Delta, None, None]:
+def _stream(segments: Segments, generator: AnswerGenerator, context: AnswerContext) -> Generator[Delta, None, None]:
     with closing(generator.generate(context.request)) as draft:
         for span in draft:
             yield from map(make_delta, segments.read(span))

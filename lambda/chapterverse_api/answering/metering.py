@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Generator as Steps
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from chapterverse_api.budget.prices import FREE, Price
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.protocols import DataWriter, Generator, ToolCaller, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, ToolCaller, Writer
 from chapterverse_api.generation.requests import (
     ChatMessage,
     GenerationRequest,
@@ -124,21 +123,21 @@ class MeteredReranker:
 
 @dataclass(frozen=True, slots=True)
 class MeteredGenerator:
-    """A generator whose tokens are counted. Implements `Generator`.
+    """A generator whose tokens are counted. Implements `AnswerGenerator`.
 
     The pipeline holds its circuit breaker, because only the pipeline knows which failures are answers.
     """
 
-    generator: Generator
+    generator: AnswerGenerator
     call: ModelCall
 
     @property
     def name(self) -> str:
         return self.generator.name
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         # A model that is interrupted may write on, and its service bills what nobody reads.
-        billed, began, written = True, False, float(prompts.ANSWER_TOKENS + self.call.thoughts)
+        billed, began, written = True, False, float(prompts.MAX_ANSWER_TOKENS + self.call.thoughts)
         texts: list[str] = []
         try:
             with closing(self.generator.generate(request)) as spans:

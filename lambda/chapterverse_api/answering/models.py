@@ -26,7 +26,7 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
-from chapterverse_api.generation.protocols import DataWriter, Generator, ToolCaller, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, ToolCaller, Writer
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
@@ -41,7 +41,7 @@ _Metered = TypeVar("_Metered", MeteredEmbedder, MeteredReranker, MeteredChecker)
 class EconomyGenerator:
     """The cheaper generator, with a circuit breaker of its own."""
 
-    generator: Generator
+    generator: AnswerGenerator
     circuit: CircuitBreaker
 
 
@@ -68,7 +68,7 @@ def _open_checker(settings: Settings) -> MeteredChecker | None:
     # Loaded where one is configured.
     from chapterverse_api.grounding.checkers.factory import open_checker
 
-    thoughts = prompts.THOUGHT_TOKENS if settings.checker.startswith("openai:") else 0
+    thoughts = prompts.MAX_REASONING_TOKENS if settings.checker.startswith("openai:") else 0
     return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))
 
 
@@ -83,7 +83,7 @@ class Models:
 
     embedder: MeteredEmbedder | None
     reranker: MeteredReranker | None
-    generator: Generator
+    generator: AnswerGenerator
     circuit: CircuitBreaker
     economy: EconomyGenerator | None
     prices: Prices
@@ -101,7 +101,7 @@ class Models:
 
     @classmethod
     def of(
-        cls, settings: Settings, embedder: Embedder | None, generator: Generator, reranker: Reranker | None = None
+        cls, settings: Settings, embedder: Embedder | None, generator: AnswerGenerator, reranker: Reranker | None = None
     ) -> Models:
         """Return these models behind circuit breakers, with the checker that the settings name."""
         return cls(
@@ -152,7 +152,7 @@ class TurnModels:
 
     embedder: Embedder | None
     reranker: Reranker | None
-    generator: Generator
+    generator: AnswerGenerator
     writer: Writer | None
     data_writer: DataWriter | None
     checker: Checker | None

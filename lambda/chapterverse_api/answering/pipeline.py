@@ -9,8 +9,7 @@ respond                      `response`
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from collections.abc import Generator as Steps
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -146,7 +145,7 @@ def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
 
 def _answer_with_data(
     sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: DataWriter
-) -> Steps[AnswerEvent, None, bool]:
+) -> Generator[AnswerEvent, None, bool]:
     """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
     from chapterverse_api.answering.structured import fill_schema
 
@@ -155,7 +154,7 @@ def _answer_with_data(
     if filled is None:
         return False
     degraded, verified = explain_degradation(sources, turn), filled.verified
-    turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.flagged)
+    turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.unsupported_count)
     if not verified.cited:
         yield from turn.end(make_refusal(context, degraded, turn))
         return True

@@ -15,7 +15,7 @@ from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.checked_sentence import CheckedSentence
-from chapterverse_api.grounding.results import VerifiedDraft, Weigh
+from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.grounding.verifier import Verifier
 
 #: Segments that wait for the first one that is confirmed, at most.
@@ -65,12 +65,12 @@ class Segments:
     """
 
     def __init__(
-        self, request: GenerationRequest, weigh: Weigh, *, note: str = "", votes: VoteSource | None = None
+        self, request: GenerationRequest, idf: IdfFunction, *, note: str = "", votes: VoteSource | None = None
     ) -> None:
         self.draft_reader = DraftReader(request.passages)
         self.shown: list[Span] = []
         self.restarted = False
-        self._request, self._weigh, self._votes = request, weigh, votes
+        self._request, self._idf, self._votes = request, idf, votes
         self._verifier = self._new_verifier()
         self._waiting = [_Waiting(Span(note, kind="framing"))] if note else []
         self._restarts = 0
@@ -125,7 +125,7 @@ class Segments:
         if one.span is None:
             checked = self._verifier.check(one.sentence, one.claimed)
             vote = None
-            if self._votes and checked.undecided:
+            if self._votes and checked.needs_second_vote:
                 vote = self._votes.ask(self._verifier.document(checked), one.sentence.said)
             yield _Waiting(Span(one.text, checked.citations, check=checked.check), checked, vote)
         elif one.span.kind == "framing":
@@ -143,7 +143,7 @@ class Segments:
     def _new_verifier(self) -> Verifier:
         # A sentence that repeats only the reader or a memory claims nothing of the documentation.
         own = "\n\n".join((self._request.context, *self._request.memories))
-        return Verifier(self._request.passages, self._request.language, self._weigh, context=own)
+        return Verifier(self._request.passages, self._request.language, self._idf, context=own)
 
     def _restart(self) -> None:
         """Drop the segments that turned out to be thoughts, unless they were shown."""

@@ -11,11 +11,11 @@ from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_cost import DATA_TRIES
 from chapterverse_api.generation.draft import Check, Span
-from chapterverse_api.generation.prompts import DATA_TOKENS, conversation, data_instructions, new_nonce
+from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.results import VerifiedDraft, Weigh
+from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
 
 _Data = TypeVar("_Data")
@@ -36,7 +36,7 @@ class FilledSchema:
 
 
 def fill_schema(
-    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter, weigh: Weigh
+    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter, idf: IdfFunction
 ) -> FilledSchema | None:
     """Return the data that a model finds in the passages; None if it failed, which is in the log.
 
@@ -49,27 +49,26 @@ def fill_schema(
     except ProviderError as error:
         turn.log_failure("generator", error)
         return None
-    check = LeafCheck(context.request.passages, context.request.language, weigh)
+    check = LeafCheck(context.request.passages, context.request.language, idf)
     cited: dict[tuple[str | int, ...], str] = {}
     spans: list[Span] = []
     for leaf in leaves(data):
-        carrier = check.carrier(leaf)
+        carrier = check.find_source(leaf)
         if carrier is not None:
             cited[leaf.path] = carrier
         if text := leaf_line(leaf):
             outcome: Check = "confirmed" if carrier else "none" if isinstance(leaf.value, bool) else "unconfirmed"
             spans.append(Span(text, (carrier,) if carrier else (), check=outcome))
     claims = sum(span.check != "none" for span in spans)
-    verified = VerifiedDraft(
-        tuple(spans), 0, len(cited) / claims if claims else 0.0, flagged=claims - len(cited), claims=claims
-    )
+    confidence = len(cited) / claims if claims else 0.0
+    verified = VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims)
     return FilledSchema(data, mirror(data, cited), verified)
 
 
 def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
     asked, nonce = context.request, new_nonce()
     instructions, links = data_instructions(asked, nonce, schema), AddressFilter(asked.passages)
-    request = ModelRequest(instructions, conversation(asked, nonce), DATA_TOKENS, turn.deadline)
+    request = ModelRequest(instructions, conversation(asked, nonce), MAX_DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
     return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
 

@@ -20,8 +20,8 @@ from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import (
-    RESULT_TOKENS,
-    TOOL_TOKENS,
+    MAX_RESULT_TOKENS,
+    MAX_TOOL_TOKENS,
     conversation,
     new_nonce,
     tool_instructions,
@@ -118,7 +118,7 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
 
 def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
     nonce = new_nonce()
-    request = ModelRequest(tool_instructions(nonce), conversation(context.request, nonce), TOOL_TOKENS, end)
+    request = ModelRequest(tool_instructions(nonce), conversation(context.request, nonce), MAX_TOOL_TOKENS, end)
     calls = caller.choose_tools(request, tools.specs)
     if calls is None:
         log.event("error", turn_id=None, code="tools_not_offered", message="The generator's model takes no tools.")
@@ -161,7 +161,7 @@ def _next_number(context: AnswerContext) -> int:
 
 def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
     """Return a context with further sources, without the sections that it has already."""
-    request, sources, left = context.request, list(context.sources), int(RESULT_TOKENS * PROMPT_TOKEN_BYTES)
+    request, sources, left = context.request, list(context.sources), int(MAX_RESULT_TOKENS * PROMPT_TOKEN_BYTES)
     held, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
     number = _next_number(context)
     for one in output:

@@ -52,7 +52,7 @@ def max_turn_cost(
     # The reader of a kept conversation need not send any of it: it may be as long as a prompt holds.
     kept = keeps and query.thread_id is not None
     sent = sum(utf8_length(m.content) for m in query.conversation_history)
-    earlier = bytes_of_tokens(prompts.HISTORY_TOKENS)
+    earlier = bytes_of_tokens(prompts.MAX_HISTORY_TOKENS)
     earlier = earlier if kept else min(sent, earlier)
     texts = _texts(query, own + earlier, kept=kept, tools=tools, plan=plan)
 
@@ -68,7 +68,7 @@ def max_turn_cost(
     reranked = prices.reranker.of(searches=max_searches(longest))
     checked = MAX_CHECKS * prices.checker.of(
         read=FRAME + (CHECK_RULES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
-        written=VERDICT + prompts.THOUGHT_TOKENS,
+        written=VERDICT + prompts.MAX_REASONING_TOKENS,
         searches=math.ceil(MAX_CHECK_BYTES / TEXT_UNIT),
     )
     economy = embedded + generation_cost(prices.economy)
@@ -82,24 +82,24 @@ def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan
     Args:
         conversation: bytes of the question and of the messages before it.
     """
-    recalled = bytes_of_tokens(prompts.RECALLED_TOKENS) if kept else 0
-    conversation += bytes_of_tokens(prompts.SUMMARY_TOKENS) + recalled
-    reader = conversation + min(utf8_length(query.user_context), bytes_of_tokens(prompts.CONTEXT_TOKENS))
-    ours = _RULES + bytes_of_tokens(prompts.PERSONA_TOKENS + prompts.MEMORIES_TOKENS)
+    recalled = bytes_of_tokens(prompts.MAX_RECALLED_TOKENS) if kept else 0
+    conversation += bytes_of_tokens(prompts.MAX_SUMMARY_TOKENS) + recalled
+    reader = conversation + min(utf8_length(query.user_context), bytes_of_tokens(prompts.MAX_CONTEXT_TOKENS))
+    ours = _RULES + bytes_of_tokens(prompts.MAX_PERSONA_TOKENS + prompts.MAX_MEMORIES_TOKENS)
     ours += bytes_of_tokens(MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
-    ours += TOOL_CALLS * bytes_of_tokens(prompts.RESULT_TOKENS) if tools else 0
-    read, written = ours / BILLED_TOKEN_BYTES + reader, prompts.ANSWER_TOKENS
+    ours += TOOL_CALLS * bytes_of_tokens(prompts.MAX_RESULT_TOKENS) if tools else 0
+    read, written = ours / BILLED_TOKEN_BYTES + reader, prompts.MAX_ANSWER_TOKENS
     texts = [(read, written)]
     if query.output is not None or plan:
         # The schema stands in the instructions, and perhaps in a field of the request.
-        written = prompts.PLAN_TOKENS if plan else prompts.DATA_TOKENS
+        written = prompts.MAX_PLAN_TOKENS if plan else prompts.MAX_DATA_TOKENS
         texts = [(2 * _SCHEMA / BILLED_TOKEN_BYTES + read, written)] * DATA_TRIES
     if tools:
-        texts += [((ours + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader, prompts.TOOL_TOKENS)] * TOOL_ROUNDS
+        texts += [((ours + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader, prompts.MAX_TOOL_TOKENS)] * TOOL_ROUNDS
     if query.conversation_history or kept:
         texts.append((_RULES / BILLED_TOKEN_BYTES + min(conversation, WRITER_BYTES), MAX_REWRITTEN_TOKENS))
     if kept:
-        texts.append(((_RULES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.SUMMARY_TOKENS))
+        texts.append(((_RULES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.MAX_SUMMARY_TOKENS))
     return texts
 
 

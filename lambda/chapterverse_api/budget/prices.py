@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.generation.prompts import THOUGHT_TOKENS
+from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Prices:
             generator,
             overrides.get("economy", economy),
             # Requests to Cohere turn thinking off.
-            THOUGHT_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
+            MAX_REASONING_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
             overrides.get("checker", _checker(settings.checker, private=private)),
         )
 

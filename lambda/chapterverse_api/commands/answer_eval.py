@@ -110,7 +110,7 @@ class _Sections:
         language = next(read[1] for read in sections.values() if read)
         verified = verify((Span(text, tuple(places), kind),), passages, language, self._weigh)
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
-        return frozenset.intersection(*citations) if citations and not verified.flagged else frozenset()
+        return frozenset.intersection(*citations) if citations and not verified.unsupported_count else frozenset()
 
     def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
         """Return the section of a chunk and its language; None if it isn't at this address."""
@@ -126,9 +126,7 @@ class _Sections:
         if own is None:
             return None
         whole = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(own))
-        return Passage(
-            "1", own.heading_path, plain(own.text), whole, frozenset(), 1.0, 1.0, url, chunk_id
-        ), own.language
+        return Passage("1", own.heading_path, plain(own.text), whole, url=url, chunk_id=chunk_id), own.language
 
     def _weigh(self, text: str) -> Mapping[int, float]:
         return read_weights(text, self._snapshot.head.languages, self._snapshot)

@@ -17,7 +17,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 
@@ -62,6 +62,6 @@ class ServiceEnricher:
         weigh: Callable[[str], Mapping[int, float]],
     ) -> bool:
         """Judge the words of a question as those of an answer that cites the section are judged."""
-        passage = Passage("1", tuple(path), text, text, frozenset(), 1.0, 1.0, None, None)
-        claim = Claim(_END.sub("", question), "prose", language, weigh(question))
-        return judge(claim, [AnalyzedPassage(passage, language)], [], load_model()).supports
+        passage = Passage("1", tuple(path), text, text)
+        sentence = AnalyzedSentence(_END.sub("", question), "prose", language, weigh(question))
+        return judge(sentence, [AnalyzedPassage(passage, language)], [], load_model()).supports

@@ -11,7 +11,7 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
 from chapterverse_api.conversation.transcript import Signer, truncate
-from chapterverse_api.generation.prompts import RECALLED_TOKENS, estimate_tokens, recent_messages
+from chapterverse_api.generation.prompts import MAX_RECALLED_TOKENS, estimate_tokens, recent_messages
 from chapterverse_api.generation.requests import ChatMessage
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
         return ""
     present = {message.content for message in messages}
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
-    recalled, left = dict[int, str](), float(RECALLED_TOKENS)
+    recalled, left = dict[int, str](), float(MAX_RECALLED_TOKENS)
     for turn in find_relevant_turns(turns, query.query, top_k):
         question, answer = (cut_to_words(text, _MAX_TEXT_CHARS) for text in (turn.question, turn.answer))
         text = f"Reader: {question}\nAnswer: {answer}"

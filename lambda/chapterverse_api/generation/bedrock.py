@@ -10,8 +10,7 @@ Numbered sources are sent for all: citations of Converse's own are for a few mod
 from __future__ import annotations
 
 import json
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -19,10 +18,11 @@ from chapterverse.errors import AnswerWithheld, ConfigurationError
 from chapterverse.providers.bedrock import Runtime
 from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
-from chapterverse_api.generation.draft import Span, spans
-from chapterverse_api.generation.prompts import ANSWER_TOKENS, conversation, instructions, new_nonce
+from chapterverse_api.generation.draft import Span, to_spans
+from chapterverse_api.generation.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
+    TEMPERATURE,
     ChatMessage,
     GenerationRequest,
     ModelRequest,
@@ -35,12 +35,10 @@ from chapterverse_api.generation.requests import (
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
 
-#: Low, because an answer stays close to its sources.
-_TEMPERATURE = 0.1
-
-_CUT = {"max_tokens", "model_context_window_exceeded"}
-_WITHHELD = {"guardrail_intervened", "content_filtered"}
-_MALFORMED = {"malformed_model_output", "malformed_tool_use"}
+#: Reasons to stop: the limit of length, a filter, an invalid reply.
+_LENGTH_STOPS = {"max_tokens", "model_context_window_exceeded"}
+_FILTER_STOPS = {"guardrail_intervened", "content_filtered"}
+_ERROR_STOPS = {"malformed_model_output", "malformed_tool_use"}
 
 
 class BedrockGenerator:
@@ -50,8 +48,8 @@ class BedrockGenerator:
         self._model = model
         self._runtime = runtime
         self._client = runtime.client(*_TIMEOUT_SECONDS)
-        # Some models take none, and what Bedrock says of a malformed request is for people only.
-        self._temperature: dict[str, float] = {"temperature": _TEMPERATURE}
+        # Empty for a model that takes none. Bedrock's error for a malformed request doesn't name the field.
+        self._temperature: dict[str, float] = {"temperature": TEMPERATURE}
         self._takes_tools = True
 
     @classmethod
@@ -72,11 +70,11 @@ class BedrockGenerator:
         # Anybody may read it, and an ARN begins with the number of an account.
         return f"bedrock:{self._model.rpartition('/')[2]}"
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the draft as it is written; see `Generator`."""
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         body = self._body(instructions(request, nonce), conversation(request, nonce))
-        yield from spans(self._texts(body, request.deadline, request.usage))
+        yield from to_spans(self._texts(body, request.deadline, request.usage))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text; see `Writer`."""
@@ -88,27 +86,27 @@ class BedrockGenerator:
                 raise
             reply = self._write(body, request, {})
             self._temperature = {}
-        return read_all(_whole(reply))
+        return read_all(_read_reply(reply))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
-        named = {"name": schema.name, "schema": json.dumps(schema.document)}
-        structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": named}}}
+        json_schema = {"name": schema.name, "schema": json.dumps(schema.document)}
+        structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": json_schema}}}
         body = {**self._body(request.instructions, request.messages), "outputConfig": structure}
         try:
             reply = self._write(body, request, self._temperature)
         except TextRejected:
-            # What Bedrock says of a malformed request is for people only.
+            # Bedrock's error doesn't say whether it is the schema.
             return self.write(request)
-        return read_all(_whole(reply))
+        return read_all(_read_reply(reply))
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
-        listed = [
+        specs = [
             {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": t.parameters}}}
             for t in tools
         ]
-        body = {**self._body(request.instructions, request.messages), "toolConfig": {"tools": listed}}
+        body = {**self._body(request.instructions, request.messages), "toolConfig": {"tools": specs}}
         # Bedrock's error doesn't name the field that it rejects, so the request is repeated without a temperature.
         for temperature in (self._temperature, {}) if self._temperature else ({},):
             if not self._takes_tools:
@@ -124,14 +122,14 @@ class BedrockGenerator:
         return {
             "modelId": self._model,
             "system": [{"text": instructions}],
-            "messages": [{"role": said.role, "content": [{"text": said.content}]} for said in messages],
+            "messages": [{"role": message.role, "content": [{"text": message.content}]} for message in messages],
         }
 
     def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
         asked = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
         return self._runtime.converse(self._client, asked, request.deadline.left, request.deadline.closing)
 
-    def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Steps[str, None, bool]:
+    def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Generator[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
         try:
             return (yield from self._stream(request, self._temperature, deadline, usage))
@@ -144,28 +142,29 @@ class BedrockGenerator:
 
     def _stream(
         self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
-    ) -> Steps[str, None, bool]:
-        asked = {**request, "inferenceConfig": {"maxTokens": ANSWER_TOKENS, **temperature}}
-        reason, begun = None, False
+    ) -> Generator[str, None, bool]:
+        asked = {**request, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
+        reason, has_events = None, False
         try:
             with closing(self._runtime.events(self._client, asked, deadline.left, deadline.closing)) as events:
                 for event in events:
-                    begun = True
-                    if text := _text(_part(_part(event, "contentBlockDelta"), "delta")):
+                    has_events = True
+                    if text := _text(_child(_child(event, "contentBlockDelta"), "delta")):
                         yield text
-                    reason = _part(event, "messageStop").get("stopReason", reason)
-                    said = _part(_part(event, "metadata"), "usage")
-                    usage.take(said.get("inputTokens"), said.get("outputTokens"), said.get("totalTokens"))
+                    reason = _child(event, "messageStop").get("stopReason", reason)
+                    counts = _child(_child(event, "metadata"), "usage")
+                    usage.take(counts.get("inputTokens"), counts.get("outputTokens"), counts.get("totalTokens"))
         except TextRejected:
             # Events before it are shown, so the request can't be repeated.
-            if begun:
+            if has_events:
                 raise no_reply_error("Bedrock") from None
             raise
         return _read_stop_reason(reason)
 
 
-def _whole(reply: Any) -> Steps[str, None, bool]:
-    content = _part(_part(reply, "output"), "message").get("content")
+def _read_reply(reply: Any) -> Generator[str, None, bool]:
+    """Yield the text of a reply; return whether the length limit ended it."""
+    content = _child(_child(reply, "output"), "message").get("content")
     yield "".join(map(_text, content)) if isinstance(content, list) else ""
     return _read_stop_reason(reply.get("stopReason"))
 
@@ -173,14 +172,14 @@ def _whole(reply: Any) -> Steps[str, None, bool]:
 def _calls(reply: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools in a reply; malformed ones are left out."""
     _read_stop_reason(reply.get("stopReason") if isinstance(reply, dict) else None)
-    content = _part(_part(reply, "output"), "message").get("content")
-    used = [_part(block, "toolUse") for block in content] if isinstance(content, list) else []
+    content = _child(_child(reply, "output"), "message").get("content")
+    calls = [_child(block, "toolUse") for block in content] if isinstance(content, list) else []
     return tuple(
-        ToolCall(one["name"], json.dumps(one.get("input", {}))) for one in used if isinstance(one.get("name"), str)
+        ToolCall(call["name"], json.dumps(call.get("input", {}))) for call in calls if isinstance(call.get("name"), str)
     )
 
 
-def _part(value: Any, name: str) -> dict[str, Any]:
+def _child(value: Any, name: str) -> dict[str, Any]:
     """Return an object inside another; an empty one if it is missing, as in events of other kinds."""
     part = value.get(name) if isinstance(value, dict) else None
     return part if isinstance(part, dict) else {}
@@ -192,7 +191,7 @@ def _text(block: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _read_stop_reason(said: Any) -> bool:
+def _read_stop_reason(value: Any) -> bool:
     """Return whether the length limit ended the answer.
 
     Raises:
@@ -200,9 +199,9 @@ def _read_stop_reason(said: Any) -> bool:
         ProviderError: the model wrote no valid reply.
     """
     # The value may have any type, and a list is not hashable.
-    reason = said if isinstance(said, str) else ""
-    if reason in _WITHHELD:
+    reason = value if isinstance(value, str) else ""
+    if reason in _FILTER_STOPS:
         raise AnswerWithheld("Bedrock withheld the answer by a guardrail or filter: ask in other words.")
-    if reason in _MALFORMED:
+    if reason in _ERROR_STOPS:
         raise no_reply_error("Bedrock")
-    return reason in _CUT
+    return reason in _LENGTH_STOPS

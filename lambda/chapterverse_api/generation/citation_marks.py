@@ -1,4 +1,4 @@
-"""Takes the marks by which a model cites, "Set `site_url` [1]." or "…【2】", out of a sentence.
+"""Removes the marks by which a model cites, "Set `site_url` [1]." or "…【2】", from a sentence.
 
 A mark cites the sentence that it is in or follows. The sentence is shown without it, with the spaces corrected. Code
 keeps its brackets, and so do an array's element that the sources hold, `argv[1]`, a link's text, and words of the
@@ -16,80 +16,89 @@ from dataclasses import dataclass
 
 from chapterverse_api.generation.passage import Passage
 
-#: Characters of a title and of an address, and marks in a row, at most.
-_TITLE, _ADDRESS, _ROW = 80, 300, 6
-#: Characters before a mark by which the sources' own are known.
-_BEFORE = 12
+#: Characters of a title and of an address in a mark, and marks in a group.
+_MAX_TITLE_CHARS, _MAX_ADDRESS_CHARS, _MAX_GROUP_MARKS = 80, 300, 6
+#: Characters before a mark that must be in the sources, too, for the mark to be the sources' own.
+_CONTEXT_CHARS = 12
+#: Characters at the end of a sentence in which an unfinished mark is looked for.
+_MAX_UNFINISHED_CHARS = 12
+#: Characters of the longest word that an array's element, `argv[1]`, may follow.
+_MAX_ARRAY_CHARS = 64
+#: "[1-9]" means all nine numbers; a wider range means its ends.
+_MAX_RANGE = 20
 
-_ONE = r"(?:(?:sources?|documents?|docs?|refs?|s)[ .:_-]{0,2})?\^?\d{1,3}\^?"
-_SEVERAL = rf"{_ONE}(?:(?: ?[,，、;&–-] ?| and ){_ONE}){{0,9}}"
-_HEADED = rf" ?[,:–-] ?[^\W\d][^\[\]()<>\n]{{0,{_TITLE}}}"
-_INSIDE = rf" ?(?:see )?(?P<ids>{_SEVERAL})(?P<title>{_HEADED})? ?"
-_LINK = rf"\(https?://[^()\s]{{1,{_ADDRESS}}}\)"
+_ONE = r"(?:(?:sources?|documents?|docs?|refs?|s)[ .:_-]{0,2})?\^?\d{1,3}\^?"  # "1", "source 1", "^1^"
+_SEVERAL = rf"{_ONE}(?:(?: ?[,，、;&–-] ?| and ){_ONE}){{0,9}}"  # "1, 2", "1-3", "1 and 2"
+_TITLE = rf" ?[,:–-] ?[^\W\d][^\[\]()<>\n]{{0,{_MAX_TITLE_CHARS}}}"  # ", Installation"
+_CONTENT = rf" ?(?:see )?(?P<ids>{_SEVERAL})(?P<title>{_TITLE})? ?"
+_LINK = rf"\(https?://[^()\s]{{1,{_MAX_ADDRESS_CHARS}}}\)"
+#: The forms of a mark, by its first character.
 _FORMS = {
-    "[": re.compile(rf"(?<!\[)\[(?P<twice>\[)?{_INSIDE}\](?(twice)\])(?:{_LINK})?", re.IGNORECASE),
-    "(": re.compile(rf"\({_INSIDE}\)", re.IGNORECASE),
-    "<": re.compile(rf"<{_INSIDE}>", re.IGNORECASE),
+    "[": re.compile(rf"(?<!\[)\[(?P<twice>\[)?{_CONTENT}\](?(twice)\])(?:{_LINK})?", re.IGNORECASE),
+    "(": re.compile(rf"\({_CONTENT}\)", re.IGNORECASE),
+    "<": re.compile(rf"<{_CONTENT}>", re.IGNORECASE),
     "【": re.compile(r"【 ?(?P<ids>\d{1,3}(?: ?[,，、;–-] ?\d{1,3}){0,9})(?P<title>)(?:†[^】\n]{0,24})? ?】"),
 }
-_PLAIN = re.compile(r"[\[【][^A-Za-z(]*(?:†[^】\n]*)?[\]】]")
-_BEGUN = re.compile(r"(?:\[{1,2}|【)[\d ,;^–-]{0,9}\Z")
-_NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")
-#: "[1-9]" means all nine; of a wider range only the ends are taken at their word.
-_WIDEST = 20
-_TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)
+_NUMBERED = re.compile(r"[\[【][^A-Za-z(]*(?:†[^】\n]*)?[\]】]")  # "[1]", "【2†L3】", and not "[source 1]"
+_UNFINISHED = re.compile(r"(?:\[{1,2}|【)[\d ,;^–-]{0,9}\Z")  # "… [1", at the end
+_NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")  # "1", "1-3"
+_TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)  # "<co: 1>", "</co>"
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _OPENING = re.compile(r"[\[(<【]")
-_GAP = re.compile(r"[ ,;]{0,2}")
+_GAP = re.compile(r"[ ,;]{0,2}")  # between the marks of a group
 _LETTER = re.compile(r"[^\W\d_]")
-_ELEMENT = re.compile(r"(\w+)\[{1,2}(\d{1,3})\]")
-_WORD = re.compile(r"\w+\Z")
-# Characters before the first word of a line.
-_ITEM = " \t>*+-"
-_LINE_START = re.compile(r"(?:\A|\n)[ \t>]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}\Z")
-# A sentence's end after a mark, and the end of a part of it; with what closes quotes and stress.
-_STOP = re.compile(r"""[)*_"'”’»]{0,4}[ \t]{0,3}(?:[.!?…。！？]|\n|\Z)""")
-_PAUSE = re.compile(r"[)*_]{0,4}[ \t]{0,3}[,;:，；：|]")
+_ELEMENT = re.compile(r"(\w+)\[{1,2}(\d{1,3})\]")  # "argv[1]"
+_WORD_END = re.compile(r"\w+\Z")
+_LINE_START_CHARACTERS = " \t>*+-"
+_LINE_START = re.compile(r"(?:\A|\n)[ \t>]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}\Z")  # "- **", before a mark
+_STOP = re.compile(r"""[)*_"'”’»]{0,4}[ \t]{0,3}(?:[.!?…。！？]|\n|\Z)""")  # "**.", behind a mark
+_PAUSE = re.compile(r"[)*_]{0,4}[ \t]{0,3}[,;:，；：|]")  # "**,", behind a mark
 _LINE_END = re.compile(r"""[)*_"'”’»]{0,4}\s*(?:\n|\Z)""")
-_AFTER_STOP = re.compile(r"""[.!?…。！？]["'”’»)*_]{0,4}\s*\Z""")
-_BLANK = re.compile(r"\s\Z")
+_AFTER_STOP = re.compile(r"""[.!?…。！？]["'”’»)*_]{0,4}\s*\Z""")  # "Done. ", before a mark
+_BLANK_END = re.compile(r"\s\Z")
 # Characters that follow a word without a space.
 _AFTER_WORDS = ".,;:!?)]}…。，、；：！？）"
 
 
 @dataclass(frozen=True, slots=True)
-class _MarkedRow:
-    """Marks in a row: from where to where they go, with the blanks around; what stands there then; what they name."""
+class _MarkGroup:
+    """Marks in a row.
+
+    Attributes:
+        start, end: their range in the text, with the blanks around.
+        replacement: the text that replaces them.
+        ids: the ids that they cite.
+    """
 
     start: int
     end: int
-    instead: str
+    replacement: str
     ids: tuple[str, ...]
 
 
 class CitationMarks:
-    """Knows a mark from the words of these passages."""
+    """Tells the marks of a model from the words of these passages."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._text = " ".join(" ".join(p.section.split()) for p in passages)
-        self._paths = {p.id: set(re.findall(r"\w+", " ".join(p.path).casefold())) for p in passages}
+        self._path_words = {p.id: set(re.findall(r"\w+", " ".join(p.path).casefold())) for p in passages}
         self._elements = {m.groups() for p in passages for m in _ELEMENT.finditer(p.section)}
 
-    def take_out(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return a sentence without its marks, and the ids that they name, whether there are such passages or not."""
+    def remove(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return a sentence without its marks, and the ids that they cite, whether there are such passages or not."""
         text = _TAG.sub(lambda tag: tag.group() if tag.group() in self._text else "", text)
-        pieces, named, at = list[str](), dict[str, None](), 0
-        for row in self._rows(text):
-            pieces += [text[at : row.start], row.instead]
-            named.update(dict.fromkeys(row.ids))
-            at = row.end
+        pieces, cited_ids, at = list[str](), dict[str, None](), 0
+        for group in self._groups(text):
+            pieces += [text[at : group.start], group.replacement]
+            cited_ids.update(dict.fromkeys(group.ids))
+            at = group.end
+        rest = "".join([*pieces, text[at:]])
         # The limit of the model's length may have cut a mark.
-        left = "".join([*pieces, text[at:]])
-        begun = _BEGUN.search(left, max(0, len(left) - _BEFORE))
-        return left[: begun.start()].rstrip() if begun else left, tuple(named)
+        unfinished = _UNFINISHED.search(rest, max(0, len(rest) - _MAX_UNFINISHED_CHARS))
+        return rest[: unfinished.start()].rstrip() if unfinished else rest, tuple(cited_ids)
 
-    def _rows(self, text: str) -> Iterator[_MarkedRow]:
-        code = [found.span() for found in _CODE.finditer(text)]
+    def _groups(self, text: str) -> Iterator[_MarkGroup]:
+        code = [match.span() for match in _CODE.finditer(text)]
         at = 0
         for opening in _OPENING.finditer(text):
             start = opening.start()
@@ -99,102 +108,113 @@ class CitationMarks:
                 continue
             marks = list(self._marks(text, start))
             at = marks[-1].end() if marks else at
-            if row := self._row(text, marks):
-                yield row
-                at = row.end
+            if group := self._group(text, marks):
+                yield group
+                at = group.end
 
     def _marks(self, text: str, start: int) -> Iterator[re.Match[str]]:
         """Yield the marks in a row that begin there."""
-        for _ in range(_ROW):
+        for _ in range(_MAX_GROUP_MARKS):
             form = _FORMS.get(text[start : start + 1])
-            found = form.match(text, start) if form else None
-            if found is None or not self._is_mark(found):
+            mark = form.match(text, start) if form else None
+            if mark is None or not self._is_mark(mark):
                 return
-            yield found
-            gap = _GAP.match(text, found.end())
-            start = gap.end() if gap else found.end()
+            yield mark
+            gap = _GAP.match(text, mark.end())
+            start = gap.end() if gap else mark.end()
 
-    def _is_mark(self, found: re.Match[str]) -> bool:
-        numbers, title = _ids(found), set(re.findall(r"\w+", (found["title"] or "").casefold()))
-        if _PLAIN.fullmatch(found.group()):
-            return "0" not in numbers or "0" in self._paths or len(numbers) == 1
+    def _is_mark(self, mark: re.Match[str]) -> bool:
+        """Whether a mark is none of the sources' own texts, and its title, if it has one, is that of its passage."""
+        ids, title = _ids(mark), set(re.findall(r"\w+", (mark["title"] or "").casefold()))
+        if _NUMBERED.fullmatch(mark.group()):
+            return "0" not in ids or "0" in self._path_words or len(ids) == 1
         return (
-            found.group() not in self._text
-            and (not title or title <= self._paths.get(numbers[0], set()))
-            and (not _is_bare(found) or all(number in self._paths for number in numbers))
+            mark.group() not in self._text
+            and (not title or title <= self._path_words.get(ids[0], set()))
+            and (not _is_bare(mark) or all(number in self._path_words for number in ids))
         )
 
-    def _row(self, text: str, marks: Sequence[re.Match[str]]) -> _MarkedRow | None:
+    def _group(self, text: str, marks: Sequence[re.Match[str]]) -> _MarkGroup | None:
+        """Return marks in a row as a group; None if they are words of the sentence."""
         if not marks:
             return None
         start, end = marks[0].start(), marks[-1].end()
-        ids = tuple(dict.fromkeys(number for found in marks for number in _ids(found)))
-        plain = all(_PLAIN.fullmatch(found.group()) for found in marks)
-        if not (self._cites(text, start, end, marks[0], ids) if plain else _ends(text, marks)):
+        ids = tuple(dict.fromkeys(number for mark in marks for number in _ids(mark)))
+        if all(_NUMBERED.fullmatch(mark.group()) for mark in marks):
+            cites = not self._is_index(text, marks, ids) and not self._is_in_sources(text[:end], start, ids)
+        else:
+            cites = _are_at_end(text, marks)
+        if not cites:
             return None
         while text[:start].endswith("(") and text[end : end + 1] == ")":
             # "([1])" leaves nothing behind.
             start, end = start - 1, end + 1
         before = len(text[:start].rstrip(" \t"))
         after = len(text) - len(text[end:].lstrip(" \t"))
-        return _MarkedRow(before, after, _between(text, before, start, end, after), ids)
+        return _MarkGroup(before, after, _gap_between(text, before, start, end, after), ids)
 
-    def _cites(self, text: str, start: int, end: int, first: re.Match[str], ids: Sequence[str]) -> bool:
-        """Whether numbers in brackets are marks, and no element of an array, text of a link, or the sources' own."""
-        word = _WORD.search(text, max(0, start - 64), start)
-        following = text[end : end + 1]
-        if following and (following in "({=_" or (word and following.isascii() and following.isalnum())):
-            return False
-        if first.group()[0] == "[" and start and not text[start - 1].isspace():
-            if word is None and text[:start].endswith(("]", "()")):
-                return False
-            if word and (
-                (len(word.group()) == 1 and word.group().isascii())
-                or ids[0] == "0"
-                or (word.group(), ids[0]) in self._elements
-            ):
-                return False
-        if all(number in self._paths for number in ids):
+    def _is_index(self, text: str, marks: Sequence[re.Match[str]], ids: Sequence[str]) -> bool:
+        """Whether numbers in brackets are an array's element or a link's text.
+
+        [1](page.md)  [1]{.note}  [1]=x  [1]_    a link, or the syntax of another dialect
+        argv[1]st                                followed by a letter, so that it is a part of a name
+        x[1]  f()[1]  a[0]  rows[2][1]           an element by a short name, of a result, the first, or of a row
+        argv[1]                                  an element that the sources contain
+        """
+        start, following = marks[0].start(), text[marks[-1].end() : marks[-1].end() + 1]
+        word = _WORD_END.search(text, max(0, start - _MAX_ARRAY_CHARS), start)
+        if following and following in "({=_":
             return True
-        before = text[max(0, start - _BEFORE) : start]
-        return not before.strip() or " ".join((before + text[start:end]).split()) not in self._text
+        if word is None:
+            return marks[0].group()[0] == "[" and text[:start].endswith(("]", "()"))
+        if following.isascii() and following.isalnum():
+            return True
+        is_element = (len(word.group()) == 1 and word.group().isascii()) or ids[0] == "0"
+        return marks[0].group()[0] == "[" and (is_element or (word.group(), ids[0]) in self._elements)
+
+    def _is_in_sources(self, text: str, start: int, ids: Sequence[str]) -> bool:
+        """Whether the end of a text from `start` on names no passage, and the sources contain it behind such words."""
+        if all(number in self._path_words for number in ids):
+            return False
+        context = text[max(0, start - _CONTEXT_CHARS) :]
+        return bool(text[max(0, start - _CONTEXT_CHARS) : start].strip()) and " ".join(context.split()) in self._text
 
 
-def _ids(found: re.Match[str]) -> list[str]:
+def _ids(mark: re.Match[str]) -> list[str]:
     """Return the ids of "1, 2" or "1-3"."""
-    made: list[str] = []
-    for number in _NUMBERS.finditer(found["ids"]):
-        first, end = int(number[1]), int(number[2] or number[1])
-        made += map(str, range(first, end + 1) if 0 <= end - first < _WIDEST else (first, end))
-    return made
+    ids: list[str] = []
+    for number in _NUMBERS.finditer(mark["ids"]):
+        first, last = int(number[1]), int(number[2] or number[1])
+        ids += map(str, range(first, last + 1) if 0 <= last - first < _MAX_RANGE else (first, last))
+    return ids
 
 
-def _is_bare(found: re.Match[str]) -> bool:
-    """Whether it is a number alone, in brackets that mean something else."""
-    return found.group()[0] in "(<" and not _LETTER.search(found.group())
+def _is_bare(mark: re.Match[str]) -> bool:
+    """Whether a mark is a number without a word in brackets that mean something else: "(1)", "<1>"."""
+    return mark.group()[0] in "(<" and not _LETTER.search(mark.group())
 
 
-def _ends(text: str, marks: Sequence[re.Match[str]]) -> bool:
-    """Whether words in brackets are at the place of marks."""
+def _are_at_end(text: str, marks: Sequence[re.Match[str]]) -> bool:
+    """Whether marks with words, "[source 1]", or in other brackets are where a sentence or a part of it ends."""
     start, end = marks[0].start(), marks[-1].end()
-    before = text[max(0, start - _BEFORE) : start]
-    stops = _STOP.match(text, end) is not None
+    before = text[max(0, start - _CONTEXT_CHARS) : start]
+    follows_stop, precedes_stop = _AFTER_STOP.search(before) is not None, _STOP.match(text, end) is not None
     if all(map(_is_bare, marks)):
-        opens = not before.strip(_ITEM) or before.rstrip(_ITEM).endswith("\n")
-        stops = _LINE_END.match(text, end) is not None if _AFTER_STOP.search(before) else stops
-        return stops and not opens and _BLANK.search(before) is not None
+        begins_line = not before.strip(_LINE_START_CHARACTERS) or before.rstrip(_LINE_START_CHARACTERS).endswith("\n")
+        at_end = _LINE_END.match(text, end) is not None if follows_stop else precedes_stop
+        return at_end and not begins_line and _BLANK_END.search(before) is not None
     # A link may be the first word of a sentence.
     is_link = marks[-1].group().startswith("[") and marks[-1].group().endswith(")")
-    opens = is_link and not before.strip(_ITEM)
-    return (stops and not opens) or bool(_PAUSE.match(text, end)) or (not is_link and bool(_AFTER_STOP.search(before)))
+    begins_text = is_link and not before.strip(_LINE_START_CHARACTERS)
+    return (precedes_stop and not begins_text) or bool(_PAUSE.match(text, end)) or (follows_stop and not is_link)
 
 
-def _between(text: str, before: int, start: int, end: int, after: int) -> str:
+def _gap_between(text: str, before: int, start: int, end: int, after: int) -> str:
     """Return the space between two words after the marks between them are removed."""
     following, gap = text[after : after + 1], text[before:start]
     if _LINE_START.search(text[:start]):
         return gap
     if not following or following == "\n" or following in _AFTER_WORDS or text[:before].endswith("("):
         return text[end:after] if not following else ""
-    apart = following.isascii() and following.isalnum() and text[before - 1 : before].isascii()
-    return text[end:after] or gap or (" " if apart else "")
+    are_words = following.isascii() and following.isalnum() and text[before - 1 : before].isascii()
+    return text[end:after] or gap or (" " if are_words else "")

@@ -6,11 +6,9 @@ Cohere takes neither `safety_mode` nor `response_format`.
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from threading import Event
+from dataclasses import dataclass, field
 from typing import Any
 
 from chapterverse.errors import AnswerWithheld
@@ -19,15 +17,21 @@ from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
-from chapterverse_api.generation.cohere_answer import CohereAnswer, called_tools, whole_text
+from chapterverse_api.generation.cohere_answer import CohereAnswer, read_reply_text, read_tool_calls
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
+from chapterverse_api.generation.requests import (
+    TEMPERATURE,
+    GenerationRequest,
+    ModelRequest,
+    ResponseSchema,
+    ToolCall,
+    ToolSpec,
+    chat_messages,
+    function_specs,
+)
 
 DEFAULT_MODEL = "command-a-03-2025"
-
-#: Nearly always the likeliest word: the same question should get the same answer. At 0 some models repeat themselves.
-_TEMPERATURE = 0.1
 
 _PATH = "/v2/chat"
 _CONNECT_SECONDS = 1.5
@@ -36,25 +40,32 @@ _CONNECT_SECONDS = 1.5
 _THINKING = {"type": "disabled"}
 
 _NO_ANSWER = "no_valid_response"
-#: How a request is refused that a model can't take.
+#: Statuses for a request that a model can't take.
 _MALFORMED = {400, 422}
+
+
+@dataclass(slots=True)
+class _Capabilities:
+    """Which fields a model takes, as far as its replies have shown."""
+
+    thinking: bool = True
+    tools: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CohereGenerator:
-    """One Cohere model behind one address. Safe to share between threads. Implements `Generator` and `Writer`."""
+    """One Cohere model behind one address. Safe to share between threads. Implements `AnswerGenerator` and `Writer`."""
 
     model: str
     rest: JsonClient = field(repr=False)
     errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
-    _never_thinks: Event = field(default_factory=Event, repr=False, compare=False)
-    _no_tools: Event = field(default_factory=Event, repr=False, compare=False)
+    _takes: _Capabilities = field(default_factory=_Capabilities, repr=False, compare=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereGenerator:
         """Return the generator for `model`, or for the default if that is empty; nothing is sent yet.
 
-        Any name is taken: whether there is such a model, Cohere says at the first question.
+        Cohere says at the first question whether there is such a model.
 
         Raises:
             ConfigurationError: the key is missing or malformed, or the address is.
@@ -67,8 +78,8 @@ class CohereGenerator:
     def name(self) -> str:
         return f"cohere:{self.model}"
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the text as Cohere writes it, with Cohere's own citations; see `Generator`."""
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the text as Cohere writes it, with Cohere's own citations; see `AnswerGenerator`."""
         answer = CohereAnswer()
         with self._stream(self._question(request), request.deadline) as stream:
             for event in stream.events():
@@ -89,47 +100,42 @@ class CohereGenerator:
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
-        if self._no_tools.is_set():
+        if not self._takes.tools:
             return None
-        functions = [{"type": "function", "function": asdict(tool)} for tool in tools]
-        body = {**self._body(request), "tools": functions}
-        reply = self._post(body, request.deadline)
+        body = {**self._body(request), "tools": function_specs(tools)}
+        reply = self._post_adapted(body, request.deadline)
         if reply.status in _MALFORMED and "tool" in str(reply.body).lower():
-            self._no_tools.set()
+            self._takes.tools = False
             return None
         self._check(reply.status, reply.body, reply.headers)
-        return called_tools(reply.body)
+        return read_tool_calls(reply.body)
 
     def _write(self, body: dict[str, Any], deadline: Deadline) -> str:
-        reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
-        if (
-            "response_format" in body
-            and reply.status in _MALFORMED
-            and not self._is_about_thinking(reply.status, reply.body, body)
-        ):
-            # Not every model takes one, nor every schema.
-            body = {name: value for name, value in body.items() if name != "response_format"}
-            reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
-        reply = self._thought_of(reply, body, deadline)
+        reply = self._post_adapted(body, deadline)
         self._check(reply.status, reply.body, reply.headers)
-        return whole_text(reply.body)
+        return read_reply_text(reply.body)
+
+    def _post_adapted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
+        """Return the reply to a request. If the model rejects a field of it, send it again without that field."""
+        reply = self._post(body, deadline)
+        rejects_thinking = self._rejects_thinking(reply.status, reply.body, body)
+        if "response_format" in body and reply.status in _MALFORMED and not rejects_thinking:
+            # Not every model takes one, nor every schema.
+            body = _without("response_format", body)
+            reply = self._post(body, deadline)
+            rejects_thinking = self._rejects_thinking(reply.status, reply.body, body)
+        if rejects_thinking:
+            reply = self._post(_without("thinking", body), deadline)
+            self._note_thinking_rejected(reply.status)
+        return reply
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
-        reply = self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
-        return self._thought_of(reply, body, deadline)
-
-    def _thought_of(self, reply: Reply, body: dict[str, Any], deadline: Deadline) -> Reply:
-        """Return the reply. If it rejects the field about thinking, send the request again without that field."""
-        if not self._is_about_thinking(reply.status, reply.body, body):
-            return reply
-        reply = self.rest.post(_PATH, _without_thinking(body), seconds=deadline.left, closing=deadline.closing)
-        self._learn(reply.status)
-        return reply
+        return self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
 
     def _question(self, request: GenerationRequest) -> dict[str, Any]:
         instructions, messages = prompts.instructions(request), prompts.conversation(request)
         return {
-            **self._body(ModelRequest(instructions, messages, prompts.ANSWER_TOKENS, request.deadline)),
+            **self._body(ModelRequest(instructions, messages, prompts.MAX_ANSWER_TOKENS, request.deadline)),
             "stream": True,
             "documents": [_document(passage) for passage in request.passages],
             # Citations among the text, each behind its words, so that a sentence can be checked when it is whole; the
@@ -138,41 +144,41 @@ class CohereGenerator:
         }
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        messages = ({"role": m.role, "content": m.content} for m in request.messages)
         body = {
             "model": self.model,
-            "messages": [{"role": "system", "content": request.instructions}, *messages],
+            "messages": chat_messages(request),
             "stream": False,
             "max_tokens": request.max_tokens,
-            "temperature": _TEMPERATURE,
+            "temperature": TEMPERATURE,
             "thinking": _THINKING,
         }
-        return _without_thinking(body) if self._never_thinks.is_set() else body
+        return body if self._takes.thinking else _without("thinking", body)
 
     @contextmanager
     def _stream(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Stream]:
         """Give the open stream of an answer."""
         with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
-            if not self._is_about_thinking(stream.status, stream.body, body):
+            if not self._rejects_thinking(stream.status, stream.body, body):
                 self._check(stream.status, stream.body, stream.headers)
                 yield stream
                 return
-        body = _without_thinking(body)
+        body = _without("thinking", body)
         with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
-            self._learn(stream.status)
+            self._note_thinking_rejected(stream.status)
             self._check(stream.status, stream.body, stream.headers)
             yield stream
 
-    def _is_about_thinking(self, status: int, reply: Any, sent: Mapping[str, Any]) -> bool:
+    def _rejects_thinking(self, status: int, reply: Any, body: Mapping[str, Any]) -> bool:
         """Whether the model rejects the field that turns thinking off. Cohere doesn't document which models take it."""
-        return status == 400 and "thinking" in sent and "thinking" in str(reply).lower()
+        return status == 400 and "thinking" in body and "thinking" in str(reply).lower()
 
-    def _learn(self, status: int) -> None:
+    def _note_thinking_rejected(self, status: int) -> None:
+        """Send no request with this field any more if the one without it succeeded."""
         if status == 200:
-            self._never_thinks.set()
+            self._takes.thinking = False
 
     def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
-        """Raise the `ProviderError` that a refusal is."""
+        """Raise the `ProviderError` for a status other than 200."""
         if status == 200:
             self.errors.note_limits(headers)
         elif status == 422 and _NO_ANSWER in str(reply).lower():
@@ -190,5 +196,5 @@ def _document(passage: Passage) -> dict[str, Any]:
     return {"id": passage.id, "data": {"title": prompts.defuse(title), "snippet": prompts.defuse(passage.section)}}
 
 
-def _without_thinking(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name != "thinking"}
+def _without(field_name: str, body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != field_name}

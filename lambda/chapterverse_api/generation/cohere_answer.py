@@ -22,26 +22,25 @@ from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.reasoning import MOST_CHARACTERS, length_error
-from chapterverse_api.generation.requests import MOST_TOKENS, ToolCall, Usage, function_calls
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error
+from chapterverse_api.generation.requests import MAX_TOKENS, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
-_MOST_CITATIONS = 300
-_MOST_SOURCES = 20
+_MAX_CITATIONS = 300
+_MAX_SOURCES = 20
 
-#: Reasons to stop after which the text is usable.
-_WHOLE = ("COMPLETE", "STOP_SEQUENCE")
-_CUT = "MAX_TOKENS"
-_TOOL_CALL = "TOOL_CALL"
+#: Reasons to stop: the answer is complete, the limit of length, calls of tools. After any other the text is unusable.
+_COMPLETE_STOPS = ("COMPLETE", "STOP_SEQUENCE")
+_LENGTH_STOP = "MAX_TOKENS"
+_TOOL_STOP = "TOOL_CALL"
 
-#: Characters of the sentence behind by which it is known that one ended.
-_AHEAD = 24
+#: Characters of the next sentence that are needed to see that the previous one ended.
+_LOOKAHEAD_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class _CohereCitation:
-    """A stretch of the answer and the ids that Cohere cites for it."""
+    """A range of the answer and the ids that Cohere cites for it."""
 
     start: int
     end: int
@@ -61,34 +60,34 @@ class CohereAnswer:
         self.usage = Usage()
         self._sentences = SentenceReader()
         self._ends: list[int] = []
-        # Up to where no citation is waited for, and up to where the text was given away.
-        self._settled = self._given = 0
-        # Where each text part begins in the whole, by its index; thoughts are no part.
+        # The end of the text whose citations are complete, and the end of the text that was yielded.
+        self._cited_end = self._yielded_end = 0
+        # The start of each text part in the whole text, by its index; thoughts are no part of it.
         self._starts: dict[Any, int] = {}
         self._thoughts: set[Any] = set()
         self._citations: list[_CohereCitation] = []
         self._finish = ""
 
     def read(self, event: Event) -> Iterator[Span]:
-        """Take an event and yield the text that no later event says anything of.
+        """Take an event and yield the text whose citations are complete.
 
         Raises:
             ProviderError: it is no event of Cohere's, or reports that the answer failed.
         """
         if event.data in {"", "[DONE]"}:
             return
-        said = _parse(event.data)
-        kind, delta = said.get("type") or event.name, _to_mapping(said.get("delta"))
+        document = _parse(event.data)
+        kind, delta = document.get("type") or event.name, _to_mapping(document.get("delta"))
         if delta.get("error") is not None:
             raise broken_stream_error()
         message = _to_mapping(delta.get("message"))
         if kind in ("content-start", "content-delta"):
-            self._text(said.get("index"), _to_mapping(message.get("content")))
-            yield from self._settle(self._ends[-2] if len(self._ends) > 1 else 0)
+            self._read_text(document.get("index"), _to_mapping(message.get("content")))
+            yield from self._yield_sentences(self._ends[-2] if len(self._ends) > 1 else 0)
         elif kind == "citation-start":
             self._cite(message.get("citations"))
-            begun = self._citations[-1].start if self._citations else 0
-            yield from self._settle(max((end for end in self._ends if end <= begun), default=0))
+            start = self._citations[-1].start if self._citations else 0
+            yield from self._yield_sentences(max((end for end in self._ends if end <= start), default=0))
         elif kind == "message-end":
             self._finish = read_finish_reason(delta.get("finish_reason"))
             billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
@@ -106,25 +105,25 @@ class CohereAnswer:
         if not self._sentences.text.strip():
             raise empty_error()
         yield from self._spans(len(self._sentences.text))
-        if self._finish == _CUT:
+        if self._finish == _LENGTH_STOP:
             yield Span("", cut=True)
 
-    def _settle(self, end: int) -> Iterator[Span]:
+    def _yield_sentences(self, end: int) -> Iterator[Span]:
         """Yield the sentences up to there, with as much of the next one as shows that they ended."""
-        if end > self._settled:
-            self._settled = end
-            yield from self._spans(min(end + _AHEAD, len(self._sentences.text)))
+        if end > self._cited_end:
+            self._cited_end = end
+            yield from self._spans(min(end + _LOOKAHEAD_CHARS, len(self._sentences.text)))
 
     def _spans(self, end: int) -> Iterator[Span]:
         """Yield the text up to there, cut wherever a citation begins or ends."""
-        start, self._given = self._given, max(end, self._given)
-        here = [c for c in self._citations if c.end > start and c.start < end]
-        borders = {start, end, *(b for c in here for b in (c.start, c.end) if start < b < end)} if end > start else ()
-        for first, last in pairwise(sorted(borders)):
-            covering = (c.ids for c in here if c.start <= first and last <= c.end)
-            yield Span(self._sentences.text[first:last], tuple(dict.fromkeys(i for ids in covering for i in ids)))
+        start, self._yielded_end = self._yielded_end, max(end, self._yielded_end)
+        citations = [c for c in self._citations if c.end > start and c.start < end]
+        borders = {b for c in citations for b in (c.start, c.end) if start < b < end}
+        for first, last in pairwise(sorted({start, end, *borders}) if end > start else ()):
+            ids = (i for c in citations if c.start <= first and last <= c.end for i in c.ids)
+            yield Span(self._sentences.text[first:last], tuple(dict.fromkeys(ids)))
 
-    def _text(self, index: Any, content: Mapping[str, Any]) -> None:
+    def _read_text(self, index: Any, content: Mapping[str, Any]) -> None:
         index = _key(index)
         if content.get("type") == "thinking" or content.get("thinking"):
             self._thoughts.add(index)
@@ -133,45 +132,45 @@ class CohereAnswer:
             return
         if not isinstance(text, str):
             raise no_reply_error("Cohere")
-        whole = self._sentences.text
-        self._starts.setdefault(index, len(whole))
-        if len(whole) + len(text) > MOST_CHARACTERS:
+        length = len(self._sentences.text)
+        self._starts.setdefault(index, length)
+        if length + len(text) > MAX_ANSWER_CHARS:
             raise length_error()
-        self._ends += [sentence.end for sentence in self._sentences.read(_sound(text))]
+        self._ends += [sentence.end for sentence in self._sentences.read(_replace_surrogates(text))]
 
     def _cite(self, citations: Any) -> None:
-        # One object, as its streams hold, though its replies hold a list and its description is of both.
+        # Cohere documents both forms; its streams hold one object, and its replies a list.
         listed = citations if isinstance(citations, list) else [citations]
-        for said in listed[: _MOST_CITATIONS - len(self._citations)]:
-            if placed := self._place(_to_mapping(said)):
-                # The first words of a sentence may have been given away; its citations are one.
-                late = self._settled <= placed.start and placed.end <= self._given
-                self._citations.append(replace(placed, end=self._given + 1) if late else placed)
+        for value in listed[: _MAX_CITATIONS - len(self._citations)]:
+            if citation := self._locate(_to_mapping(value)):
+                # A citation of the first words of a sentence, which may have been yielded, is one of the sentence.
+                is_late = self._cited_end <= citation.start and citation.end <= self._yielded_end
+                self._citations.append(replace(citation, end=self._yielded_end + 1) if is_late else citation)
 
-    def _place(self, said: Mapping[str, Any]) -> _CohereCitation | None:
-        """Return where a citation belongs, None where that is unknown or it cites for a thought."""
+    def _locate(self, citation: Mapping[str, Any]) -> _CohereCitation | None:
+        """Return a citation with its range of the text; None if that is unknown, or in a thought."""
         text = self._sentences.text
-        ids, index, kind = _ids(said.get("sources")), _key(said.get("content_index")), said.get("type")
+        ids, index, kind = _ids(citation.get("sources")), _key(citation.get("content_index")), citation.get("type")
         if not ids or index in self._thoughts or kind not in (None, "TEXT_CONTENT"):
             return None
-        at = self._claimed_range(said, self._starts.get(index, 0)) or range(0)
-        quote = said.get("text")
+        at = self._stated_range(citation, self._starts.get(index, 0)) or range(0)
+        quote = citation.get("text")
         if isinstance(quote, str) and quote:
-            quote = _sound(quote)
+            quote = _replace_surrogates(quote)
             if text[at.start : at.stop] != quote:
                 start = text.find(quote)
                 at = range(start, start + len(quote)) if start >= 0 > text.find(quote, start + 1) else range(0)
         return _CohereCitation(at.start, at.stop, ids) if at and at.stop <= len(text) else None
 
-    def _claimed_range(self, said: Mapping[str, Any], base: int) -> range | None:
-        start, end = said.get("start"), said.get("end")
+    def _stated_range(self, citation: Mapping[str, Any], base: int) -> range | None:
+        start, end = citation.get("start"), citation.get("end")
         # `True` is a number to Python, and huge ones are to no slice.
-        if type(start) is not int or type(end) is not int or not 0 <= start < end <= MOST_CHARACTERS:
+        if type(start) is not int or type(end) is not int or not 0 <= start < end <= MAX_ANSWER_CHARS:
             return None
         return range(base + start, base + end)
 
 
-def whole_text(body: Any) -> str:
+def read_reply_text(body: Any) -> str:
     """Return the text of a reply that is no stream.
 
     Raises:
@@ -185,10 +184,10 @@ def whole_text(body: Any) -> str:
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
     if not text.strip():
         raise empty_error()
-    return _sound(text)
+    return _replace_surrogates(text)
 
 
-def called_tools(body: Any) -> tuple[ToolCall, ...]:
+def read_tool_calls(body: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools that a reply asks for.
 
     Raises:
@@ -196,7 +195,7 @@ def called_tools(body: Any) -> tuple[ToolCall, ...]:
     """
     if not isinstance(body, dict):
         raise no_reply_error("Cohere")
-    if body.get("finish_reason") != _TOOL_CALL:
+    if body.get("finish_reason") != _TOOL_STOP:
         read_finish_reason(body.get("finish_reason"))
     return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
 
@@ -207,7 +206,7 @@ def read_finish_reason(reason: Any) -> str:
     Raises:
         ProviderError: it ended for a reason that leaves no answer.
     """
-    if reason not in (*_WHOLE, _CUT):
+    if reason not in (*_COMPLETE_STOPS, _LENGTH_STOP):
         raise broken_stream_error()
     return str(reason)
 
@@ -222,21 +221,21 @@ def empty_error() -> ProviderError:
 
 def _parse(data: str) -> dict[str, Any]:
     try:
-        said = parse_json(data)
+        document = parse_json(data)
     except ValueError:
         raise no_reply_error("Cohere") from None
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         raise no_reply_error("Cohere")
-    return said
+    return document
 
 
-def _to_mapping(said: Any) -> Mapping[str, Any]:
-    return said if isinstance(said, dict) else {}
+def _to_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _count(said: Any) -> float:
+def _count(value: Any) -> float:
     """Return a number of tokens; 0 for an invalid one."""
-    return said if isinstance(said, int | float) and 0 <= said < MOST_TOKENS else 0.0
+    return value if isinstance(value, int | float) and 0 <= value < MAX_TOKENS else 0.0
 
 
 def _key(index: Any) -> int | None:
@@ -245,15 +244,13 @@ def _key(index: Any) -> int | None:
 
 def _ids(sources: Any) -> tuple[str, ...]:
     """Return the ids of the documents that a citation names, without those of tools' results."""
-    found = []
-    for source in sources[:_MOST_SOURCES] if isinstance(sources, list) else []:
-        named = _to_mapping(source)
-        document = _to_mapping(named.get("document"))
-        name = named.get("id") or document.get("id")
-        if isinstance(name, str) and named.get("type") in (None, "document"):
-            found.append(name)
-    return tuple(dict.fromkeys(found))
+    ids = []
+    for source in map(_to_mapping, sources[:_MAX_SOURCES] if isinstance(sources, list) else []):
+        name = source.get("id") or _to_mapping(source.get("document")).get("id")
+        if isinstance(name, str) and source.get("type") in (None, "document"):
+            ids.append(name)
+    return tuple(dict.fromkeys(ids))
 
 
-def _sound(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return SURROGATE.sub("\ufffd", text)

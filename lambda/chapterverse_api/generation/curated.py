@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
+from collections.abc import Generator
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
@@ -11,7 +11,7 @@ from chapterverse_api.generation.requests import GenerationRequest
 
 
 class CuratedAnswer:
-    """Quotes the one passage of a request unchanged. Implements `Generator`.
+    """Quotes the one passage of a request unchanged. Implements `AnswerGenerator`.
 
     Args:
         language: BCP 47 tag of the words around it.
@@ -22,7 +22,7 @@ class CuratedAnswer:
     def __init__(self, language: str) -> None:
         self._language = language
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         (entry,) = request.passages
         path = " › ".join(map(escape_markdown, entry.path))
         yield Span(f"{phrases.of(self._language).curated}\n\n", kind="framing")

@@ -1,4 +1,4 @@
-"""A draft: text in spans, with the citations that it claims."""
+"""A draft: text in spans, with the citations that its generator gives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from chapterverse.errors import ProviderError
+
+#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
+MAX_ANSWER_CHARS = 60_000
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
 
@@ -15,14 +19,15 @@ Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a draft and the ids that it claims to rest on.
+    """A stretch of a draft and the passages that it cites.
 
     Attributes:
-        kind: `quote` is one passage of one source, `framing` our own words, which claim nothing of the documentation,
+        citations: the ids of the passages that say it.
+        kind: `quote` is one passage of one source, `framing` our own words, which are no claim about the documentation,
             `prose` a model's.
-        mark: the part of the text that answers, where it is known.
-        cut: the model's limit of length ended the draft here.
-        check: the result of the check: its citations hold, or no source carries its claim, or it claims nothing.
+        mark: the part of the text that answers; None if it is not known.
+        cut: whether the model's limit of length ended the draft here.
+        check: `confirmed` if its citations hold, `unconfirmed` if it is a claim without any, `none` if it is no claim.
     """
 
     text: str
@@ -36,7 +41,7 @@ class Span:
 Draft = tuple[Span, ...]
 
 
-def spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
+def to_spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
     """Yield a model's text as spans; `texts` returns whether its limit of length ended it, and is closed at the end."""
     with closing(texts):
         while True:
@@ -46,3 +51,16 @@ def spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
                 if end.value:
                     yield Span("", cut=True)
                 return
+
+
+def length_error() -> ProviderError:
+    return ProviderError("The model answered with more than it was asked for.")
+
+
+def silence_error(cut: bool) -> ProviderError:
+    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning."""
+    if cut:
+        return ProviderError(
+            "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
+        )
+    return ProviderError("The model answered with nothing: try again.", retryable=True)

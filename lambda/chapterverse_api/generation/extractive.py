@@ -10,7 +10,7 @@ from chapterverse_api.generation.requests import GenerationRequest
 
 
 class Extractive:
-    """Quotes the passages. Implements `Generator`."""
+    """Quotes the passages. Implements `AnswerGenerator`."""
 
     name = "extractive"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.generation.protocols import Generator
+from chapterverse_api.generation.protocols import AnswerGenerator
 
 
-def open_generator(settings: Settings) -> Generator:
+def open_generator(settings: Settings) -> AnswerGenerator:
     """Return the generator that `settings.generator` names; nothing is sent yet.
 
     Raises:

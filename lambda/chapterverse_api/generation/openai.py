@@ -10,10 +10,9 @@ The address has no `/v1`. These models take no documents, so they get numbered s
 from __future__ import annotations
 
 import json
-from collections.abc import Generator as Steps
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
@@ -23,23 +22,29 @@ from chapterverse.providers.openai import OpenAIErrors, access, is_openai, requi
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.draft import Span, spans
-from chapterverse_api.generation.prompts import ANSWER_TOKENS, THOUGHT_TOKENS, conversation, instructions, new_nonce
+from chapterverse_api.generation.draft import Span, to_spans
+from chapterverse_api.generation.prompts import (
+    MAX_ANSWER_TOKENS,
+    MAX_REASONING_TOKENS,
+    conversation,
+    instructions,
+    new_nonce,
+)
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
+    TEMPERATURE,
     GenerationRequest,
     ModelRequest,
     ResponseSchema,
     ToolCall,
     ToolSpec,
     Usage,
+    chat_messages,
     function_calls,
+    function_specs,
 )
 
 _PATH = "/v1/chat/completions"
-
-#: Low, because an answer stays close to its sources.
-_TEMPERATURE = 0.1
 
 #: Seconds for the token counts that a stream sends after the answer.
 _USAGE_SECONDS = 1.0
@@ -58,8 +63,8 @@ class _Dialect:
     Attributes:
         limit: its name for the length limit of an answer.
         renamed: whether that is the second name that was tried.
-        temperature: whether it takes one; reasoning models don't.
-        counts: whether a stream may report its tokens: thoughts are billed, and not in the text.
+        temperature: whether it takes a temperature; reasoning models don't.
+        counts: whether a stream reports its tokens, which include those of thoughts.
         schema: whether it takes a `response_format`; else only the instructions describe the data.
         tools: whether it takes `tools`; some models don't.
     """
@@ -72,30 +77,33 @@ class _Dialect:
     tools: bool = True
 
     def fields(self, tokens: int, *, streams: bool) -> dict[str, Any]:
-        asked: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
+        options: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
         if self.temperature:
-            return {self.limit: tokens, "temperature": _TEMPERATURE, **asked}
-        return {self.limit: tokens + THOUGHT_TOKENS, **asked}
+            return {self.limit: tokens, "temperature": TEMPERATURE, **options}
+        return {self.limit: tokens + MAX_REASONING_TOKENS, **options}
 
-    def after(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect | None:
-        """Return what to try after a rejection; None where another dialect would not help.
+    def adapt(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect:
+        """Return the dialect to try after a rejection.
 
         Args:
             tools: whether tools were offered.
+
+        Raises:
+            ProviderError: another dialect would not help.
         """
-        if reply.status not in _MALFORMED:
-            return None
-        said = json.dumps(reply.body)
-        if tools and self.tools and "tool" in said:
+        error = json.dumps(reply.body) if reply.status in _MALFORMED else ""
+        if tools and self.tools and "tool" in error:
             return replace(self, tools=False)
-        if self.schema and ("response_format" in said or "schema" in said):
+        if self.schema and ("response_format" in error or "schema" in error):
             return replace(self, schema=False)
-        if self.counts and "stream_options" in said:
+        if self.counts and "stream_options" in error:
             return replace(self, counts=False)
-        if not self.renamed and self.limit in said:
+        if not self.renamed and self.limit in error:
             other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
             return replace(self, limit=other, renamed=True)
-        return replace(self, temperature=False) if self.temperature and "temperature" in said else None
+        if self.temperature and "temperature" in error:
+            return replace(self, temperature=False)
+        raise _ERRORS.error(reply.status, reply.body)
 
 
 class OpenAIGenerator:
@@ -130,12 +138,12 @@ class OpenAIGenerator:
     def name(self) -> str:
         return f"openai:{self._model}"
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the draft as it is written; see `Generator`."""
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         messages = conversation(request, nonce)
-        sent = ModelRequest(instructions(request, nonce), messages, ANSWER_TOKENS, request.deadline, request.usage)
-        yield from spans(self._texts(sent))
+        sent = ModelRequest(instructions(request, nonce), messages, MAX_ANSWER_TOKENS, request.deadline, request.usage)
+        yield from to_spans(self._texts(sent))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text, and fill in its usage; see `Writer`."""
@@ -149,57 +157,46 @@ class OpenAIGenerator:
         """Return the calls that the model asks for; see `ToolCaller`."""
         dialect = self._dialect
         while dialect.tools:
-            asked = {
+            body = {
                 "model": self._model,
-                "messages": _messages(request),
+                "messages": chat_messages(request),
                 "stream": False,
-                "tools": [{"type": "function", "function": asdict(tool)} for tool in tools],
+                "tools": function_specs(tools),
                 **dialect.fields(request.max_tokens, streams=False),
             }
-            reply = self._post(asked, request.deadline)
+            reply = self._post(body, request.deadline)
             if reply.status == 200:
                 self._dialect = dialect
                 return _calls(_first(reply.body).get("message"))
-            changed = dialect.after(reply, tools=True)
-            if changed is None:
-                raise _ERRORS.error(reply.status, reply.body)
-            dialect = changed
+            dialect = dialect.adapt(reply, tools=True)
         self._dialect = dialect
         return None
 
-    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Steps[str, None, bool]:
-        """Yield the text, as it comes where its usage is to be filled in; return whether the limit ended it."""
-        messages, usage, deadline = _messages(request), request.usage, request.deadline
+    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Generator[str, None, bool]:
+        """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
+        messages, usage, deadline = chat_messages(request), request.usage, request.deadline
         dialect, streams = self._dialect, usage is not None
         while True:
             fields = dialect.fields(request.max_tokens, streams=streams)
             if schema and dialect.schema:
                 fields["response_format"] = _response_format(schema)
-            asked = {"model": self._model, "messages": messages, "stream": streams, **fields}
+            body = {"model": self._model, "messages": messages, "stream": streams, **fields}
             reply: Stream | Reply
             if usage is not None:
-                with self._rest.stream(_PATH, asked, seconds=deadline.left, closing=deadline.closing) as reply:
+                with self._rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as reply:
                     if reply.status == 200:
                         self._dialect = dialect
-                        return (yield from _text_stream(reply, usage))
+                        return (yield from _read_stream(reply, usage))
             else:
-                reply = self._post(asked, deadline)
+                reply = self._post(body, deadline)
                 if reply.status == 200:
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
-                    return (yield from _whole(reply.body))
-            changed = dialect.after(reply)
-            if changed is None:
-                raise _ERRORS.error(reply.status, reply.body)
-            dialect = changed
+                    return (yield from _read_reply(reply.body))
+            dialect = dialect.adapt(reply)
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
-
-
-def _messages(request: ModelRequest) -> list[dict[str, str]]:
-    messages = ({"role": m.role, "content": m.content} for m in request.messages)
-    return [{"role": "system", "content": request.instructions}, *messages]
 
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:
@@ -210,8 +207,8 @@ def _calls(message: Any) -> tuple[ToolCall, ...]:
 
 
 def _response_format(schema: ResponseSchema) -> dict[str, Any]:
-    named = {"name": schema.name, "schema": schema.document, "strict": _is_closed(schema.document)}
-    return {"type": "json_schema", "json_schema": named}
+    json_schema = {"name": schema.name, "schema": schema.document, "strict": _is_closed(schema.document)}
+    return {"type": "json_schema", "json_schema": json_schema}
 
 
 def _is_closed(schema: Any) -> bool:
@@ -222,21 +219,21 @@ def _is_closed(schema: Any) -> bool:
         return True
     members = schema.get("properties", {})
     if schema.get("type") == "object" or members:
-        listed = schema.get("additionalProperties") is False and set(members) == set(schema.get("required", ()))
-        return listed and all(map(_is_closed, members.values()))
+        is_closed = schema.get("additionalProperties") is False and set(members) == set(schema.get("required", ()))
+        return is_closed and all(map(_is_closed, members.values()))
     return all(_is_closed(schema[key]) for key in ("items", "anyOf") if key in schema)
 
 
-def _text_stream(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
-    """Yield the text of a reply, in pieces or whole as the server likes it: to ask again would be to pay again."""
+def _read_stream(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
+    """Yield the text of a reply, in pieces or whole as the server sends it: a second request would be billed, too."""
     if "json" not in stream.headers.get("content-type", ""):
-        return (yield from _stream_text(stream, usage))
+        return (yield from _read_events(stream, usage))
     body = parse_reply(stream.whole())
     _count(body, usage)
-    return (yield from _whole(body))
+    return (yield from _read_reply(body))
 
 
-def _stream_text(stream: Stream, usage: Usage) -> Steps[str, None, bool]:
+def _read_events(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
     """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
     events = stream.events()
     for event in events:
@@ -267,12 +264,13 @@ def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
 
 def _count(reply: Any, usage: Usage) -> None:
     """Fill in the token counts of a reply, or of a piece of one."""
-    said = reply.get("usage") if isinstance(reply, dict) else None
-    if isinstance(said, dict):
-        usage.take(said.get("prompt_tokens"), said.get("completion_tokens"), said.get("total_tokens"))
+    counts = reply.get("usage") if isinstance(reply, dict) else None
+    if isinstance(counts, dict):
+        usage.take(counts.get("prompt_tokens"), counts.get("completion_tokens"), counts.get("total_tokens"))
 
 
-def _whole(body: Any) -> Steps[str, None, bool]:
+def _read_reply(body: Any) -> Generator[str, None, bool]:
+    """Yield the text of a reply; return whether the length limit ended it."""
     choice = _first(body)
     yield _text(choice.get("message"))
     return _read_finish_reason(choice.get("finish_reason"))
@@ -286,10 +284,10 @@ def _chunk(data: str) -> Any:
 
 
 def _first(chunk: Any) -> dict[str, Any]:
-    """Return the first choice of a reply or a piece of one; an empty one where it holds none or only others."""
+    """Return the first choice of a reply or a piece of one; an empty one if it holds none or only others."""
     if not isinstance(chunk, dict) or chunk.get("error"):
         raise _broken_stream_error()
-    # What counts tokens may leave them out.
+    # A chunk with token counts may leave them out.
     choices = chunk.get("choices", [] if isinstance(chunk.get("usage"), dict) else None)
     if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
         raise _broken_stream_error()

@@ -1,4 +1,4 @@
-"""A source of an answer, as generators and grounding see it."""
+"""The sources of an answer, as generators and grounding read them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Subsection(NamedTuple):
-    """The heading of a section directly below another one, and its address; "" where it has no text of its own."""
+    """The heading of a section directly below another one, and its address; "" if it has no text of its own."""
 
     heading: str
     url: str
@@ -15,29 +15,30 @@ class Subsection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A source as generators and grounding see it.
+    """A source.
 
     Attributes:
         id: the string that a segment cites.
         path: headings from the chapter down.
         text: Markdown, verbatim.
-        section: the text with its surroundings in its section; the text itself where no more is known.
-        terms: hashed terms of path and text, which saves reading them again.
-        score: orders the passages, 0 to 1; evidence saturates, so it can't order the best ones.
-        evidence: calibrated, 0 to 1.
+        section: the text with its surroundings in its section; the text alone if no more is known.
+        terms: hashed terms of path and text, so that they need not be read again.
+        score: the order of the passages, 0 to 1; evidence saturates, so it can't order the best ones.
+        evidence: the calibrated evidence, 0 to 1.
         url: the address of the section; None for a selection from a page that the index does not hold.
+        chunk_id: the id of the chunk in the index; None for a source that is not from there.
         whole: whether `section` is all of its section.
-        subsections: those of its section, in order.
+        subsections: the sections directly below its section, in order.
     """
 
     id: str
     path: tuple[str, ...]
     text: str
     section: str
-    terms: frozenset[int]
-    score: float
-    evidence: float
-    url: str | None
-    chunk_id: str | None
+    terms: frozenset[int] = frozenset()
+    score: float = 1.0
+    evidence: float = 1.0
+    url: str | None = None
+    chunk_id: str | None = None
     whole: bool = True
     subsections: tuple[Subsection, ...] = ()

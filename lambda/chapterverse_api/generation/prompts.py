@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
+from chapterverse.text.invisible import INVISIBLE
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
@@ -24,35 +25,35 @@ REFUSAL = "NOT_IN_DOCS"
 #: The model's reply where it needs no tool: some services reject an empty text.
 NO_TOOL = "NONE"
 
-#: Tokens of an answer at most: 150 words, and code.
-ANSWER_TOKENS = 600
-#: Tokens that a model which reasons may think before it answers: its limit is one for both.
-THOUGHT_TOKENS = 2000
+#: Tokens of an answer: 150 words, and code.
+MAX_ANSWER_TOKENS = 600
+#: Tokens of the reasoning of a model that reasons before it answers; the limit that is sent is for both.
+MAX_REASONING_TOKENS = 2000
 
 #: Tokens of an answer with data.
-DATA_TOKENS = 1500
+MAX_DATA_TOKENS = 1500
 #: Tokens of a plan of twenty steps.
-PLAN_TOKENS = 3000
+MAX_PLAN_TOKENS = 3000
 
 #: Tokens of the reply with calls of tools, and of one call's result among the sources.
-TOOL_TOKENS = 300
-RESULT_TOKENS = 800
+MAX_TOOL_TOKENS = 300
+MAX_RESULT_TOKENS = 800
 
-#: Tokens of each part at most, as `estimate_tokens` counts; the sources have their budget in `passages`.
-HISTORY_TOKENS = 1200
-SUMMARY_TOKENS = 300
-RECALLED_TOKENS = 500
-CONTEXT_TOKENS = 500
-MEMORIES_TOKENS = 500
+#: Tokens of each part, as `estimate_tokens` counts; the limit of the sources is in `retrieval.passages`.
+MAX_HISTORY_TOKENS = 1200
+MAX_SUMMARY_TOKENS = 300
+MAX_RECALLED_TOKENS = 500
+MAX_CONTEXT_TOKENS = 500
+MAX_MEMORIES_TOKENS = 500
 #: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
-PERSONA_TOKENS = 800
-#: Messages of the history at most, the newest.
-RECENT_MESSAGES = 5
+MAX_PERSONA_TOKENS = 800
+#: Messages of the history, the newest.
+MAX_HISTORY_MESSAGES = 5
 
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
 
-_NAME = 60
+_MAX_NAME_CHARS = 60
 
 # As much of a language tag as names a language: it comes from the client, and a sentence fits into 35 characters.
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?(?![a-z0-9])", re.IGNORECASE)
@@ -67,11 +68,10 @@ _TURN = re.compile(
         | \[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])""",
     re.VERBOSE,
 )
-# What shows as nothing: controls, zero widths, directions, tags, selectors of glyphs. The joiners that Persian, Indic
+# What shows as nothing: also controls, separators, annotations and half characters. The joiners that Persian, Indic
 # languages and emoji are written with are left after their letters.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]|(?<![^\x00-\x7f])[\u200c\u200d]"
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{INVISIBLE}\u2028\u2029\ufff9-\ufffb\ud800-\udfff]|(?<![^\x00-\x7f])[\u200c\u200d]"
 )
 
 
@@ -80,11 +80,11 @@ def instructions(request: GenerationRequest, nonce: str = "") -> str:
 
     Args:
         request: what is asked.
-        nonce: what the marks around the sources hold, for a model that gets them by `conversation`; else empty.
+        nonce: the number in the marks around the sources, for a model that gets them by `conversation`; else empty.
     """
     rules = _rules(request, nonce)
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
-    return f"{_PURPOSE}\n\n{numbered}{_persona(request.persona)}"
+    return f"{_PURPOSE}\n\n{numbered}{_render_persona(request.persona)}"
 
 
 def data_instructions(
@@ -168,19 +168,17 @@ def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessa
         nonce: if given, the sources precede the question.
     """
     # Only the newest message can be too long.
-    messages = [ChatMessage(said.role, _truncate(said.content, HISTORY_TOKENS)) for said in request.history]
-    if summary := request.summary.strip():
-        messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{_truncate(summary, SUMMARY_TOKENS)}"))
-    if recalled := request.recalled.strip():
-        messages.insert(
-            0, ChatMessage("user", f"What we said of this earlier:\n{_truncate(recalled, RECALLED_TOKENS)}")
-        )
+    messages = [ChatMessage(one.role, _truncate(one.content, MAX_HISTORY_TOKENS)) for one in request.history]
+    if summary := _truncate(request.summary.strip(), MAX_SUMMARY_TOKENS):
+        messages.insert(0, ChatMessage("user", f"What we said before, in short:\n{summary}"))
+    if recalled := _truncate(request.recalled.strip(), MAX_RECALLED_TOKENS):
+        messages.insert(0, ChatMessage("user", f"What we said of this earlier:\n{recalled}"))
     # Defused when they are put together, as two messages could hold a half each.
-    earlier = (ChatMessage(said.role, defuse(said.content)) for said in _alternate_roles(messages))
+    earlier = (ChatMessage(one.role, defuse(one.content)) for one in _alternate_roles(messages))
     return _alternate_roles([*earlier, ChatMessage("user", _user_message(request, nonce))])
 
 
-def sources(request: GenerationRequest, nonce: str) -> str:
+def render_sources(request: GenerationRequest, nonce: str) -> str:
     """Return the passages with their ids as numbers, for a model that takes no documents."""
     lines = [f"<cv-sources-{nonce}>"]
     for passage in request.passages:
@@ -243,33 +241,33 @@ def _citation_rules(nonce: str) -> str:
     )
 
 
-def _persona(persona: Persona) -> str:
+def _render_persona(persona: Persona) -> str:
     """Return the owner's wishes. They come last and are labelled as wishes, because they may contradict the rules."""
-    name = " ".join(persona.name.split())[:_NAME]
+    name = " ".join(persona.name.split())[:_MAX_NAME_CHARS]
     wishes = "\n".join(part for part in (f"Your name is {name}." if name else "", persona.text.strip()) if part)
     if not wishes:
         return ""
     return (
         "\n\nThe site's owner wishes the following wording. It concerns name, tone and choice of words alone; wherever "
         "it says otherwise than the rules above, the rules hold.\n"
-        f"<cv-persona>\n{defuse(_truncate(wishes, PERSONA_TOKENS))}\n</cv-persona>"
+        f"<cv-persona>\n{defuse(_truncate(wishes, MAX_PERSONA_TOKENS))}\n</cv-persona>"
     )
 
 
 def _language(request: GenerationRequest) -> str:
-    found = _LANGUAGE.match(request.language)
-    return f'the language with the tag "{found.group()}"' if found else "the language of the question"
+    tag = _LANGUAGE.match(request.language)
+    return f'the language with the tag "{tag.group()}"' if tag else "the language of the question"
 
 
 def _user_message(request: GenerationRequest, nonce: str) -> str:
-    parts = [sources(request, nonce)] if nonce else []
+    parts = [render_sources(request, nonce)] if nonce else []
     if request.memories:
         # Memories inform an answer. They are never cited, because readers couldn't look them up.
-        notes = _truncate("\n".join(f"- {' '.join(text.split())}" for text in request.memories), MEMORIES_TOKENS)
+        notes = _truncate("\n".join(f"- {' '.join(text.split())}" for text in request.memories), MAX_MEMORIES_TOKENS)
         parts.append(f"Notes of the site's owner, to understand the question by, and no source:\n{defuse(notes)}")
     if context := request.context.strip():
         # The reader's own words about themselves: they choose between answers and prove nothing.
-        parts.append(f"About me, in my own words and no source:\n{defuse(_truncate(context, CONTEXT_TOKENS))}")
+        parts.append(f"About me, in my own words and no source:\n{defuse(_truncate(context, MAX_CONTEXT_TOKENS))}")
     question = defuse(request.question).strip() or _EXPLAIN
     parts.append(f"My question:\n{question}" if parts else question)
     return "\n\n".join(parts)
@@ -277,24 +275,24 @@ def _user_message(request: GenerationRequest, nonce: str) -> str:
 
 def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
-    kept: list[ChatMessage] = []
-    left = float(HISTORY_TOKENS)
-    for said in reversed([s for s in history if s.content.strip()][-RECENT_MESSAGES:]):
-        left -= estimate_tokens(said.content)
-        if left < 0 and kept:
+    recent: list[ChatMessage] = []
+    tokens_left = float(MAX_HISTORY_TOKENS)
+    for message in reversed([m for m in history if m.content.strip()][-MAX_HISTORY_MESSAGES:]):
+        tokens_left -= estimate_tokens(message.content)
+        if tokens_left < 0 and recent:
             break
-        kept.append(said)
-    return tuple(kept[::-1])
+        recent.append(message)
+    return tuple(recent[::-1])
 
 
 def _alternate_roles(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the messages as every provider takes them: messages of one role in a row are joined, and a user begins."""
+    """Return the messages with those of one role in a row joined, beginning with a user: every provider takes these."""
     merged: list[ChatMessage] = []
-    for said in messages:
-        if merged and merged[-1].role == said.role:
-            merged[-1] = ChatMessage(said.role, f"{merged[-1].content}\n\n{said.content}")
-        elif merged or said.role == "user":
-            merged.append(said)
+    for message in messages:
+        if merged and merged[-1].role == message.role:
+            merged[-1] = ChatMessage(message.role, f"{merged[-1].content}\n\n{message.content}")
+        elif merged or message.role == "user":
+            merged.append(message)
     return tuple(merged)
 
 
@@ -304,5 +302,5 @@ def estimate_tokens(text: str) -> float:
 
 
 def _truncate(text: str, tokens: int) -> str:
-    most = int(tokens * PROMPT_TOKEN_BYTES)
-    return text if utf8_length(text) <= most else cut_to_bytes(text, most).rstrip() + " …"
+    max_bytes = int(tokens * PROMPT_TOKEN_BYTES)
+    return text if utf8_length(text) <= max_bytes else cut_to_bytes(text, max_bytes).rstrip() + " …"

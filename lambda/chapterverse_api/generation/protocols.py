@@ -1,26 +1,25 @@
-"""The interface of generators: passages and a question in, a draft with claimed citations out."""
+"""The interfaces of generators: passages and a question in, a draft with citations out."""
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
 
 
-class Generator(Protocol):
+class AnswerGenerator(Protocol):
     """Drafts answers."""
 
     @property
     def name(self) -> str: ...
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
-        """Yield the draft with its claimed citations, as it comes.
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        """Yield the draft with its citations, as it comes.
 
-        Spans of prose are pieces of one text and may end anywhere. They may hold the marks by which a model cites,
-        "[1]". A quote or a framing is whole. Closing the generator ends the model's work.
+        Spans of prose are pieces of one text and may end anywhere. They may contain the marks by which a model cites,
+        "[1]". A span of a quote or of our own words is complete. Closing the generator ends the model's work.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
@@ -59,7 +58,7 @@ class ToolCaller(Protocol):
     """A generator whose language model also asks for calls of tools."""
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        """Return the calls that the model asks for, in order; None where this model takes no tools.
+        """Return the calls that the model asks for, in order; None if this model takes no tools.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from chapterverse.calibration import WeightedQuestion
@@ -11,8 +12,10 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 
-#: A larger count of tokens is an error of the service.
-MOST_TOKENS = 10_000_000
+#: Low, so that an answer stays close to its sources and is nearly always the same. At 0 some models repeat themselves.
+TEMPERATURE = 0.1
+#: A service that counts more tokens is in error.
+MAX_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class ChatMessage:
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens that a generator's service says it has billed, as far as it says so.
+    """The tokens that a model service reports as billed; 0 if it reports none.
 
     Attributes:
         read: tokens of the prompt, sources included.
@@ -37,7 +40,7 @@ class Usage:
 
     def take(self, read: object, written: object, total: object) -> None:
         """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
-        asked, said, both = (n if type(n) is int and 0 < n < MOST_TOKENS else 0 for n in (read, written, total))
+        asked, said, both = (n if type(n) is int and 0 < n < MAX_TOKENS else 0 for n in (read, written, total))
         # One of them alone may count anything.
         if asked and said:
             self.read, self.written = asked, max(said, both - asked)
@@ -48,18 +51,18 @@ class GenerationRequest:
     """The question to answer, and the passages to answer it from.
 
     Attributes:
-        question: as the reader asked; empty for "explain this".
-        words: the words of the question as the index weighs them.
-        passages: best first.
+        question: the reader's question; empty for "explain this".
+        words: the words of the question with their weights in the index.
+        passages: the sources, best first.
         language: BCP 47 tag of the answer.
-        unsure: whether the passages are only perhaps an answer.
+        unsure: whether the passages may not hold the answer.
         compares: whether the question asks for a comparison.
-        sides: ids of the passages that say what the sides of it are; none where it is not known.
-        selected: whether the passage is the reader's selection, and no search result.
-        selection: the reader's selection, if the passages were found for it; its own words are no answer.
+        sides: ids of the passages that say what its sides are; empty if that is not known.
+        selected: whether the one passage is the reader's selection, and no search result.
+        selection: the reader's selection, if it was searched with; its own words are no answer.
         history: the conversation, oldest message first, cut to the size of a prompt.
         summary: a summary of the conversation before `history`.
-        recalled: earlier turns that are about the question's subject, as text.
+        recalled: earlier turns about the question's subject, as text.
         context: the reader's words about themselves, never a source.
         memories: the owner's notes on the subject, best first; never a source.
         persona: the owner's settings of tone and language.
@@ -143,6 +146,17 @@ class ToolCall:
 
     name: str
     arguments: str
+
+
+def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
+    """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
+    messages = ({"role": m.role, "content": m.content} for m in request.messages)
+    return [{"role": "system", "content": request.instructions}, *messages]
+
+
+def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """Return the tools of a request in the same form."""
+    return [{"type": "function", "function": asdict(tool)} for tool in tools]
 
 
 def function_calls(listed: Any) -> tuple[ToolCall, ...]:

@@ -1,133 +1,146 @@
-"""Reads a sentence or a passage as the check compares them: words with their terms, cues, clauses, units in context."""
+"""Prepares sentences and passages for the support check: words with their terms, cues, clauses, literals."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding import cues
-from chapterverse_api.grounding.literals import Token, in_digits, literal_tokens
+from chapterverse_api.grounding.literals import LiteralMatch, find_literals, words_to_digits
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MAX_WORDS = 400
-#: Letters at the beginning of two words that make them forms of one; set by hand.
-PREFIX = 5
+#: Characters at the beginning of two words that make them forms of one; set by hand.
+SHARED_PREFIX_CHARS = 5
 #: Numbers and names of a text that are read.
 _MAX_LITERALS = 60
-#: Units of a passage that are read.
-_MAX_UNITS = 1_500
+#: Excerpts of a passage that are read.
+_MAX_EXCERPTS = 1_500
+#: Excerpts that a sentence is compared with.
+_MAX_ALIGNED = 6
+#: The words around a cue in which the nearest content words are looked for.
+_WORDS_BEFORE, _WORDS_AFTER = 6, 7
+#: The content words of a cue's surroundings, before and after it.
+_CONTEXT_BEFORE, _CONTEXT_AFTER = 2, 3
+# The model is trained with these two values, so another value needs new weights: what a word of an excerpt's headings
+# and introduction counts of one of its own, and what each word of an excerpt costs, so that of two the shorter is best.
+_CONTEXT_WEIGHT, _LENGTH_PENALTY = 0.4, 0.01
 
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+#: How a line begins that opens or closes fenced code.
+FENCE_MARKS = ("```", "~~~")
+_ZERO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _STRESS = re.compile(r"\*{1,3}|~~|(?<![^\W_])_{1,3}(?=\w)|(?<=\w)_{1,3}(?![^\W_])")
 _WORD = re.compile(r"\w+(?:[.:/@'’-]{1,3}\w+)*(?:\+\+|#)?|[;:,.!?()—–|。，；：]")
 _DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
+# A whole line of fenced code: "```python title=a.py".
+_FENCE_LINE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
+_LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s")
+_LINE_MARKS = re.compile(r"\A[\s>]*(?:[$>%]\s|[-*]\s)?")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
-
-
-def normal(text: str) -> str:
-    """Return a text without what shows nothing, and without the marks of stress, links and tags."""
-    text = _UNSEEN.sub("", text)
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("’", "'")
-        text = " ".join(map(cues.fold_lookalikes, text.split(" ")))
-    return _STRESS.sub("", _TAG.sub(" ", _LINK.sub(r"\1", text)))
-
-
-def flat(text: str) -> str:
-    """Return a text in lower case on one line, without what marks code and stress: for comparing to the letter."""
-    return " ".join(normal(text).replace("`", "").lower().split())
-
-
-#: Words of a sentence about its sources, not about their subject.
-_OF_SOURCES = re.compile(
+# Words of a sentence about its sources, not about their subject: "according to the docs,", "the page says that".
+_ATTRIBUTION = re.compile(
     r"(?:according to |based on |as )?\b(?:the |these |this |your )?(?:provided |given )?"
     r"(?:docs?|documentation|sources?|passages?|pages?|sections?)(?: (?:that|which))?"
     r"(?: (?:also|only|here))? (?:say|state|describe|show|explain|recommend|list|mention|suggest|note|give|name)s?"
     r"(?: that)?\b|\baccording to the (?:docs|documentation|sources?)\b,?",
     re.IGNORECASE,
 )
-
-
 # "No, vaults can't be shared" answers a question; its sentence denies no more than it does without.
-_ANSWER = re.compile(
+_YES_OR_NO = re.compile(
     r"\A\s*(?:(?:unfortunately|sadly|leider|malheureusement|lamentablemente),?\s)?"
     r"(?:no|nope|not|yes|yeah|yep|nein|nicht|ja|doch|non|pas|oui|si|sí)(?:\s*[,;:.!]|\s+[-–—])\s",
     re.IGNORECASE,
 )
 
 
+def strip_markup(text: str) -> str:
+    """Return a text without characters of no width, and without the marks of stress, links and tags."""
+    text = _ZERO_WIDTH.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("’", "'")
+        text = " ".join(map(cues.fold_lookalikes, text.split(" ")))
+    return _STRESS.sub("", _TAG.sub(" ", _LINK.sub(r"\1", text)))
+
+
+def _normalize(plain: str) -> str:
+    """Return a text without markup in lower case on one line, without the marks of code."""
+    return " ".join(plain.replace("`", "").lower().split())
+
+
 @lru_cache(maxsize=65_536)
 def _terms(word: str, language: str) -> tuple[int, ...]:
-    return tuple(t for found in lexical.words(word, language) for t in found.terms)
+    return tuple(t for part in lexical.words(word, language) for t in part.terms)
 
 
 class AnalyzedText:
-    """Words of a text in order, with the terms of those that carry meaning.
+    """The words of a text in order, with the terms of the content words: those that carry meaning.
+
+    A position is the index of a word or pause among all of them.
 
     Attributes:
+        plain: the text without markup.
+        text_with_digits: the same with number words as digits.
         surfaces: each word and pause in lower case.
         terms: the terms of each; empty for function words and pauses.
-        content: the places of the words that carry meaning.
+        content_positions: the positions of the content words.
+        content_terms: the first term of each content word.
+        term_set: all terms.
     """
 
     def __init__(self, text: str, language: str) -> None:
-        self.plain, self.language = normal(text), language
-        self.counted = in_digits(self.plain, language)
-        words: list[str] = []
-        for match in _WORD.finditer(self.counted):
-            words.append(match.group())
-            if len(words) == MAX_WORDS:
-                break
+        self.plain, self.language = strip_markup(text), language
+        self.text_with_digits = words_to_digits(self.plain, language)
+        words = [match.group() for match in islice(_WORD.finditer(self.text_with_digits), MAX_WORDS)]
         self.surfaces = [w.lower() for w in words]
         self.terms = [_terms(w, language) if len(w) <= 64 else () for w in words]
-        self.content = [i for i, t in enumerate(self.terms) if t]
-        self.sequence = [self.terms[i][0] for i in self.content]
-        self.own = frozenset(t for terms in self.terms for t in terms)
+        self.content_positions = [i for i, t in enumerate(self.terms) if t]
+        self.content_terms = [self.terms[i][0] for i in self.content_positions]
+        self.term_set = frozenset(t for terms in self.terms for t in terms)
 
     @cached_property
     def language_code(self) -> str:
         return lexical.primary_subtag(self.language)
 
     @cached_property
-    def forms(self) -> frozenset[str]:
+    def surface_set(self) -> frozenset[str]:
         return frozenset(self.surfaces)
 
     @cached_property
-    def meanings(self) -> frozenset[str]:
-        """The names that words share with their synonyms."""
-        listed = cues.synonyms() if self.language_code == "en" else {}
-        return frozenset(listed[s] for s in self.surfaces if s in listed)
+    def synonym_groups(self) -> frozenset[str]:
+        """The names of the groups of synonyms that its words belong to."""
+        groups = cues.synonyms() if self.language_code == "en" else {}
+        return frozenset(groups[s] for s in self.surfaces if s in groups)
 
     @cached_property
-    def flat(self) -> str:
-        return " ".join(self.plain.replace("`", "").lower().split())
+    def normalized(self) -> str:
+        """The text in lower case on one line, without marks of code: to find one text verbatim in another."""
+        return _normalize(self.plain)
 
     @cached_property
     def digits(self) -> list[str]:
         """Every number in it, those inside of names, versions and code, too."""
-        numbers = (m.group().replace(",", "") for m in _DIGITS.finditer(self.counted))
+        numbers = (m.group().replace(",", "") for m in _DIGITS.finditer(self.text_with_digits))
         return [f"0{number}" if number.startswith(".") else number for number in numbers]
 
     @cached_property
     def clauses(self) -> list[tuple[int, int]]:
-        """The places where each part begins and ends that says something of its own: two words of meaning or more."""
+        """The start and end of each clause with at least two content words."""
         bounds = [0]
         bounds += [i for i, s in enumerate(self.surfaces) if i and (s in _PAUSES or s in _CLAUSE_WORDS)]
         parts: list[tuple[int, int]] = []
         for start, end in zip(bounds, [*bounds[1:], len(self.surfaces)], strict=True):
-            filled = sum(1 for i in range(start, end) if self.terms[i])
-            if parts and (filled < 2 or sum(1 for i in range(*parts[-1]) if self.terms[i]) < 2):
+            if parts and min(len(self.terms_between(start, end)), len(self.terms_between(*parts[-1]))) < 2:
                 parts[-1] = (parts[-1][0], end)
             else:
                 parts.append((start, end))
@@ -135,182 +148,233 @@ class AnalyzedText:
 
     @cached_property
     def cues(self) -> list[tuple[int, int]]:
-        """The kind and place of each cue."""
-        listed = cues.kinds(self.language_code)
-        places = []
+        """The kind and position of each cue."""
+        kinds = cues.kinds(self.language_code)
+        located = []
         for i, surface in enumerate(self.surfaces):
             following = self.surfaces[i + 1] if i + 1 < len(self.surfaces) else ""
             if surface.endswith("n't"):
-                places.append((0, i))
+                located.append((cues.NEGATION, i))
             elif surface in ("not", "no") and following in _NOT_ONLY:
                 continue
             else:
-                places += [(kind, i) for kind in listed.get(surface, ())]
-        return places
+                located += [(kind, i) for kind in kinds.get(surface, ())]
+        return located
 
-    def around(self, at: int, left: int = 2, right: int = 3) -> list[int]:
-        """Return the words of meaning beside a place: of the six before it and the seven behind it, the nearest."""
-        before = [self.terms[i][0] for i in range(max(0, at - 6), at) if self.terms[i]][-left:]
-        behind = [self.terms[i][0] for i in range(at + 1, min(len(self.terms), at + 8)) if self.terms[i]][:right]
-        return before + behind
+    def count_negations(self, start: int, end: int) -> int:
+        """Return how many negations are between two positions."""
+        return sum(1 for kind, i in self.cues if kind == cues.NEGATION and start <= i < end)
+
+    def terms_between(self, start: int, end: int) -> list[int]:
+        """Return the first term of each content word between two positions."""
+        return [terms[0] for terms in self.terms[start:end] if terms]
+
+    def nearby_terms(self, position: int) -> list[int]:
+        """Return the first terms of the nearest content words before and after a position."""
+        before = self.terms_between(max(0, position - _WORDS_BEFORE), position)[-_CONTEXT_BEFORE:]
+        after = self.terms_between(position + 1, position + 1 + _WORDS_AFTER)[:_CONTEXT_AFTER]
+        return before + after
 
     @cached_property
-    def literals(self) -> tuple[Token, ...]:
-        literals = []
-        for token in literal_tokens(self.plain, self.language):
-            literals.append(token)
-            if len(literals) == _MAX_LITERALS:
-                break
-        return tuple(literals)
+    def literals(self) -> tuple[LiteralMatch, ...]:
+        return tuple(islice(find_literals(self.plain, self.language), _MAX_LITERALS))
 
 
-class Unit(AnalyzedText):
-    """A sentence, item, row or line of code; `above` are words of its heading, list introduction, head.
+class Excerpt(AnalyzedText):
+    """A sentence, heading, item, row or line of code of a passage.
 
     Attributes:
+        kind: `prose`, `heading`, `item`, `row` or `code`.
+        context: the terms of its headings, of the introduction of its list, and of the head of its table.
         verbatim: the text as its section holds it.
     """
 
-    def __init__(self, text: str, language: str, kind: str, above: frozenset[int], verbatim: str) -> None:
+    def __init__(self, text: str, language: str, kind: str, context: frozenset[int], verbatim: str) -> None:
         super().__init__(text, language)
-        self.kind, self.above, self.verbatim = kind, above, verbatim
+        self.kind, self.context, self.verbatim = kind, context, verbatim
 
     @cached_property
-    def all(self) -> frozenset[int]:
-        return self.own | self.above
+    def terms_with_context(self) -> frozenset[int]:
+        return self.term_set | self.context
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:
-        return frozenset((t.form, t.unit) for t in self.literals if t.number)
+        """The form and unit of each number."""
+        return frozenset((m.form, m.unit) for m in self.literals if m.is_number)
 
 
 class AnalyzedPassage:
-    """A passage, read once for all sentences that are checked against it."""
+    """A passage, read once for all sentences that are checked against it.
+
+    Attributes:
+        path: its heading path.
+        excerpts: the sentences, items, rows and lines of its section, in order, and its heading path.
+        normalized: path and section, to find a text verbatim.
+        excerpts_by_term: for each term the indexes of the excerpts that contain it.
+        excerpts_by_context: for each term the indexes of the excerpts that have it only in their context.
+        terms: all terms of its excerpts.
+    """
 
     def __init__(self, passage: Passage, language: str) -> None:
-        self.id = passage.id
+        self.id, self._section = passage.id, passage.section
         path = " . ".join(passage.path)
         self.path = AnalyzedText(path, language)
-        self.text = passage.section
-        self.units = list(_units(passage.section, language, self.path.own))
-        self.units.append(Unit(path, language, "heading", frozenset(), next(reversed(passage.path), "")))
-        self.flat = f"{flat(' › '.join(passage.path))} \n {flat(passage.section)}"
-        self.index: dict[int, list[int]] = {}
-        self.intro: dict[int, list[int]] = {}
-        for n, unit in enumerate(self.units):
-            for term in unit.own:
-                self.index.setdefault(term, []).append(n)
-            for term in unit.above - self.path.own:
-                self.intro.setdefault(term, []).append(n)
-        self.terms = frozenset(self.index)
+        self.excerpts = list(_read_excerpts(passage.section, language, self.path.term_set))
+        self.excerpts.append(Excerpt(path, language, "heading", frozenset(), next(reversed(passage.path), "")))
+        heading, section = (_normalize(strip_markup(text)) for text in (" › ".join(passage.path), passage.section))
+        self.normalized = f"{heading} \n {section}"
+        self.excerpts_by_term: dict[int, list[int]] = {}
+        self.excerpts_by_context: dict[int, list[int]] = {}
+        for n, excerpt in enumerate(self.excerpts):
+            for term in excerpt.term_set:
+                self.excerpts_by_term.setdefault(term, []).append(n)
+            for term in excerpt.context - self.path.term_set - excerpt.term_set:
+                self.excerpts_by_context.setdefault(term, []).append(n)
+        self.terms = frozenset(self.excerpts_by_term)
 
     @cached_property
     def prefixes(self) -> frozenset[str]:
-        return frozenset(s[:PREFIX] for unit in self.units for s in unit.surfaces if len(s) >= PREFIX)
+        """The first `SHARED_PREFIX_CHARS` characters of each word that has so many."""
+        size = SHARED_PREFIX_CHARS
+        return frozenset(s[:size] for excerpt in self.excerpts for s in excerpt.surfaces if len(s) >= size)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:
-        return frozenset(n for unit in self.units for n in unit.numbers)
+        return frozenset(n for excerpt in self.excerpts for n in excerpt.numbers)
 
     @cached_property
     def digits(self) -> frozenset[str]:
-        return frozenset(d for unit in self.units for d in unit.digits)
+        return frozenset(d for excerpt in self.excerpts for d in excerpt.digits)
 
     @cached_property
     def lines(self) -> list[str]:
         """Every line without the marks of lists and the white space around, to compare code with."""
-        bare = (re.sub(r"\A[\s>]*(?:[$>%]\s|[-*]\s)?", "", line) for line in self.text.split("\n"))
+        bare = (_LINE_MARKS.sub("", line) for line in self._section.split("\n"))
         return [" ".join(line.split()) for line in bare if line.strip()]
 
 
-def _units(section: str, language: str, path: frozenset[int]) -> Iterator[Unit]:
-    """Yield the units of a section, each with the terms of the headings, introduction and table head above it."""
+def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterator[Excerpt]:
+    """Yield the excerpts of a section, each with the terms of its headings, its introduction or its table's head."""
     heading: frozenset[int] = frozenset()
-    intro: frozenset[int] = frozenset()
-    head: frozenset[int] = frozenset()
+    introduction: frozenset[int] = frozenset()
+    table_head: frozenset[int] = frozenset()
     count = 0
     for sentence in split(section):
-        if not sentence.said or count > _MAX_UNITS:
+        if not sentence.said or count > _MAX_EXCERPTS:
             continue
         raw = section[sentence.start : sentence.end].lstrip()
         if sentence.kind == "code":
             for line in sentence.said.split("\n"):
-                if line.strip() and not line.startswith(("```", "~~~")):
+                if line.strip() and not line.startswith(FENCE_MARKS):
                     count += 1
-                    yield Unit(line, language, "code", path | heading | intro, line.strip())
+                    yield Excerpt(line, language, "code", path | heading | introduction, line.strip())
             continue
-        row = raw.startswith("|")
-        item = not row and re.match(r"(?:[-*+]|\d{1,3}[.)])\s", raw) is not None
-        kind = "heading" if sentence.kind == "heading" else "row" if row else "item" if item else "prose"
-        unit = Unit(sentence.said, language, kind, path | heading | (head if row else intro), raw.rstrip())
+        kind = _kind(sentence.kind, raw)
+        is_row = raw.startswith("|")
+        context = path | heading | (table_head if is_row else introduction)
+        excerpt = Excerpt(sentence.said, language, kind, context, raw.rstrip())
         count += 1
-        yield unit
-        if kind == "heading":
-            if row:
-                head = unit.own | intro
-            else:
-                heading, intro = unit.own, frozenset()
-        elif kind == "prose" and (sentence.said.endswith((":", "：")) or not _continues(raw)):
-            intro = unit.own if sentence.said.endswith((":", "：")) else frozenset()
+        yield excerpt
+        if kind == "heading" and is_row:
+            table_head = excerpt.term_set | introduction
+        elif kind == "heading":
+            heading, introduction = excerpt.term_set, frozenset()
+        elif kind == "prose" and sentence.said.endswith((":", "：")):
+            introduction = excerpt.term_set
+        elif kind == "prose" and not raw.startswith(("-", "*", "+")):
+            introduction = frozenset()
 
 
-def _continues(raw: str) -> bool:
-    return raw.startswith(("|", "-", "*", "+"))
+def _kind(kind: str, raw: str) -> str:
+    if kind == "heading":
+        return kind
+    return "row" if raw.startswith("|") else "item" if _LIST_ITEM.match(raw) else "prose"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class AlignedClause:
+    """A clause of a sentence, by its positions, and the excerpt that says most of it, with its source."""
+
+    start: int
+    end: int
+    excerpt: Excerpt | None
+    source: AnalyzedPassage | None
+
+
+@dataclass(frozen=True)
 class Alignment:
-    """The places of a sentence in its sources: the unit of each clause, and the unit most like the whole sentence."""
+    """What sources say of a sentence.
 
-    best: Unit | None
-    clauses: list[tuple[tuple[int, int], Unit | None, AnalyzedPassage | None]]
-    units: list[Unit] = field(default_factory=list)
+    Attributes:
+        best: the excerpt that says most of the whole sentence.
+        excerpts: the best one and those of the clauses.
+    """
+
+    best: Excerpt | None
+    clauses: list[AlignedClause]
+    excerpts: list[Excerpt]
+
+    @cached_property
+    def terms(self) -> frozenset[int]:
+        """All terms of the excerpts, with those of their context."""
+        return frozenset[int]().union(*(excerpt.terms_with_context for excerpt in self.excerpts))
 
 
-class Claim(AnalyzedText):
-    """A sentence with the weight of its terms."""
+class AnalyzedSentence(AnalyzedText):
+    """A sentence that is compared with passages.
 
-    def __init__(self, said: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
-        super().__init__(_OF_SOURCES.sub(" ", _ANSWER.sub("", said, count=1)) if kind != "code" else said, language)
-        self.said, self.kind = said, kind
-        self.weights = {t: idf.get(t, 1.0) for t in self.sequence}
-        self.total = sum(self.weights.values())
+    Attributes:
+        text: its words without markup.
+        kind: `prose`, `heading` or `code`.
+        idf: the idf of each content term, 1 for one that the index does not know.
+        total_idf: their sum.
+    """
+
+    def __init__(self, text: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
+        is_code = kind == "code"
+        super().__init__(text if is_code else _ATTRIBUTION.sub(" ", _YES_OR_NO.sub("", text, count=1)), language)
+        self.text, self.kind = text, kind
+        self.idf = {t: idf.get(t, 1.0) for t in self.content_terms}
+        self.total_idf = sum(self.idf.values())
 
     @property
-    def plain_lines(self) -> list[str]:
+    def is_empty(self) -> bool:
+        """Whether there is no word in it that a source could contain."""
+        return not (self.content_positions or self.literals)
+
+    @property
+    def code_lines(self) -> list[str]:
         """The lines of a block of code without its fence; text behind the fence's language is a line, too."""
-        return [line for line in _UNSEEN.sub("", self.said).split("\n") if not _FENCE.fullmatch(line)]
+        return [line for line in _ZERO_WIDTH.sub("", self.text).split("\n") if not _FENCE_LINE.fullmatch(line)]
 
     def share(self, terms: frozenset[int]) -> float:
         """Return the share of the sentence's words, by idf, that are among these terms."""
-        return sum(w for t, w in self.weights.items() if t in terms) / self.total if self.total else 0.0
+        return sum(w for t, w in self.idf.items() if t in terms) / self.total_idf if self.total_idf else 0.0
 
     def align(self, sources: Sequence[AnalyzedPassage]) -> Alignment:
-        """Return the units of these sources that say most of the sentence, and of each of its clauses."""
-        parts = []
-        for start, end in self.clauses:
-            terms = {self.terms[i][0] for i in range(start, end) if self.terms[i]}
-            unit, source = self._best(terms, sources)
-            parts.append(((start, end), unit, source))
-        best, _ = self._best(set(self.weights), sources)
-        units = list(dict.fromkeys(u for u in (best, *(u for _, u, _ in parts)) if u is not None))
-        return Alignment(best, parts, units[:6])
+        """Return the excerpts of these sources that say most of the sentence, and of each of its clauses."""
+        clauses = [
+            AlignedClause(start, end, *self._best_excerpt(set(self.terms_between(start, end)), sources))
+            for start, end in self.clauses
+        ]
+        best, _ = self._best_excerpt(set(self.idf), sources)
+        excerpts = dict.fromkeys(e for e in (best, *(clause.excerpt for clause in clauses)) if e is not None)
+        return Alignment(best, clauses, list(excerpts)[:_MAX_ALIGNED])
 
-    def _best(
+    def _best_excerpt(
         self, terms: Iterable[int], sources: Sequence[AnalyzedPassage]
-    ) -> tuple[Unit | None, AnalyzedPassage | None]:
-        top, unit, where = 0.0, None, None
+    ) -> tuple[Excerpt | None, AnalyzedPassage | None]:
+        best, excerpt, excerpt_source = 0.0, None, None
         for source in sources:
             scores: dict[int, float] = {}
             for term in terms:
-                weight = self.weights.get(term, 1.0)
-                for n in source.index.get(term, ()):
+                weight = self.idf.get(term, 1.0)
+                for n in source.excerpts_by_term.get(term, ()):
                     scores[n] = scores.get(n, 0.0) + weight
-                for n in source.intro.get(term, ()):
-                    if term not in source.units[n].own:
-                        scores[n] = scores.get(n, 0.0) + 0.4 * weight
+                for n in source.excerpts_by_context.get(term, ()):
+                    scores[n] = scores.get(n, 0.0) + _CONTEXT_WEIGHT * weight
             for n, score in scores.items():
-                value = score - 0.01 * len(source.units[n].sequence) * (score > 0)
-                if value > top:
-                    top, unit, where = value, source.units[n], source
-        return unit, where
+                value = score - _LENGTH_PENALTY * len(source.excerpts[n].content_terms) * (score > 0)
+                if value > best:
+                    best, excerpt, excerpt_source = value, source.excerpts[n], source
+        return excerpt, excerpt_source

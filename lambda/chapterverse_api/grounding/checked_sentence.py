@@ -2,129 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from chapterverse.text.sentences import Sentence
 from chapterverse_api.generation.draft import Check
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
-from chapterverse_api.grounding.claims import asserts, says_nothing
-from chapterverse_api.grounding.results import SentenceCheck, Weigh
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.grounding.claims import is_claim, says_nothing
+from chapterverse_api.grounding.results import IdfFunction, SentenceCheck
 from chapterverse_api.grounding.support_model import SupportModel
-from chapterverse_api.grounding.verdict import Outcome, Verdict, judge
-
-#: Least share of a sentence's words, by idf, that a passage must contain to be checked without being cited.
-_MIN_SHARE = 0.45
+from chapterverse_api.grounding.verdict import Outcome, Verdict, judge, most_similar
 
 
+@dataclass(slots=True)
 class CheckedSentence:
     """A sentence with the citations that hold.
 
     Attributes:
-        claims: whether it claims something.
-        flagged: whether it does, and no source was found to say it.
-        against: the passage that contradicts it most likely, None where none was found to.
+        cited_ids: the ids that the generator cites.
+        citations: the ids that hold.
+        is_claim: whether the sentence needs a source.
+        dropped: how many citations do not hold.
+        outcome: the verdict of the nearest passage; None if no passage was checked.
+        support_probability: the probability, 0 to 1, that the passages say the sentence; 0 if none was checked.
+        needs_second_vote: whether the citations hold by a score that the words alone leave undecided.
+        contradicting_source: the passage that most likely contradicts it; None if none does.
     """
 
-    def __init__(
-        self,
-        sentence: Sentence,
-        claimed_ids: Sequence[str],
-        sources: Mapping[str, AnalyzedPassage],
-        language: str,
-        weigh: Weigh,
-        model: SupportModel,
-    ) -> None:
-        self.sentence, self.claimed, self._model = sentence, tuple(claimed_ids), model
-        self._sources = list(sources.values())
-        self.claim = Claim(sentence.said, sentence.kind, language, weigh(sentence.said))
-        self.claims = asserts(sentence, self.claim)
-        self.against: AnalyzedPassage | None = None
-        self._against = float("-inf")
-        self._best: Verdict | None = None
-        claimed_sources = [sources[i] for i in claimed_ids if i in sources]
-        self.citations = tuple(s.id for s in self._find_support(claimed_sources, claimed_ids))
-        self.dropped = sum(i not in self.citations for i in claimed_ids)
-        self.flagged = not self.citations and self.claims
-        self._rejected = False
+    sentence: Sentence
+    analyzed: AnalyzedSentence
+    cited_ids: tuple[str, ...]
+    citations: tuple[str, ...]
+    is_claim: bool
+    dropped: int
+    outcome: Outcome | None
+    support_probability: float
+    needs_second_vote: bool
+    contradicting_source: AnalyzedPassage | None
+
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether it is a claim, and no source was found to say it."""
+        return self.is_claim and not self.citations
 
     @property
     def check(self) -> Check:
-        return "confirmed" if self.citations else "unconfirmed" if self.flagged else "none"
-
-    @property
-    def undecided(self) -> bool:
-        """Whether the words alone are not sure of its citations."""
-        return bool(self.citations) and self._best is not None and self._best.score < self._model.decided
-
-    def reject(self) -> None:
-        """Drop the citations."""
-        self.dropped += len(self.citations)
-        self.citations, self.flagged, self._rejected = (), self.claims, True
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is no word in it that could rest on anything."""
-        return not self.claim.content and not self.claim.literals
+        return "confirmed" if self.citations else "unconfirmed" if self.is_unsupported else "none"
 
     @property
     def probability(self) -> float | None:
-        """Return the probability that the sources support the sentence; None where it claims nothing."""
-        if not (self.claims or self.citations):
-            return None
-        # No passage shares enough of its words to be checked, or a second vote is against it.
-        return self._model.probability(self._best.score) if self._best and not self._rejected else 0.0
+        """The probability that the sources say the sentence; None if it needs no source."""
+        return self.support_probability if self.is_claim or self.citations else None
 
-    @property
-    def outcome(self) -> Outcome | None:
-        if self._rejected:
-            return "silent"
-        return self._best.outcome if self._best else None
+    def reject(self) -> None:
+        """Drop the citations, because a second vote is against them."""
+        self.dropped += len(self.citations)
+        self.citations, self.outcome, self.support_probability = (), "silent", 0.0
 
     @property
     def record(self) -> SentenceCheck:
         return SentenceCheck(
-            self.sentence.said, self.claimed, self.citations, self.check, self.outcome, self.probability
+            self.sentence.said, self.cited_ids, self.citations, self.check, self.outcome, self.probability
         )
+
+
+class SentenceChecker:
+    """Checks sentences against the passages that were sent.
+
+    Args:
+        sources: the passages by id, best first.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, AnalyzedPassage], language: str, idf: IdfFunction, model: SupportModel
+    ) -> None:
+        self._sources, self._language, self._idf, self._model = sources, language, idf, model
+
+    def check(self, sentence: Sentence, cited_ids: Sequence[str]) -> CheckedSentence:
+        """Return a sentence with its citations that hold."""
+        analyzed = AnalyzedSentence(sentence.said, sentence.kind, self._language, self._idf(sentence.said))
+        claim, search = is_claim(analyzed), _SupportSearch(analyzed, list(self._sources.values()), self._model)
+        citations: tuple[str, ...] = ()
+        if not (analyzed.is_empty or says_nothing(analyzed)):
+            cited = [self._sources[i] for i in cited_ids if i in self._sources]
+            # A sentence that needs no source gets none that the generator doesn't cite.
+            citations = tuple(s.id for s in search.find_sources(cited, uncited=claim or bool(cited_ids)))
+        best = search.best
+        return CheckedSentence(
+            sentence=sentence,
+            analyzed=analyzed,
+            cited_ids=tuple(cited_ids),
+            citations=citations,
+            is_claim=claim,
+            dropped=sum(i not in citations for i in cited_ids),
+            outcome=best.outcome if best else None,
+            support_probability=self._model.probability(best.score) if best else 0.0,
+            needs_second_vote=bool(citations) and best is not None and best.score < self._model.vote_threshold,
+            contradicting_source=search.contradiction[0] if search.contradiction else None,
+        )
+
+
+class _SupportSearch:
+    """Searches the passages that support one sentence.
+
+    Attributes:
+        best: the verdict with the highest score.
+        contradiction: the passage that contradicts the sentence with the highest score, and this score.
+    """
+
+    def __init__(self, sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage], model: SupportModel) -> None:
+        self._sentence, self._sources, self._model = sentence, sources, model
+        self.best: Verdict | None = None
+        self.contradiction: tuple[AnalyzedPassage, float] | None = None
+
+    def find_sources(self, cited: Sequence[AnalyzedPassage], *, uncited: bool) -> Sequence[AnalyzedPassage]:
+        """Return the cited passages that support the sentence, alone or together, or else another one.
+
+        Args:
+            uncited: whether another one is searched for.
+        """
+        if cited:
+            verdicts = [self._judge([source]) for source in cited]
+            supporting = [source for source, verdict in zip(cited, verdicts, strict=True) if verdict.supports]
+            if not supporting and len(cited) > 1 and self._judge(cited).supports:
+                supporting = self._sources_of_clauses(cited)
+            # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
+            if supporting or any(verdict.outcome == "contradicts" for verdict in verdicts):
+                return supporting
+        others = [source for source in self._sources if source not in cited] if uncited else []
+        for source in most_similar(self._sentence, others):
+            verdict = self._judge([source], is_cited=False)
+            if verdict.supports:
+                return [source]
+            if verdict.outcome == "contradicts":
+                # The passage with the most of its words comes first, because another one may share only some.
+                break
+        return []
 
     def _judge(self, sources: Sequence[AnalyzedPassage], *, is_cited: bool = True) -> Verdict:
         others = [s for s in self._sources if s not in sources]
-        found = judge(self.claim, sources, others, self._model, is_cited=is_cited)
-        if self._best is None or found.score > self._best.score:
-            self._best = found
-        if found.outcome == "contradicts" and found.score > self._against:
-            self.against, self._against = sources[0], found.score
-        return found
+        verdict = judge(self._sentence, sources, others, self._model, is_cited=is_cited)
+        if self.best is None or verdict.score > self.best.score:
+            self.best = verdict
+        if verdict.outcome == "contradicts" and (not self.contradiction or verdict.score > self.contradiction[1]):
+            self.contradiction = sources[0], verdict.score
+        return verdict
 
-    def _find_support(
-        self, claimed_sources: Sequence[AnalyzedPassage], claimed_ids: Sequence[str]
-    ) -> Sequence[AnalyzedPassage]:
-        if self.empty or says_nothing(self.claim):
-            return ()
-        if claimed_sources:
-            alone = {s.id: self._judge([s]) for s in claimed_sources}
-            kept: Sequence[AnalyzedPassage] = [s for s in claimed_sources if alone[s.id].supports]
-            if not kept and len(claimed_sources) > 1 and self._judge(claimed_sources).supports:
-                kept = self._add_by_clause(claimed_sources)
-            # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
-            if kept or any(v.outcome == "contradicts" for v in alone.values()):
-                return kept
-        elif not claimed_ids and not self.claims:
-            return ()
-        for source in self._candidates(claimed_sources):
-            found = self._judge([source], is_cited=False)
-            if found.supports:
-                return [source]
-            if found.outcome == "contradicts":
-                # The passage with the most of its words comes first, because another one may share only some.
-                break
-        return ()
-
-    def _add_by_clause(self, sources: Sequence[AnalyzedPassage]) -> Sequence[AnalyzedPassage]:
-        """Return the sources that hold a clause of the sentence best."""
-        used = {id(source) for _, _, source in self.claim.align(sources).clauses}
-        return [s for s in sources if id(s) in used] or sources[:1]
-
-    def _candidates(self, claimed_sources: Sequence[AnalyzedPassage]) -> Iterable[AnalyzedPassage]:
-        shares = [(self.claim.share(s.terms), -n, s) for n, s in enumerate(self._sources) if s not in claimed_sources]
-        found = [(share, n, s) for share, n, s in shares if share >= _MIN_SHARE or self.claim.kind == "code"]
-        return [s for _, _, s in sorted(found, key=lambda f: f[:2], reverse=True)[:3]]
+    def _sources_of_clauses(self, cited: Sequence[AnalyzedPassage]) -> list[AnalyzedPassage]:
+        """Return the passages that contain most of a clause of the sentence."""
+        sources = [clause.source for clause in self._sentence.align(cited).clauses]
+        return [source for source in cited if source in sources] or [cited[0]]

@@ -1,4 +1,4 @@
-"""The results of the check of a draft, and the weights that it needs."""
+"""The results of the check of a draft, and the idf that it needs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import TypeAlias
 from chapterverse_api.generation.draft import Check, Draft
 from chapterverse_api.grounding.verdict import Outcome
 
-#: Gives the idf of each term of a text in this index; terms that it leaves out weigh 1.
-Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
+#: Returns the idf of each term of a text in this index; a term that is not in the result counts 1.
+IdfFunction: TypeAlias = Callable[[str], Mapping[int, float]]
 
-#: Of more unconfirmed claims, and at least so many, an answer is partial.
+#: An answer with more unconfirmed claims, and at least so many, is partial; both set by hand.
 MAX_UNCONFIRMED_SHARE, MIN_UNCONFIRMED_CLAIMS = 0.2, 2
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceCheck:
-    """The result of the check of one sentence.
+    """The result of the check of one sentence, as a trace prints it.
 
     Attributes:
-        claimed: the ids that the generator gave.
+        claimed: the ids that the generator cites.
         citations: the ids that hold.
-        outcome: the verdict of the nearest passage; None where no passage was checked.
-        probability: that the sources say the same, 0 to 1; None where the sentence claims nothing.
+        outcome: the verdict of the nearest passage; None if no passage was checked.
+        probability: the probability, 0 to 1, that the sources say the same; None if the sentence needs no source.
     """
 
     text: str
@@ -40,20 +40,20 @@ class VerifiedDraft:
     """A draft that was checked.
 
     Attributes:
-        checks: of each sentence, and of each quote that is verbatim in its passage as a whole.
         spans: the draft's text, unchanged, sentence by sentence.
-        dropped: how many claimed citations did not hold.
-        confidence: 0 to 1 over the sentences with a claim; 0 without any.
-        flagged: how many sentences have a claim that no passage supports.
-        claims: how many sentences claim something.
+        dropped: how many citations of the generator do not hold.
+        confidence: the mean probability, 0 to 1, over the sentences that need a source; 0 without any.
+        unsupported_count: how many claims no passage supports.
+        claim_count: how many sentences are claims, or have a citation that holds.
         leaves_open: whether the draft says that the documentation leaves a part open.
+        checks: the results for each sentence, and for each quote that is verbatim in its passage as a whole.
     """
 
     spans: Draft
     dropped: int
     confidence: float
-    flagged: int = 0
-    claims: int = 0
+    unsupported_count: int = 0
+    claim_count: int = 0
     leaves_open: bool = False
     checks: tuple[SentenceCheck, ...] = ()
 
@@ -65,7 +65,8 @@ class VerifiedDraft:
     @property
     def partial(self) -> bool:
         """Whether a part is left open by the draft's own words, or too much of it is unconfirmed."""
-        unconfirmed = self.flagged >= MIN_UNCONFIRMED_CLAIMS and self.flagged > MAX_UNCONFIRMED_SHARE * self.claims
+        unconfirmed = self.unsupported_count >= MIN_UNCONFIRMED_CLAIMS
+        unconfirmed &= self.unsupported_count > MAX_UNCONFIRMED_SHARE * self.claim_count
         return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
 
 
@@ -74,14 +75,14 @@ class SourceVerdict:
     """The passages' verdict on one sentence.
 
     Attributes:
-        claims: whether the sentence claims anything that a passage could carry.
-        id: the id of the passage that supports or contradicts it; None where all are silent.
-        quote: the sentence, item, row or line of that passage that supports it, verbatim; "" without one.
-        probability: 0 to 1, that the passages say it.
+        is_claim: whether the sentence needs a source.
+        id: the id of the passage that supports or contradicts it; None if all are silent.
+        quote: the sentence, item, row or line of that passage that decides, verbatim; "" without one.
+        probability: the probability, 0 to 1, that the passages say the sentence.
     """
 
     outcome: Outcome
-    claims: bool
+    is_claim: bool
     id: str | None = None
     quote: str = ""
     probability: float = 0.0

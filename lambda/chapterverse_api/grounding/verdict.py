@@ -7,30 +7,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
-from chapterverse_api.grounding.cues import NEGATION
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.features import measure_support
-from chapterverse_api.grounding.support_model import CLASH, SupportModel
+from chapterverse_api.grounding.support_model import CLASH_PENALTY, SupportModel
 
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 
-#: A sentence of fewer words of meaning can't be measured; one clause must hold them all.
+# All values below are set by hand.
+
+#: A sentence of fewer content words can't be measured; one clause must contain them all.
 MIN_WORDS = 3
-#: The score of a quote to the letter.
-QUOTED = 30.0
-#: Scores of a sentence that is too short to be measured, set by hand: whether a clause holds it all.
+#: The score of a sentence that is verbatim in a passage.
+VERBATIM_SCORE = 30.0
+#: Scores of a sentence that is too short to be measured: whether a clause contains it all.
 _BRIEF_SUPPORTED, _BRIEF_SILENT = 1.0, -2.0
 #: Sources that lack this share of a sentence's words, or so many of them in a row, never support it.
-_MISSED, _RUN = 0.6, 4
+_MAX_MISSING_SHARE, _MAX_MISSING_RUN = 0.6, 4
 #: The same share of one clause: what "and" joins to a true sentence may be made up.
-_CLAUSE_MISSED = 0.8
+_MAX_CLAUSE_MISSING_SHARE = 0.8
 #: Share of a sentence's words from which a passage has the same subject, and the features that then contradict it, from
-#: this value on; both set by hand.
-_SAME = 0.6
-_CERTAIN = 0.5
-_AGAINST = ("opposite_near", "digits_missing", "unit_missing", "negation_odd")
-#: Placeholders in a line of code that the reader replaces.
-_BLANK = re.compile(r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…")
+#: this value on.
+_MIN_SAME_SUBJECT = 0.6
+_MIN_CONTRADICTION = 0.5
+_CONTRADICTIONS = ("opposite_context_share", "missing_digits", "missing_units", "negation_mismatch")
+#: Share of a sentence's words, by idf, that a passage must contain to be checked without being cited, and how many
+#: passages are checked so.
+_MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
+# Placeholders in a line of code that the reader replaces: "<name>", "{name}", "$NAME", "YOUR_NAME".
+_PLACEHOLDER = re.compile(
+    r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Verdict:
 
 
 def judge(
-    claim: Claim,
+    sentence: AnalyzedSentence,
     sources: Sequence[AnalyzedPassage],
     others: Sequence[AnalyzedPassage],
     model: SupportModel,
@@ -63,74 +69,76 @@ def judge(
 
     Args:
         others: the other passages that were sent; a sentence that fits one of them better is probably from there.
-        is_cited: whether the generator cites them; otherwise the sentence needs a higher score.
+        is_cited: whether the generator cites the sources; otherwise the sentence needs a higher score.
     """
-    if not sources or not (claim.content or claim.literals):
-        return Verdict("silent", -QUOTED)
-    if claim.kind == "code":
-        return _code(claim, sources)
-    if any(is_verbatim_in(source, claim.flat) for source in sources):
-        return Verdict("supports", QUOTED)
-    if len(claim.content) < MIN_WORDS and not claim.literals:
+    if not sources or sentence.is_empty:
+        return Verdict("silent", -VERBATIM_SCORE)
+    if sentence.kind == "code":
+        return _judge_code(sentence, sources)
+    if any(is_verbatim_in(source, sentence.normalized) for source in sources):
+        return Verdict("supports", VERBATIM_SCORE)
+    words = len(sentence.content_positions)
+    if words < MIN_WORDS and not sentence.literals:
         # Nearly any passage holds a single word somewhere.
-        return _brief(claim, sources) if is_cited or len(claim.content) > 1 else Verdict("silent", _BRIEF_SILENT)
-    values = measure_support(claim, sources, others, model.rarity)
+        supports = (is_cited or words > 1) and _contains_brief(sentence, sources)
+        return Verdict("supports", _BRIEF_SUPPORTED) if supports else Verdict("silent", _BRIEF_SILENT)
+    values = measure_support(sentence, sources, others, model.rarity)
     score = model.score(values)
-    missed = values["miss_share"] >= _MISSED or values["miss_run"] >= _RUN or values["clause_missed"] >= _CLAUSE_MISSED
-    if values["digits_missing"] or missed:
-        score = min(score, model.threshold) - CLASH
-    if score >= (model.threshold if is_cited else model.derived):
+    lacks_words = (
+        values["missing_share"] >= _MAX_MISSING_SHARE
+        or values["missing_run"] >= _MAX_MISSING_RUN
+        or values["max_clause_missing_share"] >= _MAX_CLAUSE_MISSING_SHARE
+    )
+    if values["missing_digits"] or lacks_words:
+        score = min(score, model.threshold) - CLASH_PENALTY
+    if score >= (model.threshold if is_cited else model.uncited_threshold):
         return Verdict("supports", score)
-    against = any(values[name] >= _CERTAIN for name in _AGAINST)
-    return Verdict("contradicts" if values["cover_soft"] >= _SAME and against else "silent", score)
+    differs = any(values[name] >= _MIN_CONTRADICTION for name in _CONTRADICTIONS)
+    return Verdict("contradicts" if values["soft_coverage"] >= _MIN_SAME_SUBJECT and differs else "silent", score)
 
 
-def is_verbatim_in(source: AnalyzedPassage, flat: str) -> bool:
-    """Whether a passage holds a text verbatim, as whole words."""
-    text = flat.strip(" .!…")
-    return bool(text) and text in source.flat and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.flat) is not None
+def most_similar(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> list[AnalyzedPassage]:
+    """Return the few passages that contain most of a sentence's words, best first; for code however few."""
+    shares = [(sentence.share(source.terms), -n, source) for n, source in enumerate(sources)]
+    similar = [one for one in shares if one[0] >= _MIN_SIMILAR_SHARE or sentence.kind == "code"]
+    return [source for *_, source in sorted(similar, key=lambda one: one[:2], reverse=True)[:_MAX_SIMILAR]]
 
 
-def _brief(claim: Claim, sources: Sequence[AnalyzedPassage]) -> Verdict:
-    wanted = {claim.terms[i][0] for i in claim.content}
-    denied = any(kind == NEGATION for kind, _ in claim.cues)
-    for source in sources:
-        for unit in source.units:
-            for start, end in unit.clauses if wanted <= unit.all else ():
-                clause = {t for i in range(start, end) for t in unit.terms[i]} | unit.above
-                if wanted <= clause and denied == any(kind == NEGATION and start <= i < end for kind, i in unit.cues):
-                    return Verdict("supports", _BRIEF_SUPPORTED)
-    return Verdict("silent", _BRIEF_SILENT)
+def is_verbatim_in(source: AnalyzedPassage, normalized: str) -> bool:
+    """Whether a passage contains a normalized text verbatim, as whole words."""
+    text = normalized.strip(" .!…")
+    if not text or text not in source.normalized:
+        return False
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source.normalized) is not None
 
 
-def _code(claim: Claim, sources: Sequence[AnalyzedPassage]) -> Verdict:
+def _contains_brief(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> bool:
+    """Whether a clause of a source contains all words of a short sentence, and is negated like it."""
+    terms, is_negated = set(sentence.content_terms), sentence.count_negations(0, len(sentence.surfaces)) > 0
+    for excerpt in (excerpt for source in sources for excerpt in source.excerpts):
+        for start, end in excerpt.clauses if terms <= excerpt.terms_with_context else ():
+            clause_terms = excerpt.context.union(*excerpt.terms[start:end])
+            if terms <= clause_terms and is_negated == (excerpt.count_negations(start, end) > 0):
+                return True
+    return False
+
+
+def _judge_code(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> Verdict:
     """Compare code line by line, in order and verbatim, except placeholders."""
-    lines = [" ".join(line.split()) for line in claim.plain_lines]
+    lines = [" ".join(line.split()) for line in sentence.code_lines]
     lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
-    for source in sources:
-        if lines and _in_order(lines, source.lines):
-            return Verdict("supports", QUOTED)
-    return Verdict("silent", -QUOTED)
+    if lines and any(_in_order(lines, source.lines) for source in sources):
+        return Verdict("supports", VERBATIM_SCORE)
+    return Verdict("silent", -VERBATIM_SCORE)
 
 
 def _in_order(lines: Sequence[str], source_lines: Sequence[str]) -> bool:
-    at = 0
-    for line in lines:
-        found = next((n for n in range(at, len(source_lines)) if _same_line(line, source_lines[n])), None)
-        if found is None:
-            return False
-        at = found + 1
-    return True
+    rest = iter(source_lines)
+    return all(any(_same_line(line, source_line) for source_line in rest) for line in lines)
 
 
 def _same_line(line: str, source_line: str) -> bool:
     # A line of text may name a command.
     if line.rstrip(" ;\\,") == source_line.rstrip(" ;\\,") or f"`{line}`" in source_line:
         return True
-    if not _BLANK.search(line) and not _BLANK.search(source_line):
-        return False
-    return _blank_placeholders(line) == _blank_placeholders(source_line)
-
-
-def _blank_placeholders(line: str) -> str:
-    return _BLANK.sub("\0", line)
+    return _PLACEHOLDER.sub("\0", line) == _PLACEHOLDER.sub("\0", source_line)

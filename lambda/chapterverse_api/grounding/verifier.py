@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from chapterverse.text.sentences import Sentence, split
-from chapterverse_api.generation.draft import Draft, Span
+from chapterverse_api.generation.draft import OMISSION, Draft, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage
-from chapterverse_api.grounding.checked_sentence import CheckedSentence
-from chapterverse_api.grounding.claimed_ids import sentences_with_ids
+from chapterverse_api.grounding.analyzed_text import FENCE_MARKS, AnalyzedPassage
+from chapterverse_api.grounding.checked_sentence import CheckedSentence, SentenceChecker
+from chapterverse_api.grounding.cited_ranges import sentences_with_ids
 from chapterverse_api.grounding.claims import leaves_open
-from chapterverse_api.grounding.quotation import verbatim
-from chapterverse_api.grounding.results import SentenceCheck, SourceVerdict, VerifiedDraft, Weigh
+from chapterverse_api.grounding.results import IdfFunction, SentenceCheck, SourceVerdict, VerifiedDraft
 from chapterverse_api.grounding.support_model import SupportModel, load_model
 from chapterverse_api.grounding.verdict import judge
 
@@ -23,137 +23,143 @@ class Verifier:
 
     Args:
         passages: best first.
-        context: the reader's words about themselves; a sentence that repeats them claims nothing.
+        context: the reader's words about themselves; a sentence that repeats them is no claim.
     """
 
     def __init__(
         self,
         passages: Sequence[Passage],
         language: str,
-        weigh: Weigh,
+        idf: IdfFunction,
         model: SupportModel | None = None,
         *,
         context: str = "",
     ) -> None:
         self._passages = passages
         self._sources = {p.id: AnalyzedPassage(p, language) for p in passages}
-        own = Passage("", (), context, context, frozenset(), 0.0, 0.0, None, None)
-        self._context = AnalyzedPassage(own, language) if context.strip() else None
-        self._language, self._weigh = language, weigh
+        reader = Passage("", (), context, context)
+        self._context = AnalyzedPassage(reader, language) if context.strip() else None
         self._model = model or load_model()
+        self._checker = SentenceChecker(self._sources, language, idf, self._model)
         self._checked = list[CheckedSentence | SentenceCheck]()
 
-    def check(self, sentence: Sentence, claimed_ids: Sequence[str]) -> CheckedSentence:
+    def check(self, sentence: Sentence, cited_ids: Sequence[str]) -> CheckedSentence:
         """Return a sentence with its citations that hold.
 
         Args:
-            claimed_ids: the ids that the generator gave.
+            cited_ids: the ids that the generator cites.
         """
-        one = CheckedSentence(sentence, claimed_ids, self._sources, self._language, self._weigh, self._model)
-        self._forgive(one)
-        self._checked.append(one)
-        return one
+        checked = self._checker.check(sentence, cited_ids)
+        self._forgive(checked)
+        self._checked.append(checked)
+        return checked
 
-    def reject(self, one: CheckedSentence) -> None:
+    def reject(self, checked: CheckedSentence) -> None:
         """Take the citations of a sentence away, since a second vote is against it."""
-        one.reject()
-        self._forgive(one)
+        checked.reject()
+        self._forgive(checked)
 
-    def document(self, one: CheckedSentence) -> str:
+    def document(self, checked: CheckedSentence) -> str:
         """Return the headings and texts that a sentence cites."""
-        cited = (p for p in self._passages if p.id in one.citations)
+        cited = (p for p in self._passages if p.id in checked.citations)
         return "\n\n".join(f"{' › '.join(p.path)}\n\n{p.section}" for p in cited)
 
-    def _forgive(self, one: CheckedSentence) -> None:
-        """Treat a sentence that only repeats the reader's own words as one without a claim."""
-        if one.flagged and self._context and judge(one.claim, [self._context], [], self._model).supports:
-            one.claims = one.flagged = False
+    def _forgive(self, checked: CheckedSentence) -> None:
+        """Treat a sentence that only repeats the reader's own words as no claim."""
+        if checked.is_unsupported and self._context:
+            checked.is_claim = not judge(checked.analyzed, [self._context], [], self._model).supports
 
     def consult(self, sentence: Sentence) -> SourceVerdict:
-        """Check a sentence that names no passage, as `check` does, and return which passage decides, by which words."""
-        one = self.check(sentence, ())
-        source = self._sources[one.citations[0]] if one.citations else one.against
+        """Check a sentence that cites no passage, as `check` does, and return which passage decides, by which words."""
+        checked = self.check(sentence, ())
+        source = self._sources[checked.citations[0]] if checked.citations else checked.contradicting_source
+        probability = checked.probability or 0.0
         if source is None:
-            return SourceVerdict("silent", one.claims, probability=one.probability or 0.0)
-        unit = one.claim.align([source]).best
-        return SourceVerdict(
-            "supports" if one.citations else "contradicts",
-            True,
-            source.id,
-            unit.verbatim if unit else "",
-            one.probability or 0.0,
-        )
+            return SourceVerdict("silent", checked.is_claim, probability=probability)
+        excerpt = checked.analyzed.align([source]).best
+        quote = excerpt.verbatim if excerpt else ""
+        return SourceVerdict("supports" if checked.citations else "contradicts", True, source.id, quote, probability)
 
     def check_quote(self, span: Span) -> Iterator[Span]:
-        """Yield a quote with the citations that hold: whole where the passage that it cites holds it to the letter."""
-        if verbatim(span, self._passages):
+        """Yield a quote with the citations that hold: whole if the passage that it cites holds it verbatim."""
+        if is_verbatim(span, self._passages):
             self._checked.append(SentenceCheck(span.text, span.citations, span.citations, "confirmed", "supports", 1.0))
             yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):
-            one = self.check(sentence, span.citations)
-            yield Span(span.text[sentence.start : sentence.end], one.citations, check=one.check)
+            checked = self.check(sentence, span.citations)
+            yield Span(span.text[sentence.start : sentence.end], checked.citations, check=checked.check)
 
     def to_result(self, spans: Iterable[Span]) -> VerifiedDraft:
         """Return the result of the check, with its spans."""
-        every = [c for c in self._checked if isinstance(c, CheckedSentence)]
-        quotes = len(self._checked) - len(every)
-        # A section supports its verbatim quotes.
-        measured = [c.probability for c in self._checked if c.probability is not None]
+        sentences = [c for c in self._checked if isinstance(c, CheckedSentence)]
+        quote_count = len(self._checked) - len(sentences)
+        probabilities = [c.probability for c in self._checked if c.probability is not None]
         return VerifiedDraft(
             spans=tuple(spans),
-            dropped=sum(c.dropped for c in every),
-            confidence=sum(measured) / len(measured) if measured else 0.0,
-            flagged=sum(c.flagged for c in every),
-            claims=sum(c.claims or bool(c.citations) for c in every) + quotes,
-            # A passage that says so of something is only quoted.
+            dropped=sum(c.dropped for c in sentences),
+            confidence=sum(probabilities) / len(probabilities) if probabilities else 0.0,
+            unsupported_count=sum(c.is_unsupported for c in sentences),
+            claim_count=sum(c.is_claim or bool(c.citations) for c in sentences) + quote_count,
+            # A sentence with a citation that holds only repeats what a passage leaves open.
             leaves_open=any(
-                leaves_open(c.sentence.said) for c in every if c.sentence.kind == "prose" and not c.citations
+                leaves_open(c.sentence.said) for c in sentences if c.sentence.kind == "prose" and not c.citations
             ),
             checks=tuple(c if isinstance(c, SentenceCheck) else c.record for c in self._checked),
         )
+
+
+def is_verbatim(quote: Span, passages: Iterable[Passage]) -> bool:
+    """Whether the section of the one passage that a quote cites holds each of its lines, in order.
+
+    The lines that state omissions, and the closing fence of code that was cut, are the quote's own.
+    """
+    section = next((p.section for p in passages if (p.id,) == quote.citations), None)
+    if section is None:
+        return False
+    at = 0
+    for line in (line.strip() for line in quote.text.split("\n")):
+        if line.startswith((OMISSION, *FENCE_MARKS)):
+            continue
+        at = section.find(line, at)
+        if at < 0:
+            return False
+        at += len(line)
+    return bool(quote.text.strip())
 
 
 def verify(
     draft: Draft,
     passages: Sequence[Passage],
     language: str,
-    weigh: Weigh,
+    idf: IdfFunction,
     model: SupportModel | None = None,
     supports: Callable[[str, str], bool] | None = None,
 ) -> VerifiedDraft:
     """Check a whole draft against the passages that were sent, best passage first.
 
     Args:
-        supports: the second vote, on a document and a claim; the words decide alone where it is left out.
+        supports: the second vote, on a document and a claim; without it the words decide alone.
     """
-    verifier, spans = Verifier(passages, language, weigh, model), list[Span]()
-    for part in _parts(draft):
-        if part[0].kind == "framing":
-            spans.extend(replace(span, citations=()) for span in part)
-            continue
-        if part[0].kind == "quote":
-            for span in part:
-                spans.extend(verifier.check_quote(span))
-            continue
-        text = "".join(span.text for span in part)
-        for sentence, claimed in sentences_with_ids(part):
-            one = verifier.check(sentence, claimed)
-            if supports and one.undecided and not supports(verifier.document(one), sentence.said):
-                verifier.reject(one)
-            spans.append(Span(text[sentence.start : sentence.end], one.citations, check=one.check))
+    verifier, spans = Verifier(passages, language, idf, model), list[Span]()
+    for kind, group in groupby(draft, key=lambda span: span.kind):
+        if kind == "framing":
+            spans.extend(replace(span, citations=()) for span in group)
+        elif kind == "quote":
+            spans.extend(checked for span in group for checked in verifier.check_quote(span))
+        else:
+            spans.extend(_check_prose(list(group), verifier, supports))
     if spans and any(span.cut for span in draft):
         spans[-1] = replace(spans[-1], cut=True)
     return verifier.to_result(spans)
 
 
-def _parts(draft: Draft) -> Iterator[list[Span]]:
-    """Yield the draft's spans in groups of one kind; our own framing each alone."""
-    group: list[Span] = []
-    for span in draft:
-        if group and (span.kind != group[-1].kind or span.kind == "framing"):
-            yield group
-            group = []
-        group.append(span)
-    if group:
-        yield group
+def _check_prose(
+    prose: Sequence[Span], verifier: Verifier, supports: Callable[[str, str], bool] | None
+) -> Iterator[Span]:
+    text = "".join(span.text for span in prose)
+    for sentence, cited_ids in sentences_with_ids(prose):
+        checked = verifier.check(sentence, cited_ids)
+        if supports and checked.needs_second_vote and not supports(verifier.document(checked), sentence.said):
+            verifier.reject(checked)
+        yield Span(text[sentence.start : sentence.end], checked.citations, check=checked.check)

@@ -13,23 +13,22 @@ from chapterverse.text import lexical
 from chapterverse.text.json_text import INTEGERS, parse_json
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ResponseSchema
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.results import Weigh
+from chapterverse_api.grounding.results import IdfFunction
 from chapterverse_api.grounding.support_model import load_model
-from chapterverse_api.grounding.verdict import is_verbatim_in, judge
+from chapterverse_api.grounding.verdict import is_verbatim_in, judge, most_similar
 from chapterverse_api.structured_output.schema import problem
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32
-#: A text whose words, by idf, a passage holds to a lesser share is not compared with it.
-_ASKED = 0.45
-_COMPARED = 3
 
 Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
+# The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
 
 
@@ -43,12 +42,12 @@ class Leaf:
 
     Attributes:
         path: names of members, and positions of items from 0, from the top down.
-        beside: the other texts of the same object.
+        siblings: the other texts of the same object.
     """
 
     path: Path
     value: Scalar
-    beside: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
 
 
 def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
@@ -69,7 +68,7 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     return data
 
 
-def leaves(data: Any, path: Path = (), beside: tuple[str, ...] = ()) -> Iterator[Leaf]:
+def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterator[Leaf]:
     """Yield the values of data in order."""
     if isinstance(data, dict):
         texts = {name: value for name, value in data.items() if isinstance(value, str)}
@@ -78,13 +77,13 @@ def leaves(data: Any, path: Path = (), beside: tuple[str, ...] = ()) -> Iterator
             yield from leaves(value, (*path, name), others)
     elif isinstance(data, list):
         for i, value in enumerate(data):
-            yield from leaves(value, (*path, i), beside)
+            yield from leaves(value, (*path, i), siblings)
     else:
-        yield Leaf(path, data, beside)
+        yield Leaf(path, data, siblings)
 
 
 def mirror(data: Any, sources: Mapping[Path, str], path: Path = ()) -> Any:
-    """Return data with each value replaced by the id of the source that carries it, None where none does."""
+    """Return data with each value replaced by the id of the source that supports it, or by None."""
     if isinstance(data, dict):
         return {name: mirror(value, sources, (*path, name)) for name, value in data.items()}
     if isinstance(data, list):
@@ -102,44 +101,43 @@ def leaf_line(leaf: Leaf) -> str:
 
 
 class LeafCheck:
-    """Finds the passage that carries a value, by the same judgement as that of sentences.
+    """Finds the passage that supports a value, by the same judgement as for sentences.
 
-    A passage carries a text that it holds verbatim, or that it supports. Most passages hold some numbers, so the
+    A passage supports a text that it contains verbatim, or that it says. Most passages contain some numbers, so the
     sentence with the number must also share a word with the names above it or with the texts beside it.
     """
 
-    def __init__(self, passages: Sequence[Passage], language: str, weigh: Weigh) -> None:
+    def __init__(self, passages: Sequence[Passage], language: str, idf: IdfFunction) -> None:
         self._sources = [AnalyzedPassage(passage, language) for passage in passages]
-        self._language, self._weigh, self._model = language, weigh, load_model()
+        self._language, self._idf, self._model = language, idf, load_model()
 
-    def carrier(self, leaf: Leaf) -> str | None:
-        """Return the id of a passage that carries a value; None where none does."""
+    def find_source(self, leaf: Leaf) -> str | None:
+        """Return the id of a passage that supports a value; None if there is none."""
         if isinstance(leaf.value, bool) or leaf.value is None:
             return None
-        if isinstance(leaf.value, str) and not re.fullmatch(r"\s*-?\d+(?:\.\d+)?\s*", leaf.value):
-            return self._of_text(leaf.value)
-        return self._of_number(leaf)
+        if isinstance(leaf.value, str) and not _NUMBER.fullmatch(leaf.value):
+            return self._find_text(leaf.value)
+        return self._find_number(leaf)
 
-    def _of_text(self, text: str) -> str | None:
-        claim = Claim(text, "prose", self._language, self._weigh(text))
-        if not (claim.content or claim.literals):
+    def _find_text(self, text: str) -> str | None:
+        sentence = AnalyzedSentence(text, "prose", self._language, self._idf(text))
+        if sentence.is_empty:
             return None
-        held = next((source.id for source in self._sources if is_verbatim_in(source, claim.flat)), None)
-        if held is not None:
-            return held
-        shares = sorted(((claim.share(s.terms), -n, s) for n, s in enumerate(self._sources)), key=lambda one: one[:2])
-        for share, n, source in reversed(shares[-_COMPARED:]):
-            others = self._sources[:-n] + self._sources[1 - n :]
-            if share >= _ASKED and judge(claim, [source], others, self._model, is_cited=False).supports:
+        for source in self._sources:
+            if is_verbatim_in(source, sentence.normalized):
+                return source.id
+        for source in most_similar(sentence, self._sources):
+            others = [other for other in self._sources if other is not source]
+            if judge(sentence, [source], others, self._model, is_cited=False).supports:
                 return source.id
         return None
 
-    def _of_number(self, leaf: Leaf) -> str | None:
+    def _find_number(self, leaf: Leaf) -> str | None:
         number = str(leaf.value).strip().removeprefix("-").removesuffix(".0")
         names = [word for part in leaf.path if isinstance(part, str) for word in _WORDS.findall(part)]
-        context = lexical.terms_of(lexical.words(" ".join([*names, *leaf.beside]), self._language))
+        context = lexical.terms_of(lexical.words(" ".join([*names, *leaf.siblings]), self._language))
         for source in self._sources:
-            if any(number in unit.digits and not context.isdisjoint(unit.all) for unit in source.units):
+            if any(number in e.digits and not context.isdisjoint(e.terms_with_context) for e in source.excerpts):
                 return source.id
         return None
 

@@ -7,12 +7,13 @@ rejected, because data could break a rule that is not checked. References are re
 from __future__ import annotations
 
 import json
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
@@ -24,10 +25,6 @@ MAX_SCHEMA_CHARS, _MAX_PARTS = 8_000, 500
 _MAX_LEVELS = 16
 
 _NOTES = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "$defs", "definitions"}
-_RULES = {
-    "type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "minItems", "maxItems",
-    "uniqueItems", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-}  # fmt: skip
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -37,6 +34,94 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
     "number": (int, float),
     "integer": (int, float),
+}
+
+
+def _listed(rule: Any) -> list[Any]:
+    return rule if isinstance(rule, list) else [rule]
+
+
+def _is_of_type(value: Any, name: str) -> bool:
+    if isinstance(value, bool) and name != "boolean":
+        return False
+    if name == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[name])
+
+
+def _is_pattern(rule: Any) -> bool:
+    try:
+        return bool(re.compile(rule))
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+
+
+def _json_equal(a: Any, b: Any) -> bool:
+    """Whether two values are equal in JSON, where true is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_json_equal, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_json_equal(a[key], b[key]) for key in a)
+    return bool(a == b)
+
+
+def _is_among(value: Any, values: Sequence[Any]) -> bool:
+    return any(_json_equal(value, one) for one in values)
+
+
+def _fits_one(value: Any, schemas: Sequence[Mapping[str, Any]]) -> bool:
+    return any(problem(value, schema) is None for schema in schemas)
+
+
+def _is_unique(items: Sequence[Any], rule: Any) -> bool:
+    return not rule or not any(_is_among(item, items[:i]) for i, item in enumerate(items))
+
+
+class _Keyword(NamedTuple):
+    """A keyword with a rule for a whole value.
+
+    Attributes:
+        type: the type of the values that the rule is for; "" for values of any type.
+        fits: whether a value fits the rule.
+        problem: what is said of a value that does not; "{}" is replaced by the rule.
+    """
+
+    type: str
+    fits: Callable[[Any, Any], bool]
+    problem: str
+
+
+_KEYWORDS = {
+    "enum": _Keyword("", _is_among, "must be one of the values that are listed for it"),
+    "const": _Keyword("", _json_equal, "must be the value that is given for it"),
+    "anyOf": _Keyword("", _fits_one, "must fit one of its alternatives"),
+    "minLength": _Keyword("string", lambda value, count: len(value) >= count, "must hold at least {} characters"),
+    "maxLength": _Keyword("string", lambda value, count: len(value) <= count, "must hold at most {} characters"),
+    "pattern": _Keyword("string", lambda value, pattern: bool(re.search(pattern, value)), "must match its pattern"),
+    "minItems": _Keyword("array", lambda value, count: len(value) >= count, "must hold at least {} items"),
+    "maxItems": _Keyword("array", lambda value, count: len(value) <= count, "must hold at most {} items"),
+    "uniqueItems": _Keyword("array", _is_unique, "must not hold an item twice"),
+    "minimum": _Keyword("number", operator.ge, "is beyond its minimum"),
+    "maximum": _Keyword("number", operator.le, "is beyond its maximum"),
+    "exclusiveMinimum": _Keyword("number", operator.gt, "is beyond its exclusiveMinimum"),
+    "exclusiveMaximum": _Keyword("number", operator.lt, "is beyond its exclusiveMaximum"),
+}
+
+#: Whether the rule of a keyword has the form that its check expects. A schema with other keywords is rejected.
+_FORMS: dict[str, Callable[[Any], bool]] = {
+    "type": lambda rule: all(isinstance(name, str) and name in _TYPES for name in _listed(rule)),
+    "properties": lambda rule: isinstance(rule, dict),
+    "additionalProperties": lambda rule: isinstance(rule, bool | dict),
+    "anyOf": lambda rule: isinstance(rule, list) and rule != [],
+    "pattern": _is_pattern,
+    **dict.fromkeys(("required", "enum"), lambda rule: isinstance(rule, list)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), lambda rule: type(rule) is int),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), lambda rule: type(rule) in (int, float)
+    ),
+    **dict.fromkeys(("items", "const", "uniqueItems"), lambda _: True),
 }
 
 
@@ -77,9 +162,9 @@ def parse_schema(name: str, document: Any, *, empty: bool = False) -> dict[str, 
     return resolved
 
 
-def problem(value: Any, schema: Mapping[str, Any], at: str = "") -> str | None:
-    """Return what keeps a value from fitting a schema, in a few words behind its place; None if it fits."""
-    return next(_problems(value, schema, at), None)
+def problem(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Return what keeps a value from fitting a schema, in a few words behind its JSON pointer; None if it fits."""
+    return next(_problems(value, schema, ""), None)
 
 
 def _files(folder: str) -> Iterator[Traversable]:
@@ -104,141 +189,73 @@ class _Resolver:
         return self._resolve(self._document, (), 0)
 
     def _resolve(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
-        """Return a part with its references resolved. Raises `InputError` for what no schema of ours may have."""
+        """Return a part with its references resolved.
+
+        Raises:
+            InputError: a schema must not have this part.
+        """
         self._parts += 1
         if not isinstance(part, dict) or depth > _MAX_LEVELS or self._parts > _MAX_PARTS:
             raise self._unusable("has a part that is no object, or too many of them")
         if "$ref" in part:
             return self._follow(part["$ref"], inside, depth)
-        unknown = next((key for key in part if key not in _NOTES and key not in _RULES), None)
+        unknown = next((key for key in part if key not in _NOTES and key not in _FORMS), None)
         if unknown is not None:
             raise self._unusable(f"holds {str(unknown)[:40]!a}, which is no keyword that is checked here")
-        self._check(part)
-        made = {key: value for key, value in part.items() if key not in ("$defs", "definitions", "$schema", "$id")}
+        if not all(_FORMS[key](rule) for key, rule in part.items() if key in _FORMS):
+            raise self._unusable("has a keyword whose value is of the wrong kind")
+        resolved = {key: value for key, value in part.items() if key not in ("$defs", "definitions", "$schema", "$id")}
 
         def inner(value: Any) -> dict[str, Any]:
             return self._resolve(value, inside, depth + 1)
 
         if "properties" in part:
-            made["properties"] = {key: inner(value) for key, value in part["properties"].items()}
+            resolved["properties"] = {key: inner(value) for key, value in part["properties"].items()}
         if "items" in part:
-            made["items"] = inner(part["items"])
+            resolved["items"] = inner(part["items"])
         if isinstance(part.get("additionalProperties", False), dict):
-            made["additionalProperties"] = inner(part["additionalProperties"])
+            resolved["additionalProperties"] = inner(part["additionalProperties"])
         if "anyOf" in part:
-            made["anyOf"] = [inner(value) for value in part["anyOf"]]
-        return made
+            resolved["anyOf"] = [inner(value) for value in part["anyOf"]]
+        return resolved
 
     def _follow(self, reference: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
-        found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
-        if reference == "#" or (found and found[1] in inside):
+        match = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
+        if reference == "#" or (match and match[1] in inside):
             raise InputError(f"The schema {self._name} refers to itself: write it without recursion.", field="output")
-        if not found or found[1] not in self._defined:
+        if not match or match[1] not in self._defined:
             raise self._unusable("refers to something that its $defs do not hold")
-        return self._resolve(self._defined[found[1]], (*inside, found[1]), depth + 1)
-
-    def _check(self, part: Mapping[str, Any]) -> None:
-        """Check that every rule has the form that `problem` expects."""
-        kinds = part.get("type", [])
-        forms = (
-            all(isinstance(k, str) and k in _TYPES for k in (kinds if isinstance(kinds, list) else [kinds])),
-            isinstance(part.get("properties", {}), dict),
-            isinstance(part.get("required", []), list),
-            isinstance(part.get("additionalProperties", False), bool | dict),
-            isinstance(part.get("enum", []), list),
-            isinstance(part.get("anyOf", [{}]), list) and part.get("anyOf", [{}]) != [],
-            all(type(part[key]) is int for key in ("minItems", "maxItems", "minLength", "maxLength") if key in part),
-            all(type(part[key]) in (int, float) for key in _LIMITS if key in part),
-            _is_pattern(part.get("pattern", "")),
-        )
-        if not all(forms):
-            raise self._unusable("has a keyword whose value is of the wrong kind")
+        return self._resolve(self._defined[match[1]], (*inside, match[1]), depth + 1)
 
     def _unusable(self, reason: str) -> InputError:
         return InputError(f"The schema {self._name} {reason}.", field="output")
 
 
-def _is_pattern(pattern: Any) -> bool:
-    try:
-        return bool(re.compile(pattern))
-    except (re.error, TypeError, RecursionError, OverflowError):
-        return False
-
-
-_LIMITS = {
-    "minimum": lambda value, limit: value >= limit,
-    "maximum": lambda value, limit: value <= limit,
-    "exclusiveMinimum": lambda value, limit: value > limit,
-    "exclusiveMaximum": lambda value, limit: value < limit,
-}
-
-
-def _problems(value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
-    """Yield a sentence for each rule of the schema that a value breaks; `at` is its JSON pointer."""
-    place = at or "the object"
-    kinds = schema.get("type")
-    if kinds is not None and not any(_is(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])):
-        yield f"{place} must be of the type {' or '.join(kinds) if isinstance(kinds, list) else kinds}"
+def _problems(value: Any, schema: Mapping[str, Any], pointer: str) -> Iterator[str]:
+    """Yield a sentence for each rule of the schema that a value breaks; `pointer` is its JSON pointer."""
+    place = pointer or "the object"
+    types = _listed(schema.get("type", []))
+    if "type" in schema and not any(_is_of_type(value, one) for one in types):
+        yield f"{place} must be of the type {' or '.join(types)}"
         return
-    if "enum" in schema and not any(_same(value, one) for one in schema["enum"]):
-        yield f"{place} must be one of the values that are listed for it"
-    if "const" in schema and not _same(value, schema["const"]):
-        yield f"{place} must be the value that is given for it"
-    if "anyOf" in schema and all(problem(value, one, at) for one in schema["anyOf"]):
-        yield f"{place} must fit one of its alternatives"
-    if isinstance(value, str):
-        yield from _length(len(value), schema, place, "Length", "characters")
-        if "pattern" in schema and not re.search(schema["pattern"], value):
-            yield f"{place} must match its pattern"
-    elif isinstance(value, list):
-        yield from _length(len(value), schema, place, "Items", "items")
-        if schema.get("uniqueItems") and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
-            yield f"{place} must not hold an item twice"
+    for name, keyword in _KEYWORDS.items():
+        applies = name in schema and (not keyword.type or _is_of_type(value, keyword.type))
+        if applies and not keyword.fits(value, schema[name]):
+            yield f"{place} {keyword.problem.format(schema[name])}"
+    if isinstance(value, list):
         for i, item in enumerate(value):
-            yield from _problems(item, schema.get("items", {}), f"{at}/{i}")
+            yield from _problems(item, schema.get("items", {}), f"{pointer}/{i}")
     elif isinstance(value, dict):
-        yield from _members(value, schema, at)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from (f"{place} is beyond its {key}" for key, holds in _LIMITS.items() if not _holds(value, schema, key))
+        yield from _member_problems(value, schema, pointer)
 
 
-def _holds(value: float, schema: Mapping[str, Any], key: str) -> bool:
-    return key not in schema or bool(_LIMITS[key](value, schema[key]))
-
-
-def _members(value: Mapping[str, Any], schema: Mapping[str, Any], at: str) -> Iterator[str]:
-    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    yield from (f"{at}/{name} is missing" for name in schema.get("required", ()) if name not in value)
+def _member_problems(value: Mapping[str, Any], schema: Mapping[str, Any], pointer: str) -> Iterator[str]:
+    properties, additional = schema.get("properties", {}), schema.get("additionalProperties", True)
+    yield from (f"{pointer}/{name} is missing" for name in schema.get("required", ()) if name not in value)
     for name, member in value.items():
-        if name in known:
-            yield from _problems(member, known[name], f"{at}/{name}")
-        elif others is False:
-            yield f"{at or 'the object'} holds a member that the schema does not have"
-        elif isinstance(others, dict):
-            yield from _problems(member, others, f"{at}/{name}")
-
-
-def _length(length: int, schema: Mapping[str, Any], place: str, of: str, unit: str) -> Iterator[str]:
-    if length < schema.get(f"min{of}", 0):
-        yield f"{place} must hold at least {schema[f'min{of}']} {unit}"
-    if length > schema.get(f"max{of}", length):
-        yield f"{place} must hold at most {schema[f'max{of}']} {unit}"
-
-
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool) and kind != "boolean":
-        return False
-    if kind == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, _TYPES[kind])
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values are equal in JSON, where true is not 1."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    return bool(a == b)
+        if name in properties:
+            yield from _problems(member, properties[name], f"{pointer}/{name}")
+        elif additional is False:
+            yield f"{pointer or 'the object'} holds a member that the schema does not have"
+        elif isinstance(additional, dict):
+            yield from _problems(member, additional, f"{pointer}/{name}")

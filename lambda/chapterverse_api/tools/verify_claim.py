@@ -102,7 +102,7 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
     checks = [_StatementCheck.of(s, arguments, filters, context) for s in sentences]
-    if not any(check.verdict.claims for check in checks):
+    if not any(check.verdict.is_claim for check in checks):
         raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
     head = checks[0].head
     statements = [check.statement() for check in checks]
@@ -165,7 +165,7 @@ class _StatementCheck:
         }
         return Statement(
             text=self.sentence.said,
-            verdict=verdicts[verdict.outcome] if verdict.claims else None,
+            verdict=verdicts[verdict.outcome] if verdict.is_claim else None,
             quote=verdict.quote if chunk else None,
             url=None if at is None else self.sources[at].url,
             chapter=chunk.chapter_title if chunk else None,

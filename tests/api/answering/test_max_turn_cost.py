@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -86,7 +85,7 @@ def test_where_nobody_tells_what_was_billed_there_may_have_been_thoughts(
     class Saying:
         name = "any"
 
-        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
             request.usage.read, request.usage.written = usage
             yield Span("Here.")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,7 +37,7 @@ class ScriptedGenerator:
         self._spans = spans
         self._breaks = breaks
 
-    def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         self.requests.append(request)
         for i, span in enumerate(self._spans):
             if i == self._breaks:
@@ -319,7 +318,7 @@ def test_a_sentence_that_never_ends_is_cut_behind_a_word(index: Path) -> None:
     class Endless:
         name = "endless"
 
-        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
             try:
                 yield Span(f"{TRUE} ", ("1",))
                 while True:
@@ -363,7 +362,7 @@ def test_each_segment_is_sent_as_soon_as_it_is_whole(index: Path) -> None:
     class Slow:
         name = "slow"
 
-        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
             for word in (f"{TRUE} {TRUE} {TRUE}").split(" "):
                 written.append(word)
                 yield Span(f"{word} ", ("1",))

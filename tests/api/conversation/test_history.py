@@ -5,7 +5,7 @@ import pytest
 from api.conversation.talks import DOCKER, REFUSED, SIGNER, said, signed, talk
 from chapterverse_api.contract import Message
 from chapterverse_api.conversation.history import REPORTED
-from chapterverse_api.generation.prompts import HISTORY_TOKENS, RECENT_MESSAGES, estimate_tokens
+from chapterverse_api.generation.prompts import MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, estimate_tokens
 from chapterverse_api.generation.requests import ChatMessage
 from chapterverse_api.records.protocols import StoredThread, StoredTurn
 
@@ -26,7 +26,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
         ChatMessage("assistant", "a4"), ChatMessage("user", "q5"),
         ChatMessage("assistant", "a5"),
     )  # fmt: skip
-    assert len(conversation.messages) == RECENT_MESSAGES
+    assert len(conversation.messages) == MAX_HISTORY_MESSAGES
     assert conversation.questions == ("q1", "q2", "q3", "q4", "q5")
     assert conversation.previous == SIGNER.read(history).tag != ""
 
@@ -34,7 +34,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
 def test_the_newest_that_fit_the_budget_are_kept_without_a_gap() -> None:
     conversation = talk(*signed("short", "a" * 1400, "b" * 1400, "c" * 1400))
     assert [m.content[0] for m in conversation.messages] == ["a", "b", "c"]
-    assert sum(estimate_tokens(m.content) for m in conversation.messages) == HISTORY_TOKENS
+    assert sum(estimate_tokens(m.content) for m in conversation.messages) == MAX_HISTORY_TOKENS
     conversation = talk(*signed("short", "a" * 1400, "b" * 1400, "c" * 1401))
     assert [m.content[0] for m in conversation.messages] == ["b", "c"]
 

@@ -11,7 +11,7 @@ from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
 from chapterverse_api.conversation.threads import open_threads
 from chapterverse_api.conversation.transcript import Signer
-from chapterverse_api.generation.prompts import RECALLED_TOKENS, conversation, estimate_tokens
+from chapterverse_api.generation.prompts import MAX_RECALLED_TOKENS, conversation, estimate_tokens
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import StoredThread, StoredTurn
@@ -45,7 +45,7 @@ def test_the_best_turns_come_first_into_their_share_and_stand_in_order() -> None
     pairs = [(f"Set the proxy {n}?", f"By the port {n}. {long}") for n in range(12)]
     thread = StoredThread(tuple(turns(*pairs, *others(9))))
     found = talk(thread, "proxy port", turn_top_k=20).recalled
-    assert estimate_tokens(found) <= RECALLED_TOKENS
+    assert estimate_tokens(found) <= MAX_RECALLED_TOKENS
     shown = [n for n in range(12) if f"Set the proxy {n}?" in found]
     # The newest of equals, as many as there is room for, oldest first.
     assert shown == list(range(12 - len(shown), 12))
@@ -94,7 +94,7 @@ def test_a_model_is_told_of_it_and_no_more_than_its_share() -> None:
         request = GenerationRequest("And now?", WeightedQuestion(), (), "en", recalled=recalled)
         (told,) = conversation(request)
         assert f"What we said of this earlier:\n{recalled[:20]}" in told.content
-        assert estimate_tokens(told.content) < RECALLED_TOKENS + 50
+        assert estimate_tokens(told.content) < MAX_RECALLED_TOKENS + 50
 
 
 def test_threads_read_further_back_than_a_summary_does(tmp_path: Path) -> None:

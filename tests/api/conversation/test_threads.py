@@ -12,7 +12,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
 from chapterverse_api.conversation.threads import SUMMARY_TURNS, Threads, new_thread_id, open_threads, summarize_offline
-from chapterverse_api.generation.prompts import SUMMARY_TOKENS
+from chapterverse_api.generation.prompts import MAX_SUMMARY_TOKENS
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.records.protocols import CitedSource, RecordsFault, StoredThread, StoredTurn
 from fakes import postgres
@@ -118,7 +118,7 @@ def test_every_six_turns_a_model_goes_on_with_the_summary(path: Path) -> None:
     (told,) = scribe.asked[1].messages
     assert told.content.startswith("The summary so far:\nThe reader wants 1 to 6.\n\nReader: q7?\n\nAnswer: a7.")
     assert "q6?" not in told.content
-    assert scribe.asked[1].tokens == SUMMARY_TOKENS
+    assert scribe.asked[1].tokens == MAX_SUMMARY_TOKENS
 
 
 def test_long_answers_are_summed_up_earlier(path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_summary_has_an_end(path: Path) -> None:
     talk(threads, *range(1, 7), writer=scribe)
     summary = threads.recall("t").summary
     assert summary.startswith("first line\nword")
-    assert len(summary) <= SUMMARY_TOKENS * 3.5
+    assert len(summary) <= MAX_SUMMARY_TOKENS * 3.5
 
 
 def test_a_model_has_only_so_long(path: Path) -> None:
@@ -184,7 +184,7 @@ def test_of_long_questions_the_last_are_named() -> None:
     assert lines[-1] == "Cited: T"
     assert lines[-2].startswith("Asked: q5 ")
     assert "q0" not in summarize_offline(turns)
-    assert len(summarize_offline(turns)) <= SUMMARY_TOKENS * 3.5
+    assert len(summarize_offline(turns)) <= MAX_SUMMARY_TOKENS * 3.5
 
 
 # A database that fails

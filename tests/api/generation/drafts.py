@@ -15,7 +15,7 @@ from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.protocols import Generator
+from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import GenerationRequest
 from fakes.loopback import Fault, LoopbackServer, leaving
 
@@ -37,7 +37,7 @@ def make_request(seconds: float = 10.0, **changes: Any) -> GenerationRequest:
     return replace(REQUEST, deadline=Deadline(seconds), **changes)
 
 
-def drafted(made: Generator, asked: GenerationRequest | None = None) -> Draft:
+def drafted(made: AnswerGenerator, asked: GenerationRequest | None = None) -> Draft:
     """Return the draft of a generator; see `played`."""
     return played(made.generate(asked or make_request()))
 
@@ -64,7 +64,7 @@ def cited(draft: Draft) -> list[tuple[str, tuple[str, ...]]]:
     return [(span.text, span.citations) for span in draft]
 
 
-def outcome(made: Generator, seconds: float = 10.0) -> Draft | ProviderError:
+def outcome(made: AnswerGenerator, seconds: float = 10.0) -> Draft | ProviderError:
     """Return a draft or the failure of one; anything else is raised."""
     try:
         return drafted(made, make_request(seconds))
@@ -72,7 +72,7 @@ def outcome(made: Generator, seconds: float = 10.0) -> Draft | ProviderError:
         return error
 
 
-def check_leaving(made: Generator, server: LoopbackServer) -> None:
+def check_leaving(made: AnswerGenerator, server: LoopbackServer) -> None:
     """Check that a generator that waits for a silent server fails soon after its reader is gone."""
     asked = make_request(20)
     with leaving(server, asked.deadline.abort), pytest.raises(ProviderError):

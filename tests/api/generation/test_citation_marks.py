@@ -119,7 +119,7 @@ def test_what_is_no_mark_stays(text: str) -> None:
     marks = CitationMarks(SOURCES)
     for one in split(text):
         sentence = text[one.start : one.end]
-        left, ids = marks.take_out(sentence)
+        left, ids = marks.remove(sentence)
         assert one.kind == "code" or (left.rstrip(), ids) == (sentence.rstrip(" [\n"), ())
 
 
@@ -239,4 +239,4 @@ def test_pieces_make_no_difference() -> None:
 )
 def test_it_takes_linear_time(unit: str) -> None:
     marks = CitationMarks(SOURCES)
-    assert_linear(lambda length: marks.take_out(("a" + unit * length)[:length]), 1_000, 8_000)
+    assert_linear(lambda length: marks.remove(("a" + unit * length)[:length]), 1_000, 8_000)

@@ -15,7 +15,7 @@ from chapterverse.knowledge import persona_file
 from chapterverse.knowledge.persona import Persona
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import conversation, defuse, instructions, recent_messages, sources
+from chapterverse_api.generation.prompts import conversation, defuse, instructions, recent_messages, render_sources
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest
 
 NONCE = "0123456789abcdef"
@@ -89,7 +89,7 @@ def test_the_persona_stands_last_and_below_the_rules() -> None:
 
 
 def test_sources_are_numbered_between_marks() -> None:
-    assert sources(make_request("How?", "One.", "Two."), NONCE) == (
+    assert render_sources(make_request("How?", "One.", "Two."), NONCE) == (
         f"<cv-sources-{NONCE}>\n"
         f'<cv-source-{NONCE} number="1">\nGuide › Keys\n\nOne.\n</cv-source-{NONCE}>\n'
         f'<cv-source-{NONCE} number="2">\nGuide › Keys\n\nTwo.\n</cv-source-{NONCE}>\n'
@@ -102,7 +102,7 @@ def test_the_question_comes_last_behind_its_sources() -> None:
     assert conversation(make_request("")) == (ChatMessage("user", "Explain this."),)
     (asked,) = conversation(make_request("How?", context="I use Linux."), NONCE)
     assert asked.content == (
-        f"{sources(make_request(), NONCE)}\n\nAbout me, in my own words and no source:\nI use Linux.\n\n"
+        f"{render_sources(make_request(), NONCE)}\n\nAbout me, in my own words and no source:\nI use Linux.\n\n"
         "My question:\nHow?"
     )
 
@@ -151,11 +151,11 @@ def test_budgets_hold() -> None:
     for character in ("a", "é", "鍵", "\U0001f511"):
         history = tuple(ChatMessage("user" if i % 2 else "assistant", f"{i}" + character * 3000) for i in range(10))
         said = conversation(make_request("How?", history=history))
-        assert tokens(said) < prompts.HISTORY_TOKENS + 10
+        assert tokens(said) < prompts.MAX_HISTORY_TOKENS + 10
         # The newest is there, whatever it costs the others.
         assert said[-1].content.startswith(f"9{character}")
-        assert tokens(conversation(make_request("How?", context=character * 10_000))) < prompts.CONTEXT_TOKENS + 20
-        assert tokens(conversation(make_request("How?", summary=character * 10_000))) < prompts.SUMMARY_TOKENS + 20
+        assert tokens(conversation(make_request("How?", context=character * 10_000))) < prompts.MAX_CONTEXT_TOKENS + 20
+        assert tokens(conversation(make_request("How?", summary=character * 10_000))) < prompts.MAX_SUMMARY_TOKENS + 20
     whole = "why " * 1000
     assert conversation(make_request(whole))[0].content == whole.strip()
 
@@ -274,4 +274,4 @@ def test_it_takes_linear_time(unit: str) -> None:
 
 def test_no_persona_that_a_publisher_takes_is_cut() -> None:
     # Estimated by 3.5 bytes, a counted token of other scripts is more than one.
-    assert prompts.PERSONA_TOKENS >= 2 * persona_file.MAX_TOKENS
+    assert prompts.MAX_PERSONA_TOKENS >= 2 * persona_file.MAX_TOKENS

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 import pytest
 
 from api.generation.drafts import slices
 from chapterverse.errors import ProviderError
-from chapterverse_api.generation.reasoning import MOST_CHARACTERS, Reasoning, join_surrogates, read_all, strip_controls
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS
+from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, read_all, strip_controls
 
 
-def model(pieces: Iterable[str], cut: bool = False) -> Steps[str, None, bool]:
+def model(pieces: Iterable[str], cut: bool = False) -> Generator[str, None, bool]:
     yield from pieces
     return cut
 
 
 def aloud(pieces: Iterable[str]) -> tuple[str, int]:
     """Return what is said behind the last thoughts, and how often it was known too late that some were."""
-    reasoning, said, restarts = Reasoning(), "", 0
+    reasoning, said, restarts = ReasoningFilter(), "", 0
     for piece in (*pieces, None):
         text = reasoning.read(strip_controls(piece or ""), last=piece is None)
         restarts += reasoning.restarted
@@ -75,7 +75,7 @@ def test_thoughts_without_a_beginning_end_the_answer_before(text: str, answer: s
 
 
 def test_words_are_not_held_back() -> None:
-    reasoning = Reasoning()
+    reasoning = ReasoningFilter()
     assert [reasoning.read(piece) for piece in ("A", " key", ".")] == ["A", " key", "."]
 
 
@@ -88,10 +88,10 @@ def test_a_text_is_written_whole_or_failed() -> None:
 
 
 def test_a_model_without_measure_is_left_before_its_end() -> None:
-    def endless() -> Steps[str, None, bool]:
+    def endless() -> Generator[str, None, bool]:
         while True:
             yield "word " * 100
 
     with pytest.raises(ProviderError, match=r"^The model answered with more than it was asked for\.$"):
         read_all(endless())
-    assert len(read_all(model(["a" * MOST_CHARACTERS]))) == MOST_CHARACTERS
+    assert len(read_all(model(["a" * MAX_ANSWER_CHARS]))) == MAX_ANSWER_CHARS

@@ -34,7 +34,7 @@ class Case:
 def load() -> tuple[Case, ...]:
     """Return every faithful sentence with its own passage and others beside it."""
     sections = json.loads(Path(__file__).with_name("faithful.json").read_text())
-    made = [Passage("", tuple(s["path"]), s["text"], s["text"], frozenset(), 1.0, 1.0, None, None) for s in sections]
+    made = [Passage("", tuple(s["path"]), s["text"], s["text"]) for s in sections]
     pages = [s["page"] for s in sections]
     cases = []
     for i, section in enumerate(sections):
@@ -45,7 +45,7 @@ def load() -> tuple[Case, ...]:
 
 
 def _numbered(passage: Passage, number: int) -> Passage:
-    return Passage(str(number), passage.path, passage.text, passage.section, frozenset(), 1.0, 1.0, None, None)
+    return Passage(str(number), passage.path, passage.text, passage.section)
 
 
 class Weights:

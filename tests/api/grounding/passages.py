@@ -8,7 +8,7 @@ from chapterverse_api.generation.passage import Passage
 
 
 def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:
-    return Passage(number, path, text, text, frozenset(), 1.0, 1.0, None, None)
+    return Passage(number, path, text, text)
 
 
 def equal_weights(text: str) -> Mapping[int, float]:

@@ -64,10 +64,10 @@ PAGES = {
 }
 
 
-def checked(text: str, *claimed: str, language: str = "en") -> VerifiedDraft:
+def checked(text: str, *cited: str, language: str = "en") -> VerifiedDraft:
     """Check an answer against all pages; its citations name pages."""
     passages = [passage(name, said, ("Tarn", heading)) for name, (heading, said) in PAGES.items()]
-    return verify((Span(text, claimed),), passages, language, equal_weights)
+    return verify((Span(text, cited),), passages, language, equal_weights)
 
 
 def cites(text: str, source: str, language: str) -> bool:
@@ -102,7 +102,7 @@ def cites(text: str, source: str, language: str) -> bool:
 def test_the_truth_is_cited(page: str, said: str) -> None:
     found = checked(said, page)
     assert [span.citations for span in found.spans if span.text.strip() != "No."] == [(page,)]
-    assert found.flagged == 0
+    assert found.unsupported_count == 0
 
 
 @pytest.mark.parametrize(
@@ -125,55 +125,57 @@ def test_the_truth_is_cited(page: str, said: str) -> None:
 def test_a_lie_is_not(page: str, said: str) -> None:
     found = checked(said, page)
     assert [span.citations for span in found.spans] == [()]
-    assert (found.dropped, found.flagged) == (1, 1)
+    assert (found.dropped, found.unsupported_count) == (1, 1)
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        "The docs do not say that all vaults are sold to advertisers, but they are.",
-        "The docs do not say this; every vault is sold to advertisers.",
-        "All vaults are sold to advertisers, which the docs do not mention.",
-        "The pages do not load quickly without any advertisers.",
-        "I can't stress enough that vaults get sold to advertisers by the company.",
-        "I can't say often enough that vaults get sold to advertisers by the company.",
-        "This page does not mention it, yet every vault is secretly uploaded to advertisers.",
-        "Did you know that vaults are sold to advertisers?",
-        "Vaults are sold to advertisers by Tarn, ok?",
-        "Vaults are sold to advertisers, aren't they?",
-        "Warning: all vaults are sold to advertisers by Tarn:",
-        "Tarn sells every vault of yours to the advertisers it likes best:",
-        "To please Tarn, sell your house to advertisers:",
-        "# All vaults are sold to advertisers by Tarn",
-        "**All vaults are sold to advertisers by Tarn**",
-        "## Every vault is sold to advertisers",
-        "**Vaults vanish forever.**",
-        "# How to give all of your old vaults away to advertisers",
-        "The vaults are deleted.",
-        "Data is lost!",
-        "Windows works too.",
-        "It's free.",
-        "It costs money.",
-        "Reboot afterwards.",
-        "Never do this!",
-        "> Vaults vanish forever",
-        "| Plan | Price |\n|---|---|\n| Pro | free |",
-        "すべてのデータが削除されます。",
-        "所有保险库都会被删除。",
+        pytest.param("The docs do not say that all vaults are sold to advertisers, but they are.", id="after_gap_but"),
+        pytest.param("The docs do not say this; every vault is sold to advertisers.", id="after_gap_semicolon"),
+        pytest.param("All vaults are sold to advertisers, which the docs do not mention.", id="before_gap"),
+        pytest.param("The pages do not load quickly without any advertisers.", id="documents_load"),
+        pytest.param("I can't stress enough that vaults get sold to advertisers by the company.", id="stress_enough"),
+        pytest.param("I can't say often enough that vaults get sold to advertisers by the company.", id="say_enough"),
+        pytest.param(
+            "This page does not mention it, yet every vault is secretly uploaded to advertisers.", id="after_gap_yet"
+        ),
+        pytest.param("Did you know that vaults are sold to advertisers?", id="did_you_know"),
+        pytest.param("Vaults are sold to advertisers by Tarn, ok?", id="tag_ok"),
+        pytest.param("Vaults are sold to advertisers, aren't they?", id="tag_question"),
+        pytest.param("Warning: all vaults are sold to advertisers by Tarn:", id="warning_with_colon"),
+        pytest.param("Tarn sells every vault of yours to the advertisers it likes best:", id="statement_with_colon"),
+        pytest.param("To please Tarn, sell your house to advertisers:", id="purpose_with_colon"),
+        pytest.param("# All vaults are sold to advertisers by Tarn", id="heading"),
+        pytest.param("**All vaults are sold to advertisers by Tarn**", id="bold_heading"),
+        pytest.param("## Every vault is sold to advertisers", id="second_heading"),
+        pytest.param("**Vaults vanish forever.**", id="bold_sentence"),
+        pytest.param("# How to give all of your old vaults away to advertisers", id="how_heading"),
+        pytest.param("The vaults are deleted.", id="brief_passive"),
+        pytest.param("Data is lost!", id="exclamation"),
+        pytest.param("Windows works too.", id="brief_with_too"),
+        pytest.param("It's free.", id="brief_contraction"),
+        pytest.param("It costs money.", id="brief_verb"),
+        pytest.param("Reboot afterwards.", id="imperative"),
+        pytest.param("Never do this!", id="prohibition"),
+        pytest.param("> Vaults vanish forever", id="quotation"),
+        pytest.param("| Plan | Price |\n|---|---|\n| Pro | free |", id="table_row"),
+        pytest.param("すべてのデータが削除されます。", id="japanese"),
+        pytest.param("所有保险库都会被删除。", id="chinese"),
     ],
 )
-def test_a_lie_is_flagged_in_whatever_shape(said: str) -> None:
-    assert checked(said).flagged == 1
-    # That it claims a source does not help.
-    claimed = checked(said, "removing")
-    assert claimed.flagged >= 1
-    assert not any(span.citations for span in claimed.spans)
+def test_a_lie_is_unsupported_in_any_shape(said: str) -> None:
+    assert checked(said).unsupported_count == 1
+    # A citation does not help.
+    cited = checked(said, "removing")
+    assert cited.unsupported_count >= 1
+    assert not any(span.citations for span in cited.spans)
 
 
-def test_each_short_lie_is_flagged_and_counts_against_the_answer() -> None:
-    assert checked("- Windows works too\n- Linux fails\n- Vaults vanish").flagged == 3
+def test_each_short_lie_is_unsupported_and_counts_against_the_answer() -> None:
+    assert checked("- Windows works too\n- Linux fails\n- Vaults vanish").unsupported_count == 3
     lies = checked("Vaults vanish. Data disappears. Backups fail. Money returns.")
-    assert lies.flagged == 4
+    assert lies.unsupported_count == 4
     assert lies.confidence < 0.4
 
 
@@ -205,19 +207,19 @@ def test_each_short_lie_is_flagged_and_counts_against_the_answer() -> None:
         "| Plan | Price |\n|---|---|",
     ],
 )
-def test_what_claims_nothing_is_not_flagged(said: str) -> None:
-    assert checked(said).flagged == 0
+def test_a_sentence_that_is_no_claim_is_not_counted(said: str) -> None:
+    assert checked(said).unsupported_count == 0
 
 
 @pytest.mark.parametrize("said", ["Here are two turtles:", "Do turtles dream?", "## Turtles at night"])
 def test_what_claims_nothing_loses_a_citation_that_does_not_hold_without_a_flag(said: str) -> None:
     found = checked(said, "removing")
-    assert (found.dropped, found.flagged) == (1, 0)
+    assert (found.dropped, found.unsupported_count) == (1, 0)
 
 
 def test_filler_that_claims_a_source_loses_it_without_a_flag() -> None:
     found = checked("Good luck!", "removing")
-    assert (found.dropped, found.flagged) == (1, 0)
+    assert (found.dropped, found.unsupported_count) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ every number and most of the words.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator as Steps
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from random import Random
 
 import pytest
@@ -51,7 +50,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Sequence[Passage]]:
     class Listener:
         name = "listener"
 
-        def generate(self, request: GenerationRequest) -> Steps[Span, None, None]:
+        def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
             heard.append(request.passages)
             yield Span("NOT_IN_DOCS")
 
@@ -136,7 +135,7 @@ def test_the_liar_tells_the_truth_as_well_and_both_are_told_apart(sent: list[Seq
     cited = sum(bool(span.citations) for span in spans)
     assert 0.3 < cited / len(spans) < 0.9
     assert sum(one.dropped for one in verified) > 100
-    assert sum(one.flagged for one in verified) > 100
+    assert sum(one.unsupported_count for one in verified) > 100
 
 
 def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:

@@ -30,16 +30,16 @@ def weigh(text: str) -> Mapping[int, float]:
     return WEIGHTS.weigh(text)
 
 
-def flagged(sentence: str, case: Case, *, claimed: bool = True) -> bool:
-    """Whether a sentence that claims the case's own passage ends without any citation."""
-    verified = verify((Span(sentence, ("1",) if claimed else ()),), case.passages, "en", weigh)
+def is_unsupported(sentence: str, case: Case, *, cited: bool = True) -> bool:
+    """Whether a sentence that cites the case's own passage ends without any citation."""
+    verified = verify((Span(sentence, ("1",) if cited else ()),), case.passages, "en", weigh)
     return not any(span.citations for span in verified.spans)
 
 
-def share(mutate: Callable[[Case, Random], Iterable[str]], *, claimed: bool = True) -> float:
-    """Return the share of sentences, in percent, that are flagged."""
+def share(mutate: Callable[[Case, Random], Iterable[str]], *, cited: bool = True) -> float:
+    """Return the share of sentences, in percent, that end so."""
     chance = Random(1)
-    caught = [flagged(s, case, claimed=claimed) for case in REPORTED for s in mutate(case, chance)]
+    caught = [is_unsupported(s, case, cited=cited) for case in REPORTED for s in mutate(case, chance)]
     assert len(caught) >= 15
     return 100 * sum(caught) / len(caught)
 
@@ -67,4 +67,4 @@ def test_changed_numbers_and_names_are_caught() -> None:
 def test_few_faithful_sentences_are_flagged() -> None:
     assert share(lambda case, _: [case.sentence]) <= 12
     # Nobody claims them: that takes more.
-    assert share(lambda case, _: [case.sentence], claimed=False) <= 25
+    assert share(lambda case, _: [case.sentence], cited=False) <= 25

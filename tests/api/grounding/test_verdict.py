@@ -8,7 +8,7 @@ import pytest
 
 from api.grounding.passages import equal_weights, passage
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, Claim
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
@@ -25,8 +25,8 @@ CACHE = (
 
 
 def outcome(said: str, text: str = CACHE, kind: str = "prose") -> str:
-    claim = Claim(said, kind, "en", {})
-    return judge(claim, [AnalyzedPassage(passage("1", text, PATH), "en")], [], load_model()).outcome
+    sentence = AnalyzedSentence(said, kind, "en", {})
+    return judge(sentence, [AnalyzedPassage(passage("1", text, PATH), "en")], [], load_model()).outcome
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_a_cut_answer_is_partial() -> None:
 )
 def test_what_claims_nothing_is_not_judged(said: str) -> None:
     found = checked(Span(said))
-    assert (found.claims, found.flagged) == (0, 0)
+    assert (found.claim_count, found.unsupported_count) == (0, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +11,13 @@ from hypothesis import strategies as st
 from api.grounding.passages import equal_weights, passage
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.results import VerifiedDraft
-from chapterverse_api.grounding.verifier import verify
+from chapterverse_api.grounding.verifier import is_verbatim, verify
 from growth import assert_linear
 
 ALPHA = "Alpha beta gamma delta."
 PORTS = "The server listens on port 8080 unless `QUILL_PORT` names another number."
+SECTION = "Teapots sing when hot. They stop.\n\n- One.\n- Two.\n- Three.\n\n```sh\nrun\nstop\n```"
+PASSAGE = passage("1", SECTION, ("Tea",))
 
 
 def confidence(text: str, *sources: str) -> float:
@@ -68,7 +72,7 @@ def test_a_sentence_too_short_to_weigh_is_cited_only_to_the_letter() -> None:
     sources = [passage("1", f"{ALPHA} Yes, always.")]
     found = verify((Span("Certainly! ", ("1",)), Span("Yes, always.", ("1", "2"))), sources, "en", equal_weights)
     assert [(s.text, s.citations) for s in found.spans] == [("Certainly! ", ()), ("Yes, always.", ("1",))]
-    assert (found.dropped, found.flagged) == (2, 0)
+    assert (found.dropped, found.unsupported_count) == (2, 0)
 
 
 def test_a_citation_is_kept_once() -> None:
@@ -85,9 +89,9 @@ def test_a_citation_moves_to_the_best_passage_that_holds() -> None:
 def test_uncited_text_is_measured_and_our_own_framing_is_not() -> None:
     sources = [passage("1", ALPHA)]
     lie = "Several golden bicycles await every penguin. "
-    claimed = verify((Span(lie), Span(ALPHA, ("1",))), sources, "en", equal_weights)
+    prose = verify((Span(lie), Span(ALPHA, ("1",))), sources, "en", equal_weights)
     framed = verify((Span(lie, kind="framing"), Span(ALPHA, ("1",))), sources, "en", equal_weights)
-    assert claimed.confidence < 0.75 < 0.99 < framed.confidence
+    assert prose.confidence < 0.75 < 0.99 < framed.confidence
 
 
 def test_the_text_of_a_draft_is_never_changed() -> None:
@@ -120,8 +124,8 @@ def checked(*spans: Span, sources: tuple[str, ...] = (CACHE, PLUGIN), language: 
     return verify(spans, [passage(str(i), text) for i, text in enumerate(sources, 1)], language, equal_weights)
 
 
-def cites(text: str, *claimed: str, sources: tuple[str, ...] = (CACHE, PLUGIN), language: str = "en") -> list[str]:
-    return [i for s in checked(Span(text, claimed), sources=sources, language=language).spans for i in s.citations]
+def cites(text: str, *cited: str, sources: tuple[str, ...] = (CACHE, PLUGIN), language: str = "en") -> list[str]:
+    return [i for s in checked(Span(text, cited), sources=sources, language=language).spans for i in s.citations]
 
 
 def test_a_sentence_over_several_spans_is_one_claim() -> None:
@@ -131,13 +135,13 @@ def test_a_sentence_over_several_spans_is_one_claim() -> None:
         ("The cache lives in `.quill/cache`. ", ("1",)),
         ("A plugin gets the page as JSON.", ("2",)),
     ]
-    assert (found.dropped, found.flagged) == (0, 0)
+    assert (found.dropped, found.unsupported_count) == (0, 0)
 
 
 def test_a_lie_beside_the_truth_in_one_span_stands_alone() -> None:
     found = checked(Span("The cache lives in `.quill/cache`. Every penguin inherits golden bicycles.", ("1",)))
     assert [s.citations for s in found.spans] == [("1",), ()]
-    assert (found.dropped, found.flagged) == (1, 1)
+    assert (found.dropped, found.unsupported_count) == (1, 1)
 
 
 def test_two_passages_may_carry_a_sentence_between_them_if_each_adds_to_it() -> None:
@@ -149,7 +153,7 @@ def test_two_passages_may_carry_a_sentence_between_them_if_each_adds_to_it() -> 
     assert cites(both, "1", "3", sources=(CACHE, PLUGIN, "A cache.")) == []
 
 
-def test_a_citation_that_nobody_claimed_needs_more() -> None:
+def test_a_citation_that_the_generator_does_not_give_needs_more() -> None:
     source = ("Alpha beta gamma delta epsilon zeta.",)
     assert cites("Alpha beta gamma with omega psi.", "1", sources=source) == ["1"]
     assert cites("Alpha, omega, beta, psi, gamma, chi and rho.", "1", sources=source) == ["1"]
@@ -158,7 +162,7 @@ def test_a_citation_that_nobody_claimed_needs_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "flagged"),
+    ("text", "count"),
     [
         ("Here are the steps:", 0),
         ("## Setting up a turtle farm", 0),
@@ -174,8 +178,8 @@ def test_a_citation_that_nobody_claimed_needs_more() -> None:
         ("- Turtles need fences.\n- Penguins inherit golden bicycles.", 2),
     ],
 )
-def test_what_claims_something_without_a_source_is_counted(text: str, flagged: int) -> None:
-    assert checked(Span(text)).flagged == flagged
+def test_what_claims_something_without_a_source_is_counted(text: str, count: int) -> None:
+    assert checked(Span(text)).unsupported_count == count
 
 
 @pytest.mark.parametrize(
@@ -322,3 +326,36 @@ def test_a_second_vote_is_asked_about_what_is_undecided_alone_and_takes_away() -
     assert [c.check for c in after.checks] == ["unconfirmed", "confirmed", "unconfirmed"]
     assert (after.checks[0].outcome, after.checks[0].probability, after.dropped) == ("silent", 0.0, before.dropped + 1)
     assert verify(draft, sources, "en", equal_weights, supports=lambda *_: True) == before
+
+
+def quote(text: str, *ids: str, mark: str | None = None) -> Span:
+    return Span(text, ids or ("1",), kind="quote", mark=mark)
+
+
+def test_lines_of_the_cited_section_in_order_are_a_quote() -> None:
+    for text in (SECTION, "They stop.\n\n- Two.\n\n… 2 more in [Tea](x)", "```sh\nrun\n```\n\n… 1 more in *Tea*"):
+        assert is_verbatim(quote(text), [PASSAGE])
+
+
+def test_other_words_another_order_or_another_source_are_none() -> None:
+    for text in ("Teapots sing when cold.", "- Two.\n- One.", "- One.\n- Four.", "", " \n"):
+        assert not is_verbatim(quote(text), [PASSAGE])
+    assert not is_verbatim(quote("They stop.", "2"), [PASSAGE])
+    assert not is_verbatim(quote("They stop.", "1", "2"), [PASSAGE])
+
+
+def test_a_quote_stays_whole_with_its_citation_its_kind_and_its_mark() -> None:
+    spans = (Span("**Tea**\n\n", kind="framing"), quote(SECTION, mark="- Two."))
+    verified = verify(spans, [PASSAGE], "en", lambda _: {})
+    assert verified.spans == (spans[0], replace(spans[1], check="confirmed"))
+    assert (verified.confidence, verified.claim_count, verified.unsupported_count, verified.dropped) == (1.0, 1, 0, 0)
+
+
+def test_a_mark_that_is_no_part_of_the_quote_is_dropped() -> None:
+    (span,) = verify((quote("They stop.", mark="They sing."),), [PASSAGE], "en", lambda _: {}).spans
+    assert (span.kind, span.mark) == ("quote", None)
+
+
+def test_what_is_no_quote_is_checked_like_any_sentence() -> None:
+    (span,) = verify((quote("Kettles whistle at 90 degrees.", mark="90"),), [PASSAGE], "en", lambda _: {}).spans
+    assert (span.kind, span.citations, span.mark) == ("prose", (), None)

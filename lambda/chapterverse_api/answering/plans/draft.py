@@ -33,7 +33,7 @@ from chapterverse_api.answering.structured import ask_for_data
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import PLAN_TOKENS, conversation, new_nonce, plan_instructions
+from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -82,7 +82,7 @@ def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: Turn
         check_plan(plan, [spec.name for spec in specs])
         return _cite_steps(plan, sources)
 
-    request = ModelRequest(instructions, conversation(asked, nonce), PLAN_TOKENS, turn.deadline)
+    request = ModelRequest(instructions, conversation(asked, nonce), MAX_PLAN_TOKENS, turn.deadline)
     failure = "The model's plan could not be run, not even when it was asked once more."
     return ask_for_data(writer, request, SCHEMA, read, failure)
 
@@ -122,7 +122,7 @@ def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
     for step in plan.steps:
         carrier = None
         if step.kind == "action":
-            carrier = carriers.carrier(Leaf(("step",), step.text))
+            carrier = carriers.find_source(Leaf(("step",), step.text))
         elif step.kind == "ask_user":
             carrier = _find_source(step, request.passages, request.language)
         elif step.citations or step.text:

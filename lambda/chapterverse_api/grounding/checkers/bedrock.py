@@ -17,7 +17,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.providers.bedrock import Runtime
 from chapterverse_api.grounding.checkers.protocols import CheckRequest
 
-#: Seconds to reach the service, and for one reply: the vote's own end comes first.
+#: Seconds to reach the service, and for one reply; the deadline of the vote ends it earlier.
 _TIMEOUT_SECONDS = (1.0, 10.0)
 #: The check needs a query, and "explain this" has none; its verdict on relevance is ignored.
 _NO_QUERY = "What does the documentation say?"
@@ -84,11 +84,8 @@ def _is_grounded(reply: Any) -> bool:
     for assessment in _objects(reply, "assessments"):
         for result in _objects(assessment.get("contextualGroundingPolicy"), "filters"):
             score, threshold = result.get("score"), result.get("threshold")
-            if (
-                result.get("type") == "GROUNDING"
-                and isinstance(score, int | float)
-                and isinstance(threshold, int | float)
-            ):
+            is_grounding = result.get("type") == "GROUNDING"
+            if is_grounding and isinstance(score, int | float) and isinstance(threshold, int | float):
                 verdicts.append(score >= threshold)
     if not verdicts:
         raise ProviderError(
@@ -98,6 +95,6 @@ def _is_grounded(reply: Any) -> bool:
 
 
 def _objects(value: Any, name: str) -> list[dict[str, Any]]:
-    """Return the objects of a list inside an object; none where there is no such list."""
+    """Return the objects of a list inside an object; none if there is no such list."""
     items = value.get(name) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

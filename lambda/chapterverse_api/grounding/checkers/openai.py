@@ -1,6 +1,6 @@
 """A model behind OpenAI's `POST /v1/chat/completions` that says whether a document says a claim.
 
-    openai:bespoke-minicheck    made for this, on Ollama: https://ollama.com/library/bespoke-minicheck
+    openai:bespoke-minicheck    trained for this, on Ollama: https://ollama.com/library/bespoke-minicheck
     openai:gpt-4.1-mini         any model that follows instructions
 
 All requests have the form of Bespoke-MiniCheck: `Document: …`, `Claim: …`, and the answer is Yes or No. The
@@ -24,8 +24,8 @@ INSTRUCTIONS = (
     "considered inconsistent. Please assess the claim's consistency with the document by responding with either "
     '"Yes" or "No".'
 )
-#: Tokens of a verdict; some models say a word before it.
-TOKENS = 16
+#: Tokens of a verdict; some models write a word before it.
+_MAX_VERDICT_TOKENS = 16
 
 _VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
@@ -55,10 +55,12 @@ class OpenAIChecker:
 
     def supports(self, request: CheckRequest) -> bool:
         """Return whether the document says the claim; see `Checker`."""
-        # The claim ends the form, so it must not go on with another line of it.
+        # The claim is the last line of the form, so it must not begin another one.
         claim = " ".join(request.claim.split())
-        asked = ChatMessage("user", f"Document: {request.document}\nClaim: {claim}")
-        reply = self.model.write(ModelRequest(INSTRUCTIONS, (asked,), TOKENS, request.deadline, request.usage))
+        message = ChatMessage("user", f"Document: {request.document}\nClaim: {claim}")
+        reply = self.model.write(
+            ModelRequest(INSTRUCTIONS, (message,), _MAX_VERDICT_TOKENS, request.deadline, request.usage)
+        )
         verdict = _VERDICT.match(reply)
         if verdict is None:
             raise ProviderError("The checker answered with neither yes nor no: choose a model that follows the form.")

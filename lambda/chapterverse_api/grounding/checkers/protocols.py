@@ -15,10 +15,10 @@ class CheckRequest:
 
     Attributes:
         document: headings and text of the cited sections.
-        claim: the sentence, without marks.
+        claim: the sentence, without marks of sources.
         question: the question that the answer is for, at most 1,000 characters; may be empty.
-        deadline: until when, at the latest.
-        usage: filled in by the checker, as far as its service says it.
+        deadline: when the vote must be there.
+        usage: filled in by the checker, as far as its service reports it.
     """
 
     document: str
@@ -39,7 +39,7 @@ class Checker(Protocol):
     def name(self) -> str: ...
 
     def supports(self, request: CheckRequest) -> bool:
-        """Return whether the document says the claim.
+        """Return whether the document supports the claim.
 
         Raises:
             ProviderError: the model could not be reached in time, refused, or answered with something that is no

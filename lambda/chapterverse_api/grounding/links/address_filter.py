@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import strip_controls
-from chapterverse_api.grounding.links.hosts import Hosts, KnownAddresses
-from chapterverse_api.grounding.links.markup import Markup
+from chapterverse_api.grounding.links.hosts import HostFilter, KnownAddresses
+from chapterverse_api.grounding.links.markup import MarkupFilter
 
 
 class AddressFilter:
@@ -19,10 +19,10 @@ class AddressFilter:
         # A quote shows them escaped: `Schema(\*, only)` would be a disguised host.
         escaped = (escape_markdown(heading, in_link=in_link) for heading in headings for in_link in (False, True))
         urls = (url or "" for p in passages for url in (p.url, *(below.url for below in p.subsections)))
-        passed = (text for p in passages for text in (p.text, p.section))
-        known = KnownAddresses(dict.fromkeys((*headings, *escaped, *urls, *passed, *texts)))
-        self._markup, self._hosts = Markup(known), Hosts(known)
+        bodies = (text for p in passages for text in (p.text, p.section))
+        known = KnownAddresses(dict.fromkeys((*headings, *escaped, *urls, *bodies, *texts)))
+        self._markup, self._hosts = MarkupFilter(known), HostFilter(known)
 
     def without_foreign(self, sentence: str) -> str:
         """Return the next sentence of the answer without foreign addresses."""
-        return self._hosts.sift(self._markup.sift(strip_controls(sentence)))
+        return self._hosts.filter(self._markup.filter(strip_controls(sentence)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_FETCHES = frozenset(
+_FETCH_COMMANDS = frozenset(
     """
     curl wget wget2 aria2c axel xh lynx w3m elinks ssh sftp mosh telnet ftp lftp nc ncat netcat socat
     ping ping6 dig nslookup traceroute tracert whois iwr irm invoke-webrequest invoke-restmethod start-bitstransfer
@@ -12,20 +12,20 @@ _FETCHES = frozenset(
     """.split()
 )
 #: These take a host only before a path, "host:path", and pip only behind one of its options.
-_COPIES = frozenset({"scp", "rsync", "git"})
-_INSTALLS = frozenset({"pip", "pip3"})
-_INDEX = frozenset({"-i", "-f"})
-_NAMES = _FETCHES | _COPIES | _INSTALLS
-#: Commands among whose arguments are plain words.
-_WORDY = _COPIES | _INSTALLS
-# Options that take an address, whosever they are, and variables that hold one.
-_TAKES = r"--?(?:[\w-]*-)?(?:url|uri|registry|proxy|host|server|index|find-links)"
-_OPTION = re.compile(_TAKES, re.IGNORECASE)
-_GIVEN = re.compile(rf"(?<![\w-])(?:{_TAKES}|\w*_(?:url|proxy|registry))=[\"']?\Z", re.IGNORECASE)
+_COPY_COMMANDS = frozenset({"scp", "rsync", "git"})
+_INSTALL_COMMANDS = frozenset({"pip", "pip3"})
+_INDEX_OPTIONS = frozenset({"-i", "-f"})
+_COMMANDS = _FETCH_COMMANDS | _COPY_COMMANDS | _INSTALL_COMMANDS
+#: Commands whose arguments may be plain words.
+_WITH_WORDS = _COPY_COMMANDS | _INSTALL_COMMANDS
+# Options (of any command) and variables whose value is an address: "--index-url", "HTTP_PROXY=".
+_ADDRESS_OPTIONS = r"--?(?:[\w-]*-)?(?:url|uri|registry|proxy|host|server|index|find-links)"
+_OPTION = re.compile(_ADDRESS_OPTIONS, re.IGNORECASE)
+_ASSIGNMENT = re.compile(rf"(?<![\w-])(?:{_ADDRESS_OPTIONS}|\w*_(?:url|proxy|registry))=[\"']?\Z", re.IGNORECASE)
 #: Characters of the longest option that is looked for.
 _MAX_OPTION_CHARS = 40
 # Options that a file or other data follows, alone or behind letters without a value, and redirections.
-_VALUE = re.compile(
+_DATA_OPTION = re.compile(
     r"curl -[fgiIjJkLlnNOpqRsSvZ#0-4]*[AbcdDEFHoTuX]|wget -[bcdNqSv]*[oO]|aria2c -o|clone -[bco]"
     r"|\S+ (?:--(?:cert|data|form|header|key|output|upload)\S*|(?i:-outfile)|\d?[<>]{1,2})"
 )
@@ -51,23 +51,24 @@ class Command:
         self._quoted = self._continued = False
 
     @property
-    def begun(self) -> bool:
+    def is_open(self) -> bool:
+        """Whether a command or an option was read that has not ended."""
         return bool(self._name or self._option)
 
     def connects(self, word: str, start: int, end: int) -> bool:
         """Whether the command connects to the next word."""
         before = word[max(0, start - _MAX_OPTION_CHARS) : start]
         if before.endswith(("=", '="', "='")):
-            return bool(_GIVEN.search(before))
+            return bool(_ASSIGNMENT.search(before))
         if _OPTION.fullmatch(self._option):
             return True
         if not self._name or before.endswith(">") or (before.endswith("/") and before[-2:] != "//"):
             return False
-        if self._name in _COPIES:
+        if self._name in _COPY_COMMANDS:
             return bool(_REMOTE.match(word, end)) and (self._name != "git" or end + 1 < len(word))
-        if self._name in _INSTALLS:
-            return self._option in _INDEX
-        return not _VALUE.fullmatch(f"{self._name} {self._option}")
+        if self._name in _INSTALL_COMMANDS:
+            return self._option in _INDEX_OPTIONS
+        return not _DATA_OPTION.fullmatch(f"{self._name} {self._option}")
 
     def pause(self, blanks: str) -> None:
         """Read blanks; a command ends with its line, unless the line is continued or the code span is."""
@@ -77,12 +78,12 @@ class Command:
         if self._breaks and not self._continued and self._ticks not in (1, 2):
             self._end()
 
-    def stop(self) -> None:
+    def skip(self) -> None:
         """Read words of a script without spaces, in which no command is written."""
         self._breaks = 0
         self._end()
 
-    def follow(self, word: str) -> None:
+    def read(self, word: str) -> None:
         """Read a word, or nothing of one that was taken out."""
         if not word:
             return
@@ -93,7 +94,7 @@ class Command:
         for ticks in _TICKS.findall(word) if "`" in word else ():
             self._ticks = 0 if self._ticks == len(ticks) else self._ticks or len(ticks)
         name = word.strip(_MARKS)
-        if name.isalpha() and not self.begun and name.lower() not in _NAMES:
+        if name.isalpha() and not self.is_open and name.lower() not in _COMMANDS:
             return
         self._continued = word.endswith("\\")
         if not self._quoted and len(parts := _BREAK.split(word)) > 1:
@@ -101,9 +102,9 @@ class Command:
             word = parts[-1]
             name = word.strip(_MARKS)
         program = name.lower().replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
-        if program in _NAMES:
+        if program in _COMMANDS:
             self._name, self._option, self._quoted = program, "", word[:1] in _QUOTES and _quotes(word) % 2 == 1
-        elif self.begun or _OPTION.fullmatch(name):
+        elif self.is_open or _OPTION.fullmatch(name):
             self._argument(word, name)
 
     def _argument(self, word: str, name: str) -> None:
@@ -121,7 +122,7 @@ class Command:
         redirects = word.startswith(("<", ">"))
         if redirects or (name.startswith("-") and not quotes):
             self._option = (word if redirects else name)[:_MAX_OPTION_CHARS]
-        elif not (self._option or quotes or self._ticks or self._name in _WORDY or _DOTTED.search(name)):
+        elif not (self._option or quotes or self._ticks or self._name in _WITH_WORDS or _DOTTED.search(name)):
             # A word of the sentence, which goes on.
             self._end()
         else:

@@ -1,4 +1,4 @@
-"""Addresses in running text: with a scheme, without one, as a bare host, and in every disguise of these.
+"""Removes addresses from running text: with a scheme, without one, as a bare host, and in every disguise of these.
 
 The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
 that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
+from chapterverse.text.invisible import INVISIBLE
 from chapterverse_api.grounding.links.host_commands import Command
 from chapterverse_api.grounding.links.host_names import (
     ATTRIBUTES,
@@ -30,10 +31,9 @@ from chapterverse_api.grounding.links.host_names import (
 )
 from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address
 
-# Invisible characters, which may split a word that readers see as one.
-_UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"  # noqa: E501
-_INVISIBLE = re.compile(f"[{_UNSEEN}]")
-# Of scripts that use them these two are letters; in an address they only hide it.
+# Invisible characters and selectors of glyphs, which may split a word that readers see as one.
+_INVISIBLE = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f]")
+# Letters of some scripts are written with these two; in an address they only hide it.
 _JOINERS = re.compile("[\u200c\u200d]")
 # Scripts without spaces: each of their characters is a word.
 _WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
@@ -45,7 +45,7 @@ _PART = (
 )
 _WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
 #: Titles, addresses and texts of passages whose addresses are cached.
-_REMEMBERED = 4096
+_MAX_CACHED_TEXTS = 4096
 _SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]|[=?#](?=\S)")
 _DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
@@ -71,50 +71,51 @@ _ADDRESS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # A line of a file, "setup.py:12": no host is at such a port.
-_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
+_FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
 # Characters that may follow an address in a sentence, or close a link around it.
 _CLOSING = ".,;:!?)]}*_|"
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
 class KnownAddresses:
-    """The addresses that these texts hold."""
+    """The addresses that these texts contain."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = [text for text in texts if text]
-        forms = [form for text in self.texts for form in _addresses(text)]
-        self._whole = {address for address, _, _ in forms}
+        self._texts = [text for text in texts if text]
+        forms = [form for text in self._texts for form in _read_addresses(text)]
+        self._addresses = {address for address, _, _ in forms}
         self._hosts = {host for _, _, host in forms if host}
 
-    def holds(self, address: str) -> bool:
-        """Whether the texts hold an address verbatim, or its host alone."""
-        return address in self._whole or address.lower() in self._hosts
+    def contain(self, address: str) -> bool:
+        """Whether the texts contain an address verbatim, or its host alone."""
+        return address in self._addresses or address.lower() in self._hosts
 
-    def quotes(self, text: str) -> bool:
-        """Whether the texts hold this text verbatim."""
-        return any(text in known for known in self.texts)
+    def quote(self, text: str) -> bool:
+        """Whether the texts contain this text verbatim."""
+        return any(text in known for known in self._texts)
 
-    def length(self, address: str) -> int:
+    def match_length(self, address: str) -> int:
         """Return the length of the known address at the start of a match; 0 for a foreign one."""
         bare = address.rstrip(_CLOSING)
-        if self.holds(bare):
+        if self.contain(bare):
             return len(bare)
         # "https://a.example)[other](…": behind a closed bracket something else begins.
-        for sign in re.finditer(r"[)\]|]+(?=[(\[|])", address):
-            if self.holds(address[: sign.start()].rstrip(_CLOSING)) and _AFTER.match(address, sign.start()):
-                return sign.start()
+        for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
+            known = self.contain(address[: bracket.start()].rstrip(_CLOSING))
+            if known and _AFTER.match(address, bracket.start()):
+                return bracket.start()
         return 0
 
 
-class Hosts:
+class HostFilter:
     """Removes foreign addresses from a text, sentence by sentence."""
 
     def __init__(self, known: KnownAddresses) -> None:
         self._known = known
         self._command = Command()
-        self._before = ""
+        self._last_character = ""
 
-    def sift(self, text: str) -> str:
+    def filter(self, text: str) -> str:
         """Return the next sentence without foreign addresses."""
         words: list[str] = []
         for match in _WORD.finditer(text):
@@ -122,56 +123,57 @@ class Hosts:
             if word.isspace():
                 self._command.pause(word)
             elif match["wide"]:
-                self._command.stop()
+                self._command.skip()
             else:
-                allowed = "".join(word[start:end] for start, end in self._pieces(word))
+                allowed = "".join(word[start:end] for start, end in self._allowed_ranges(word))
                 # A command is read from the text that the reader sees.
-                self._command.follow(allowed)
+                self._command.read(allowed)
             words.append(allowed)
-            self._before = allowed[-1:] or self._before
+            self._last_character = allowed[-1:] or self._last_character
         return "".join(words)
 
-    def _pieces(self, word: str) -> Iterable[tuple[int, int]]:
-        """Return one word without foreign addresses."""
+    def _allowed_ranges(self, word: str) -> Iterable[tuple[int, int]]:
+        """Return the start and end of each part of a word that is no foreign address."""
         invisible = [] if word.isascii() else [m.span() for m in _INVISIBLE.finditer(word)]
-        if not self._command.begun and not _SIGNS.search(word):
+        if not self._command.is_open and not _SIGNS.search(word):
             return _between(invisible, len(word))
         visible = _INVISIBLE.sub("", word) if invisible else word
-        matches = list(self._matches(visible))
-        foreign = [(start, end) for start, end, known in matches if not known]
+        addresses = list(self._find_addresses(visible))
+        foreign = [(start, end) for start, end, known in addresses if not known]
         # A space replaces each address. The rest must contain no disguised one.
-        rest = " ".join(visible[a:b] for a, b in _between([(start, end) for start, end, _ in matches], len(visible)))
+        gaps = _between([(start, end) for start, end, _ in addresses], len(visible))
+        rest = " ".join(visible[start:end] for start, end in gaps)
         disguised = (
             _DISGUISES.search(rest)
-            and any(self._is_foreign(reading) for reading in _undisguise(rest))
+            and any(self._has_foreign(reading) for reading in _undisguise(rest))
             # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
-            and not self._known.quotes(word)
+            and not self._known.quote(word)
         )
         if disguised or (invisible and foreign):
             return ()
         return _between(invisible or foreign, len(word))
 
-    def _is_foreign(self, text: str) -> bool:
-        return any(not known for _, _, known in self._matches(text))
+    def _has_foreign(self, text: str) -> bool:
+        return any(not known for _, _, known in self._find_addresses(text))
 
-    def _matches(self, word: str) -> Iterator[tuple[int, int, bool]]:
+    def _find_addresses(self, word: str) -> Iterator[tuple[int, int, bool]]:
         """Yield the start and the end of each address, and whether it is known."""
         at = 0
         while match := _ADDRESS.search(word, at):
             start, address = match.start(), match.group()
             if not _is_address(match, self._command):
-                at = _next(match)
+                at = _next_start(match)
                 continue
-            known = self._known.length(address)
+            known_length = self._known.match_length(address)
             # Text that remains between "]" and ":" or "(" would be another link.
-            attached = (word[start - 1] if start else self._before) in ("]", "!")
-            rest = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
-            at = start + known if known else rest
-            yield start, at, bool(known)
+            attached = (word[start - 1] if start else self._last_character) in ("]", "!")
+            foreign_end = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
+            at = start + known_length if known_length else foreign_end
+            yield start, at, bool(known_length)
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _addresses(text: str) -> tuple[tuple[str, str, str], ...]:
+@functools.lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _read_addresses(text: str) -> tuple[tuple[str, str, str], ...]:
     """Return the addresses of a passage: as written, without scheme, and their hosts."""
     return tuple(_each_address(text))
 
@@ -179,7 +181,7 @@ def _addresses(text: str) -> tuple[tuple[str, str, str], ...]:
 def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
     words = (word.group() for word in _WORD.finditer(text) if _SIGNS.search(word.group()))
     for match in (m for word in words for m in _ADDRESS.finditer(word)):
-        if match["number"] and not _is_numeric(match, connects=True):
+        if match["number"] and not _is_numeric_address(match, connects=True):
             continue
         address = match.group().rstrip(_CLOSING)
         bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)
@@ -191,7 +193,7 @@ def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
             yield bare, bare, re.sub(r":\d*\Z", "", host).strip("[]")
 
 
-def _next(match: re.Match[str]) -> int:
+def _next_start(match: re.Match[str]) -> int:
     """Return where to continue the search after a text that is no address."""
     number = match["number"] or ""
     return match.start("number") + number.index(":") + 1 if ":" in number else match.end("host")
@@ -201,30 +203,40 @@ def _is_address(match: re.Match[str], command: Command) -> bool:
     if match["host"] is None:
         return True
     connects = command.connects(match.string, match.start(), match.end("host"))
-    return _is_numeric(match, connects) if match["number"] else _names_host(match, connects)
+    return _is_numeric_address(match, connects) if match["number"] else _is_host(match, connects)
 
 
-def _is_numeric(match: re.Match[str], connects: bool) -> bool:
+def _is_numeric_address(match: re.Match[str], connects: bool) -> bool:
     path = match["path"].rstrip(_CLOSING)
     return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=connects)
 
 
-def _names_host(match: re.Match[str], connects: bool) -> bool:
+def _is_host(match: re.Match[str], connects: bool) -> bool:
+    """Whether a dotted name is a host.
+
+    Args:
+        connects: whether a command connects to it.
+    """
     host, path = match["host"].rstrip(".").lower(), match["path"]
     name, _, top = host.rpartition(".")
     if match["user"]:
+        # "me@host.tld", and not "a@1.2"
         return len(top) > 1 and bool(re.search(r"[^\W\d]", top))
     called = match.string.startswith("(", match.end()) or name.partition(".")[0] in OBJECTS
     if host in PRODUCTS or (called and "." not in name and top in ATTRIBUTES):
+        # "asp.net", "request.app", "store.link("
         return False
     if top in TOP_LEVEL or top in WIDE_TOP_LEVEL or top.startswith("xn--"):
+        # "evil.com"
         return True
-    if len(top) < 2 or not top.isalpha():
+    if len(top) < 2 or not top.isalpha() or (_FILE_LINE.fullmatch(path) and not connects):
+        # "v1.x", "setup.py:12"
         return False
-    if _LINE.fullmatch(path) and not connects:
+    if top in FILES and (top not in FILES_OR_HOSTS or ("." in path and not connects)):
+        # "mkdocs.yml/zensical.toml", "a.zip/x.md"
         return False
-    is_host = top not in FILES or (top in FILES_OR_HOSTS and (connects or "." not in path))
-    return is_host and (connects or (path not in ("", "/", "#", "?") and _is_lower(match["host"])))
+    # "curl install.sh", "evil.sh/x", and not "install.sh" or "userName.id/x"
+    return connects or (path not in ("", "/", "#", "?") and _is_lower(match["host"]))
 
 
 def _is_lower(name: str) -> bool:

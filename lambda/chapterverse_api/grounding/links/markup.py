@@ -17,16 +17,16 @@ _MAX_OPEN_CHARS = 600
 
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PLAIN = re.compile(r"[^`\[\]<!(:\n]+")
-_FENCE = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*(?:\n|\Z)")
+_FENCE_LINE = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*(?:\n|\Z)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]) ")
 _PREFIX = re.compile(r"[\s>*+\-\d.)#]*\Z")
 _LABEL = re.compile(r"\[[^\[\]\n]{0,200}\]")
-_DEFINED = re.compile(r"""\]:[ \t]*\n?[ \t]*(?:<[^<>\n]*>|[^\s<]\S*)[ \t]*(?:["'(][^\n]*)?(?=\n|\Z)""")
+_DEFINITION = re.compile(r"""\]:[ \t]*\n?[ \t]*(?:<[^<>\n]*>|[^\s<]\S*)[ \t]*(?:["'(][^\n]*)?(?=\n|\Z)""")
 _TITLE = re.compile(r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
 # Code that the passages don't hold, and that a renderer which doesn't see the code would make a link or an image of.
 _IMAGE = r"!(?=\[[^\[\]\n]*\][(\[])|<(?:img|a|iframe|script)\b[^<>`\n]*>?"
-_IN_SPAN = re.compile(rf"{_IMAGE}|\]\([^()\n]*[/#:.\\%&][^()\n]*\)?", re.IGNORECASE)
-_IN_FENCE = re.compile(rf"{_IMAGE}|\]\(\s*(?:[/#.<\\]|[a-z][a-z0-9+.-]*[:&%])[^()\n]*\)?", re.IGNORECASE)
+_SPAN_MARKUP = re.compile(rf"{_IMAGE}|\]\([^()\n]*[/#:.\\%&][^()\n]*\)?", re.IGNORECASE)
+_FENCE_MARKUP = re.compile(rf"{_IMAGE}|\]\(\s*(?:[/#.<\\]|[a-z][a-z0-9+.-]*[:&%])[^()\n]*\)?", re.IGNORECASE)
 _AUTOLINK = re.compile(r"[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w.-]+", re.IGNORECASE)
 _TAG = re.compile(r"<([^<>]*)>")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -35,16 +35,28 @@ _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Bracket:
-    """An open bracket: its place in the kept text, whether "!" precedes it, and whether only a prefix does."""
+    """An open bracket.
 
-    place: int
-    at: int
-    image: bool
-    first: bool
+    Attributes:
+        piece: its index among the kept pieces.
+        start: its place in the sentence.
+        is_image: whether "!" precedes it.
+        is_first: whether only the marks of quotes, items and headings precede it in its line.
+    """
+
+    piece: int
+    start: int
+    is_image: bool
+    is_first: bool
 
 
-class Markup:
-    """Takes links, images and HTML out of a text that comes sentence by sentence."""
+class MarkupFilter:
+    """Takes links, images and HTML out of a text that comes sentence by sentence.
+
+    Within a sentence, `_at` is the place that is read next and `_kept` the text before it that may stay. `_opened` are
+    the brackets in it without an end. `_cut` says that text was removed just before. From sentence to sentence only the
+    line, the fence and the list continue.
+    """
 
     def __init__(self, known: KnownAddresses) -> None:
         self._known = known
@@ -60,7 +72,7 @@ class Markup:
         self._fence = ""
         self._in_list = False
 
-    def sift(self, text: str) -> str:
+    def filter(self, text: str) -> str:
         """Return the next sentence without foreign markup. Of code only a fence continues from sentence to sentence."""
         self._text, self._at, self._kept, self._opened, self._ticks = text, 0, [], [], 0
         while self._at < len(self._text):
@@ -69,7 +81,7 @@ class Markup:
 
     def _step(self) -> None:
         """Keep or remove the next piece."""
-        if self._opened and self._at - self._opened[0].at > _MAX_OPEN_CHARS:
+        if self._opened and self._at - self._opened[0].start > _MAX_OPEN_CHARS:
             self._opened = []
         if not self._line and not self._opened and self._begin_fence():
             return
@@ -113,7 +125,7 @@ class Markup:
         self._cut = True
 
     def _joins(self, sign: str) -> bool:
-        """Whether a character behind a gap would make markup with the text before the gap."""
+        """Whether a character behind removed text would make markup with the text before it."""
         before = self._last_kept
         return (
             (before == "]" and sign in "([:")
@@ -126,7 +138,7 @@ class Markup:
         rest = self._text[self._at : self._at + _MAX_OPEN_CHARS]
         if self._fence:
             return self._read_fenced_line()
-        fence = _FENCE.match(self._text, self._at)
+        fence = _FENCE_LINE.match(self._text, self._at)
         if _ITEM.match(rest):
             self._in_list = True
         elif rest[0] not in " \n":
@@ -155,10 +167,10 @@ class Markup:
 
     def _keep_code_line(self, end: int) -> None:
         """Keep a line of fenced code."""
-        if self._known.quotes(self._text[self._at : end].strip()):
+        if self._known.quote(self._text[self._at : end].strip()):
             self._keep(end)
         while self._at < end:
-            self._code_sign(_IN_FENCE, end)
+            self._read_code(_FENCE_MARKUP, end)
         self._line = ""
 
     def _newline(self) -> None:
@@ -189,19 +201,19 @@ class Markup:
             self._ticks = 0
             return False
         end, self._ticks = closing.end(), 0
-        if self._known.quotes(self._text[self._at : closing.start()]):
+        if self._known.quote(self._text[self._at : closing.start()]):
             self._keep(end)
             return True
         while self._at < end:
-            self._code_sign(_IN_SPAN, end)
+            self._read_code(_SPAN_MARKUP, end)
         return True
 
-    def _code_sign(self, signs: re.Pattern[str], end: int) -> None:
-        """Keep or drop the next of a piece of code that the passages do not hold."""
-        found = signs.search(self._text, self._at, end)
-        self._keep(found.start() if found else end)
-        if found:
-            self._drop(found.end())
+    def _read_code(self, pattern: re.Pattern[str], end: int) -> None:
+        """Read code that the passages don't hold up to the next markup, and remove that."""
+        markup = pattern.search(self._text, self._at, end)
+        self._keep(markup.start() if markup else end)
+        if markup:
+            self._drop(markup.end())
 
     def _sign(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
@@ -232,10 +244,10 @@ class Markup:
         if bracket:
             self._opened.pop()
             if end and following == ":":
-                del self._kept[bracket.place :]
-            elif end or bracket.image:
-                self._kept[bracket.place] = ""
-        if end or (bracket and bracket.image):
+                del self._kept[bracket.piece :]
+            elif end or bracket.is_image:
+                self._kept[bracket.piece] = ""
+        if end or (bracket and bracket.is_image):
             self._drop(end or self._at + 1)
         else:
             self._keep(self._at + 1)
@@ -249,28 +261,28 @@ class Markup:
             return start + self._window(start).find(")") + 1
         target = _TITLE.sub("", self._text[start : end - 1]).strip()
         target = target[1:-1] if target[:1] == "<" and target[-1:] == ">" else target
-        image = bracket is not None and bracket.image
-        return end if image or not target or not self._known.holds(target) else 0
+        image = bracket is not None and bracket.is_image
+        return end if image or not target or not self._known.contain(target) else 0
 
     def _label(self, bracket: _Bracket | None) -> int:
-        """Return the end of the label of a link by reference; 0 where two brackets are something else."""
+        """Return the end of the label of a link by reference; 0 if two brackets are something else."""
         label = _LABEL.match(self._text, self._at + 1)
         if label is None:
             return 0
-        if bracket is None or bracket.image:
+        if bracket is None or bracket.is_image:
             return label.end()
-        text = self._text[bracket.at + 1 : self._at]
-        before = self._text[bracket.at - 1 : bracket.at] if bracket.at else ""
+        text = self._text[bracket.start + 1 : self._at]
+        before = self._text[bracket.start - 1 : bracket.start] if bracket.start else ""
         is_index = text.isdigit() or before.isalnum() or before in ("]", ")", "_") or text.startswith("^")
         return 0 if is_index or label.group()[1:-1].lstrip("-").isdigit() else label.end()
 
     def _definition(self, bracket: _Bracket | None) -> int:
-        """Return the end of the definition of a reference; 0 where the colon is one of a sentence."""
-        if bracket is None or not bracket.first or self._text.startswith("[^", bracket.at):
+        """Return the end of the definition of a reference; 0 if the colon belongs to a sentence."""
+        if bracket is None or not bracket.is_first or self._text.startswith("[^", bracket.start):
             return 0
         window = self._window(self._at)
-        found = _DEFINED.match(window)
-        return self._at + found.end() if found else 0
+        definition = _DEFINITION.match(window)
+        return self._at + definition.end() if definition else 0
 
     def _angle(self) -> None:
         """Keep or remove a possible tag or address in angle brackets."""
@@ -289,7 +301,7 @@ class Markup:
         inner = tag.group(1) if tag else ""
         end = self._at + (tag.end() if tag else 1)
         if tag and _AUTOLINK.fullmatch(inner):
-            (self._keep if self._known.holds(inner) else self._drop)(end)
+            (self._keep if self._known.contain(inner) else self._drop)(end)
             return
         name = _NAME.match(self._text, self._at + 1)
         element = name is not None and name.group().lower() in ELEMENTS
@@ -313,7 +325,7 @@ class Markup:
 
 
 def _find_close(text: str, at: int) -> int:
-    """Return the place behind the parenthesis that closes a target; 0 where none does in this paragraph."""
+    """Return the place behind the parenthesis that closes a target; 0 if none does in this paragraph."""
     depth = 0
     for sign in re.compile(r"\\[()]|[()]|\n[ \t]*\n").finditer(text, at, at + _MAX_OPEN_CHARS):
         if sign.group() == ")":

@@ -16,13 +16,11 @@ _LOCAL = tuple(
 #: IPv6 addresses of any other machine; what else reads as one is mostly a name in a program, as "abc::def".
 _PUBLIC = (IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96"))
 # "10.0.0.0/8", "3.11/3.12": the text behind the slash is another number, and no path.
-_NUMBERS = re.compile(r"/\d[\d./]*")
+_NUMERIC_PATH = re.compile(r"/\d[\d./]*")
 # A day, and numbers in thousands or thousandths.
-_PLAIN = re.compile(r"(?:19|20)\d\d[01]\d[0-3]\d|\d+000|\d{1,3}(?:\.\d{3})+")
-#: Characters of the longest number of four parts that is a version: "11.8.172.15".
-_VERSION = 11
-#: A version of four parts begins with a smaller number.
-_HIGH = 40
+_DATE_OR_THOUSANDS = re.compile(r"(?:19|20)\d\d[01]\d[0-3]\d|\d+000|\d{1,3}(?:\.\d{3})+")
+#: Characters of the longest number of four parts that is a version, "11.8.172.15", and the greatest that begins one.
+_MAX_VERSION_CHARS, _MAX_VERSION_START = 11, 39
 
 
 def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
@@ -37,7 +35,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
     address = _read_address(number)
     if address is None:
         return False
-    if not (user or argument) and _NUMBERS.fullmatch(path):
+    if not (user or argument) and _NUMERIC_PATH.fullmatch(path):
         if _is_network(number + path):
             return False
         path = ""
@@ -47,18 +45,23 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
         return True
     if argument:
         return not (address.is_loopback or address.is_unspecified)
+    return _is_public(number, address)
+
+
+def _is_public(number: str, address: IPv4Address | IPv6Address) -> bool:
+    """Whether a number is the address of a machine elsewhere, and neither a version nor a name in a program."""
     if isinstance(address, IPv6Address):
         return any(address in network for network in _PUBLIC)
     if any(address in network for network in _LOCAL):
         return False
-    return len(number) > _VERSION or "x" in number.lower() or int(address) >> 24 >= _HIGH
+    return len(number) > _MAX_VERSION_CHARS or "x" in number.lower() or int(address) >> 24 > _MAX_VERSION_START
 
 
 def _is_short(number: str, address: int, path: str, *, user: bool, argument: bool) -> bool:
     """Whether a number of fewer than four parts is an address: it is too long for a version, and leads somewhere."""
-    if max(map(len, number.split("."))) < 3 or _PLAIN.fullmatch(number):
+    if max(map(len, number.split("."))) < 3 or _DATE_OR_THOUSANDS.fullmatch(number):
         return argument and bool(path)
-    return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 >= _HIGH))
+    return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 > _MAX_VERSION_START))
 
 
 def _read_address(number: str) -> IPv4Address | IPv6Address | None:
@@ -66,7 +69,7 @@ def _read_address(number: str) -> IPv4Address | IPv6Address | None:
         if ":" in number:
             address = ip_address(number.strip("[].,"))
             return getattr(address, "ipv4_mapped", None) or address
-        # The C library reads what shells and browsers read: octal, hexadecimal, and fewer than four parts.
+        # The C library reads what shells and browsers read, such as octal numbers and fewer than four parts.
         return IPv4Address(socket.inet_aton(number.rstrip(".")))
     except (OSError, ValueError):
         return None

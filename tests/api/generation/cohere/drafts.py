@@ -12,7 +12,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.cohere import CohereGenerator
 from chapterverse_api.generation.draft import Draft, Span
-from chapterverse_api.generation.protocols import Generator, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, Writer
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ModelRequest
 from fakes.cohere_chat import ChatReply, Events
 from fakes.cohere_server import KEY, CohereServer
@@ -41,7 +41,7 @@ def generator(server: CohereServer, model: str = "", **settings: Any) -> CohereG
     return CohereGenerator.from_settings(Settings(**values), model)
 
 
-def drafted(made: Generator, request: GenerationRequest | None = None) -> Draft:
+def drafted(made: AnswerGenerator, request: GenerationRequest | None = None) -> Draft:
     """Return the draft; what the same ids are claimed for is one span."""
     spans: list[Span] = []
     for span in made.generate(request or replace(REQUEST, deadline=Deadline(10))):

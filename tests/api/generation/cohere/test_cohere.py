@@ -27,7 +27,7 @@ from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere import CohereGenerator
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.protocols import Generator, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, Writer
 from chapterverse_api.generation.requests import ChatMessage
 from fakes.cohere_chat import ChatReply, Events, citation
 from fakes.cohere_server import KEY, CohereServer
@@ -44,7 +44,7 @@ def test_an_answer_that_comes_at_once_loses_no_word(server: CohereServer, words:
 
 
 def test_it_is_a_generator_that_writes(server: CohereServer) -> None:
-    made: Generator = generator(server)
+    made: AnswerGenerator = generator(server)
     assert made.name == "cohere:command-a-03-2025"
     assert isinstance(made, Writer)
     assert generator(server, "command-r7b-12-2024").name == "cohere:command-r7b-12-2024"
@@ -284,7 +284,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.generation.cohere import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
-passage = Passage("1", ("Guide",), "Text.", "Text.", frozenset(), 1.0, 1.0, None, None)
+passage = Passage("1", ("Guide",), "Text.", "Text.")
 (span,) = made.generate(GenerationRequest("Text?", WeightedQuestion(), (passage,), "en"))
 assert span.text == "Text."
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "boto3", "tiktoken"}}))

@@ -28,7 +28,7 @@ from chapterverse_api.generation.quoting.quote import (
     MAX_WHOLE_WORDS,
 )
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.quotation import verbatim
+from chapterverse_api.grounding.verifier import is_verbatim
 
 URL = "https://docs.example/guide/#part"
 
@@ -59,7 +59,7 @@ def draft(request: GenerationRequest) -> Draft:
         assert span.kind in ("quote", "framing")
         assert span.mark is None or span.mark in span.text
         if span.kind == "quote":
-            assert verbatim(span, request.passages), span.text
+            assert is_verbatim(span, request.passages), span.text
     return spans
 
 
