@@ -13,7 +13,7 @@ each site by that name (`chapterverse index PATH --source --store edge:FOLDER/NA
 The weights and rules of the service were chosen on httpx, hugo and vitepress; flask, pydantic and starlight are the
 half that they were not chosen on. So are the sites whose questions are in `questions/` and came last: scrapy, structlog
 and cibuildwheel; celery, huey and django; trio, coverage and marshmallow; pytest, click and aiohttp, asked in other
-words than the docs have. The limits of quotes were chosen on the last three too, and how soon a comparison gets a second
+words than the docs have. The limits of quotes were chosen on the last three too, and how soon a comparison gets another
 one with all sites in view. No model is asked.
 """
 
