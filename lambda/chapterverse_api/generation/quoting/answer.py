@@ -117,10 +117,10 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
     room, sections = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen), 1 if request.unsure else MAX_SECTIONS
     elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
     words = QuestionWords(request)
-    headed = [quote.section for quote in chosen if _is_on_subject(quote.section, words)]
+    on_subject = [quote.section for quote in chosen if _is_on_subject(quote.section, words)]
     while waiting and room > 0:
         values = {
-            place: _value(part, chosen, elsewhere) + ON_SUBJECT_BONUS * (part.section in headed)
+            place: _value(part, chosen, elsewhere) + ON_SUBJECT_BONUS * (part.section in on_subject)
             for place, part in waiting.items()
         }
         place = max(values, key=values.__getitem__)
@@ -144,12 +144,12 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
 
 
 def _is_on_subject(section: ReadSection, words: QuestionWords) -> bool:
-    """Whether a section's heading holds most of the question."""
+    """Whether a section's heading holds at least `MIN_ON_SUBJECT_SHARE` of the question."""
     return bool(section.passage.path) and words.coverage(section.passage.path[-1]) >= MIN_ON_SUBJECT_SHARE
 
 
 def _adds_word(part: ScoredPart, chosen: Sequence[Quote], words: QuestionWords) -> bool:
-    """Whether a part's block or headings hold a word of the question that no quote and none of its headings hold."""
+    """Whether a part's block or headings hold a word of the question that no quote and no heading of one holds."""
     section, block = part.section, part.section.blocks[part.block]
     added = f"{section.text[block.start : block.end]} {' '.join(section.passage.path)}"
     quoted = " ".join(f"{quote.text()} {' '.join(quote.section.passage.path)}" for quote in chosen)
