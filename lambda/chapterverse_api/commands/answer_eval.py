@@ -27,7 +27,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.verifier import verify
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import make_query
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
@@ -56,7 +56,7 @@ def judge_answer(
         InputError: the question or its history is invalid.
         IndexFault: no index can be read.
     """
-    query = valid_query(query=question, conversation_history=history or [])
+    query = make_query(query=question, conversation_history=history or [])
     resources.index.snapshot()
     response, seconds = _time_answer(answer(query, resources))
     snapshot = resources.index.snapshot()
@@ -178,7 +178,7 @@ class _Reading:
 
     def _segments(self) -> list[Segment]:
         """Return the segments with claims, without the service's own phrases."""
-        ours = {phrase for tag in self._languages for phrase in astuple(phrases.of(tag))}
+        ours = {phrase for tag in self._languages for phrase in astuple(phrases.for_language(tag))}
         return [
             s for s in self._response.segments if s.kind != "framing" and s.text.strip() and s.text.strip() not in ours
         ]

@@ -50,8 +50,8 @@ class ServiceEnricher:
         request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_REQUEST_SECONDS))
         return self.writer.write_data(request, form)
 
-    def cost(self, read: int, written: int) -> float:
-        return self.price.of(read=read, written=written) / 1_000_000
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        return self.price.cost(input_tokens=input_tokens, output_tokens=output_tokens) / 1_000_000
 
     def carries(
         self,

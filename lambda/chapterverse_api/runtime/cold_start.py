@@ -23,7 +23,7 @@ def importing() -> Iterator[None]:
     if absent:
         # Imports of it fail in the block, as they will when pydantic drops it.
         sys.modules[_LEGACY] = None  # type: ignore[assignment]
-    precompiled.use()
+    precompiled.install()
     try:
         _import_fastapi()
         yield

@@ -102,7 +102,9 @@ async def _stream(app: ASGIApp, scope: Scope, response: StreamedResponse, invoca
     """Run the application until it ends, or until just before the function's time-out."""
     task = asyncio.ensure_future(_run_app(app, scope, response))
     # With a time-out below two seconds the application gets half of it.
-    _, running = await asyncio.wait([task], timeout=max(invocation.left - SPARE_SECONDS, invocation.left / 2))
+    _, running = await asyncio.wait(
+        [task], timeout=max(invocation.seconds_left - SPARE_SECONDS, invocation.seconds_left / 2)
+    )
     if running:
         await response.abort()
         # Threads can't be stopped, so they may continue during the next invocation, without a reader.

@@ -47,12 +47,12 @@ class Invocation:
     invocation_id: str | None = None
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the process may be killed."""
         return max(0.0, self.deadline - time.time())
 
     def get_remaining_time_in_millis(self) -> int:
-        return int(self.left * 1000)
+        return int(self.seconds_left * 1000)
 
 
 class RuntimeApi:
@@ -134,6 +134,7 @@ class RuntimeApi:
         now = time.time()
         try:
             deadline_ms = int(milliseconds or "")
+
         except ValueError:
             deadline_ms = 0
         # Compare whole numbers, because one of hundreds of digits is no float. A deadline in the past, or later than

@@ -71,7 +71,7 @@ class StreamedResponse:
 
     def fail(self, error: Exception) -> None:
         """End a response that the application aborted."""
-        message = rejections.of_error(error).message
+        message = rejections.from_error(error).message
         self._close(type(error).__name__, message)
 
     async def abort(self) -> None:
@@ -106,10 +106,10 @@ class StreamedResponse:
             if not self._is_open:
                 self._api.open_stream(self._invocation)
                 self._is_open = True
-                self._api.send(self._head + _BREAK, self._invocation.left)
+                self._api.send(self._head + _BREAK, self._invocation.seconds_left)
             # An empty chunk would end the body.
             if data:
-                self._api.send(data, self._invocation.left)
+                self._api.send(data, self._invocation.seconds_left)
         except RuntimeFault as fault:
             self._lose(fault)
 

@@ -92,7 +92,7 @@ class JsonClient:
         Raises:
             ConfigurationError: `base_url` is no http or https address, or a header holds a forbidden character.
         """
-        address = Address.of(base_url)
+        address = Address.parse(base_url)
         for name, value in headers.items():
             if not is_header_safe(value):
                 raise ConfigurationError(f"The header {name} for {address.host} holds characters that no header has.")

@@ -7,7 +7,6 @@ result. A name that resolves to something else a moment later gains nothing.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import socket
 import threading
@@ -20,7 +19,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
-from chapterverse.net.address import Address
+from chapterverse.net.address import Address, is_public
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.messages import is_header_safe, lower_headers
 from chapterverse.net.stream import Closing
@@ -42,10 +41,6 @@ _REDIRECT = {301, 302, 303, 307, 308}
 #: In a path and a query these are sent as they are; everything else is encoded.
 _SAFE = "/%:@!$&'()*+,;=~-._?[]"
 
-#: The part of IPv6 that is given out (RFC 4291), and in it 6to4, which holds any IPv4 address (RFC 3056).
-_GLOBAL, _SIX_TO_FOUR = ipaddress.IPv6Network("2000::/3"), ipaddress.IPv6Network("2002::/16")
-#: Where a network without IPv4 reaches an IPv4 address, which is the last 32 bits (RFC 6052).
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 #: Returns the addresses of a host; `socket.getaddrinfo` reduced to what is needed here.
 Resolve = Callable[[str, int], Sequence[str]]
@@ -236,17 +231,6 @@ def private_hosts(setting: str) -> frozenset[tuple[str, int]]:
         ) from None
 
 
-def is_public(address: str) -> bool:
-    """Return whether an IP address can be reached by everyone: it is no private, loopback, link-local or other such."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inside = ip.ipv4_mapped or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
-        if inside is None:
-            return ip in _GLOBAL and ip not in _SIX_TO_FOUR and ip.is_global
-        ip = inside
-    return ip.is_global and not ip.is_multicast
-
-
 def gunzip(data: bytes, most: int) -> bytes | None:
     """Unpack at most `most` + 1 bytes of a gzip file, None if it is damaged. More is never unpacked."""
     unpacked = bytearray()
@@ -266,7 +250,7 @@ def _split(url: str) -> tuple[Address, str]:
     """Return a server, and the path with its query. Raises `FetchFailed` for a malformed address."""
     try:
         parts = urlsplit(url)
-        address = Address.of(f"{parts.scheme}://{parts.netloc}")
+        address = Address.parse(f"{parts.scheme}://{parts.netloc}")
     except (ValueError, ConfigurationError):
         raise _no_address(url) from None
     if not _HOST.match(address.host.lower()):

@@ -58,7 +58,7 @@ def custom_endpoint(service: str) -> Address | None:
 
 def endpoint(service: str, region: str) -> Address:
     """Return where a service is in a region; raises as `custom_endpoint` does."""
-    return custom_endpoint(service) or Address.of(f"https://{service}.{region}.{suffix(region)}")
+    return custom_endpoint(service) or Address.parse(f"https://{service}.{region}.{suffix(region)}")
 
 
 def suffix(region: str) -> str:
@@ -71,6 +71,6 @@ def _address(url: str, variable: str) -> Address:
     scheme, mark, rest = url.strip().partition("://")
     host, slash, path = rest.partition("/")
     try:
-        return Address.of(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
+        return Address.parse(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
     except ConfigurationError:
         raise ConfigurationError(f"{variable} is no address: write it as https://HOST.") from None

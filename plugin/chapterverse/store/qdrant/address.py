@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import slug
+from chapterverse.net.address import is_loopback
 from chapterverse.settings import Settings
 from chapterverse.text.shortening import cut_to_bytes
 
@@ -57,7 +57,7 @@ class QdrantAddress:
                 "The store qdrant: has no address: use qdrant:https://HOST:6333 or set QDRANT_URL."
             )
         result = cls(_with_port(address.rstrip("/")), settings.qdrant_api_key, **_options(options))  # type: ignore[arg-type]
-        if result.url.startswith("http:") and result.key and not _loopback(result.host):
+        if result.url.startswith("http:") and result.key and not is_loopback(result.host):
             raise ConfigurationError(
                 f"The key would travel to {result.host} in the clear: use https://, or unset QDRANT_API_KEY."
             )
@@ -116,10 +116,3 @@ def _with_port(address: str) -> str:
         raise ConfigurationError("The address of the store qdrant: is no address of a server: use https://HOST:6333.")
     # An address without a port means the same to the official client.
     return address if port else parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{_PORT}").geturl()
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -262,8 +262,8 @@ def bucket_address(bucket: str, region: str) -> Address:
     custom = custom_endpoint("s3")
     # The certificate of Amazon's hosts holds for one name before ".s3".
     if custom is None and _HOST_NAME.fullmatch(bucket):
-        return Address.of(f"https://{bucket}.s3.{region}.{suffix(region)}")
-    place = custom or Address.of(f"https://s3.{region}.{suffix(region)}")
+        return Address.parse(f"https://{bucket}.s3.{region}.{suffix(region)}")
+    place = custom or Address.parse(f"https://s3.{region}.{suffix(region)}")
     return replace(place, prefix=f"{place.prefix}/{bucket}")
 
 
