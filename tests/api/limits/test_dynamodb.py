@@ -8,7 +8,7 @@ from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.aws import AwsFault, AwsService
 from chapterverse_api.limits import dynamodb as dynamodb_module
-from chapterverse_api.limits.dynamodb import ABANDONED, STALE, DynamoLimiter
+from chapterverse_api.limits.dynamodb import ABANDONED_SECONDS, MAX_STALE_ATTRIBUTES, DynamoLimiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, said, unanswered
@@ -126,11 +126,11 @@ def test_a_sum_that_is_none_permits_nothing(
     dynamodb: DynamoServer, limiter: DynamoLimiter, monkeypatch: pytest.MonkeyPatch, spent: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(dynamodb_module.secrets, "token_hex", lambda _: "00")
-    ours = f"open@{int(MIDNIGHT)}-00"
+    own_id = f"open@{int(MIDNIGHT)}-00"
     for reply in (
-        said(attributes(spent=spent, **{ours: {"N": "7"}})),
-        said(attributes(spent={"N": "7"}, **{ours: spent})),
-        said({"__type": "x#ConditionalCheckFailedException", "Item": {"spent": spent, ours: {"N": "7"}}}, "400 Bad"),
+        said(attributes(spent=spent, **{own_id: {"N": "7"}})),
+        said(attributes(spent={"N": "7"}, **{own_id: spent})),
+        said({"__type": "x#ConditionalCheckFailedException", "Item": {"spent": spent, own_id: {"N": "7"}}}, "400 Bad"),
     ):
         dynamodb.faults.append(reply)
         with pytest.raises(LimiterFault) as caught:
@@ -168,26 +168,26 @@ def test_what_a_moments_trouble_refuses_is_asked_again(dynamodb: DynamoServer, l
 def test_a_clients_item_stays_small(dynamodb: DynamoServer, table: str, limiter: DynamoLimiter) -> None:
     windows = [RateWindow(3, MINUTE), RateWindow(100_000, DAY)]
     sizes = []
-    for minute in range(2 * STALE):
+    for minute in range(2 * MAX_STALE_ATTRIBUTES):
         assert limiter.admit("a", windows, MIDNIGHT + 60 * minute) is None
         sizes.append(len(only_item(dynamodb, table)))
-    assert max(sizes) <= STALE + 7
+    assert max(sizes) <= MAX_STALE_ATTRIBUTES + 7
     # No window that still counts was removed.
-    last = MIDNIGHT + 60 * (2 * STALE - 1)
+    last = MIDNIGHT + 60 * (2 * MAX_STALE_ATTRIBUTES - 1)
     assert [limiter.admit("a", windows, last) for _ in range(3)] == [None, None, 60.0]
-    assert only_item(dynamodb, table)[f"86400@{int(MIDNIGHT)}"]["N"] == str(2 * STALE + 2)
+    assert only_item(dynamodb, table)[f"86400@{int(MIDNIGHT)}"]["N"] == str(2 * MAX_STALE_ATTRIBUTES + 2)
 
 
 def test_what_killed_processes_left_goes_from_the_item_and_stays_spent(
     dynamodb: DynamoServer, table: str, limiter: DynamoLimiter
 ) -> None:
-    left = [limiter.reserve("docs", 10, 10_000, MIDNIGHT) for _ in range(STALE + 1)]
-    alive = limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED - 1)
+    left = [limiter.reserve("docs", 10, 10_000, MIDNIGHT) for _ in range(MAX_STALE_ATTRIBUTES + 1)]
+    alive = limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED_SECONDS - 1)
     assert alive
-    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED)
+    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED_SECONDS)
     names = [name for name in only_item(dynamodb, table) if name.startswith("open@")]
     assert len(names) == 2
-    spent = 10 * (STALE + 3)
+    spent = 10 * (MAX_STALE_ATTRIBUTES + 3)
     assert limiter.spent_micros("docs") == spent
     for reserved in left:
         assert reserved
@@ -198,11 +198,11 @@ def test_what_killed_processes_left_goes_from_the_item_and_stays_spent(
 
 
 def test_an_item_that_can_not_be_made_smaller_is_left_as_it_is(dynamodb: DynamoServer, limiter: DynamoLimiter) -> None:
-    for _ in range(STALE + 1):
+    for _ in range(MAX_STALE_ATTRIBUTES + 1):
         assert limiter.reserve("docs", 10, 10_000, MIDNIGHT)
     dynamodb.faults.extend([dynamodb_server.well, refused("AccessDeniedException")])
-    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED)
-    assert limiter.spent_micros("docs") == 10 * (STALE + 2)
+    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED_SECONDS)
+    assert limiter.spent_micros("docs") == 10 * (MAX_STALE_ATTRIBUTES + 2)
 
 
 def all_steps(limiter: DynamoLimiter) -> list[str]:

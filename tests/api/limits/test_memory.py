@@ -30,7 +30,7 @@ def test_it_forgets_what_is_over() -> None:
 
 
 def test_of_many_clients_those_that_asked_last_are_remembered() -> None:
-    limiter, windows = MemoryLimiter(clients=50), [RateWindow(1, DAY)]
+    limiter, windows = MemoryLimiter(max_clients=50), [RateWindow(1, DAY)]
     for i in range(50):
         assert limiter.admit(f"{i}", windows, MIDNIGHT) is None
     # Whoever is refused is remembered for it.
