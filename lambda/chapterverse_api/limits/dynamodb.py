@@ -136,7 +136,7 @@ class DynamoLimiter:
         reply = self._table.ask("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
         return self._table.item(reply.get("Item", {})).number("spent")
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         own_id = secrets.token_hex(8)
         step = _Update(
             f"token#{token}",

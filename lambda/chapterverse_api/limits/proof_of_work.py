@@ -80,7 +80,7 @@ class ProofOfWork:
         if wait_seconds is None:
             return
         solved = check_solution(key, self._site, client, solution, now)
-        if solved is None or not limiter.first(solved.nonce, solved.expiry, now):
+        if solved is None or not limiter.use_token(solved.nonce, solved.expiry, now):
             raise WorkRequired(make_challenge(key, self._site, client, now), wait_seconds)
 
 

@@ -90,7 +90,7 @@ class Limiter(Protocol):
         """Return the sum that was spent and reserved of an account, in microdollars."""
         ...
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         """Return whether this token was never seen, and remember it.
 
         Args:

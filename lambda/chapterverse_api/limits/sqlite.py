@@ -93,7 +93,7 @@ class SqliteLimiter:
         with self._transaction() as db:
             return _spent_micros(db, account)
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         with self._transaction() as db:
             added = db.execute(
                 "INSERT INTO limiter_tokens (token, ends) VALUES (?, ?)"

@@ -178,13 +178,6 @@ class _PostgresStatements:
             self.rows("SELECT 1 FROM pg_class WHERE relname = ANY(?) AND pg_table_is_visible(oid)", (list(names),))
         )
 
-    def has_column(self, table: str, column: str) -> bool:
-        sql = """
-            SELECT 1 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-            WHERE relname = ? AND attname = ? AND pg_table_is_visible(attrelid)
-        """
-        return bool(self.rows(sql, (table, column)))
-
     def lock(self, name: str) -> None:
         self.rows("SELECT pg_advisory_xact_lock(hashtext(?))", (name,))
 

@@ -100,9 +100,6 @@ class _SqliteStatements:
         marks = ", ".join("?" * len(names))
         return len(self.rows(f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name IN ({marks})", names))  # noqa: S608
 
-    def has_column(self, table: str, column: str) -> bool:
-        return bool(self.rows("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)))
-
     def lock(self, name: str) -> None:
         """Do nothing: a transaction that writes is alone."""
 

@@ -57,10 +57,6 @@ class Statements(Protocol):
     item: str
     skipping: str
 
-    def has_column(self, table: str, column: str) -> bool:
-        """Return whether there is such a table with such a column."""
-        ...
-
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:

@@ -75,13 +75,13 @@ _RULES: Mapping[str, Callable[[Any], bool]] = {
     "last_indexed_at": lambda v: isinstance(v, str) and _TIME.fullmatch(v) is not None,
 }
 
-_OF_SQLITE: Faults = {
+_SQLITE_FAULTS: Faults = {
     "busy": IndexLocked("Another process is writing to the ledger {place}: wait for it, then run again."),
     "unusable": IndexFault("The ledger {place} can't be used ({detail})."),
     "damaged": IndexCorrupt("The ledger {place} is damaged ({detail}): remove it to start afresh."),
     "text": IndexFault("The ledger {place} can't store the text of a name or a path."),
 }
-_OF_POSTGRES: Faults = {
+_POSTGRES_FAULTS: Faults = {
     "missing": ConfigurationError('A Postgres ledger needs psycopg: pip install "chapterverse[postgres]".'),
     "address": ConfigurationError(
         "The address of the Postgres ledger can't be read: write postgresql://USER:PASSWORD@HOST/NAME, the password "
@@ -137,7 +137,7 @@ class LedgerTable:
         """
         from chapterverse.database.sqlite import SqliteDatabase
 
-        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, lock_timeout, mode=0o644))
+        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _SQLITE_FAULTS, lock_timeout, mode=0o644))
 
     @classmethod
     def on_postgres(cls, uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = PAUSES) -> Self:
@@ -156,7 +156,7 @@ class LedgerTable:
             PostgresDatabase(
                 uri,
                 partial(_prepare, "The Postgres ledger"),
-                _OF_POSTGRES,
+                _POSTGRES_FAULTS,
                 connect_seconds=10,
                 silence_seconds=30,
                 limits={"lock_timeout": lock_timeout},

@@ -46,7 +46,7 @@ class Broken:
     def spent_micros(self, account: str) -> int:
         return self.inner.spent_micros(account)
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         raise NotImplementedError
 
 

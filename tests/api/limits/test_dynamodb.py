@@ -40,7 +40,7 @@ def test_every_step_is_one_request(dynamodb: DynamoServer, limiter: DynamoLimite
     assert reserved
     assert limiter.reserve("docs", 7, 10, MIDNIGHT) is None
     limiter.settle(reserved, 1)
-    assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
+    assert limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
     assert [operation for operation, _ in dynamodb.calls] == ["UpdateItem"] * 6
     assert limiter.spent_micros("docs") == 1
     assert dynamodb.calls[-1][0] == "GetItem"
@@ -57,7 +57,7 @@ def test_every_item_expires(dynamodb: DynamoServer, table: str, limiter: DynamoL
     now = MIDNIGHT + 12.5
     assert limiter.admit("a", WINDOWS, now) is None
     assert limiter.reserve("docs", 7, 10, now)
-    assert limiter.first("t", now + 300, now)
+    assert limiter.use_token("t", now + 300, now)
     ends = {item["pk"]["S"].partition("#")[0]: float(item["expires"]["N"]) for item in dynamodb.items(table)}
     assert ends == {
         "requests": MIDNIGHT + 12 + 2 * DAY,
@@ -82,9 +82,9 @@ def test_what_arrives_twice_counts_once(dynamodb: DynamoServer, limiter: DynamoL
     limiter.settle(reserved, 20)
     assert limiter.spent_micros("docs") == 20
     again()
-    assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
+    assert limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
     again()
-    assert not limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
+    assert not limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
     assert not dynamodb.faults
 
 
@@ -113,7 +113,7 @@ def test_a_reply_that_does_not_show_what_was_written_permits_nothing(
     for step in (
         lambda: limiter.reserve("docs", 7, 10, MIDNIGHT),
         lambda: limiter.admit("a", WINDOWS, MIDNIGHT),
-        lambda: limiter.first("t", MIDNIGHT + 300, MIDNIGHT),
+        lambda: limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT),
     ):
         dynamodb.faults.append(said(body))
         with pytest.raises(LimiterFault) as caught:
@@ -213,7 +213,7 @@ def all_steps(limiter: DynamoLimiter) -> list[str]:
         lambda: limiter.reserve("docs", 1, 10, MIDNIGHT),
         lambda: limiter.settle(Reservation("1-2", "docs", 1, 0), 0),
         lambda: limiter.spent_micros("docs"),
-        lambda: limiter.first("t", MIDNIGHT + 300, MIDNIGHT),
+        lambda: limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT),
     ):
         with pytest.raises(LimiterFault) as caught:
             step()
