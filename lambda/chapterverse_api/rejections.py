@@ -181,7 +181,7 @@ def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fi
             "error",
             turn_id=turn_id,
             code=rejection.code,
-            **log.origin_of(error),
+            **log.error_origin(error),
             # Only our own messages never quote the reader; a ValueError may contain the question.
             message=str(error) if isinstance(error, errors.ChapterVerseError) else None,
             **fields,

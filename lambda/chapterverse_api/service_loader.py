@@ -115,7 +115,7 @@ class ServiceLoader:
 
         secrets = fetch(self._settings.secrets_arn)
         for warning in secrets.warnings if secrets.warnings != self._warnings else ():
-            log.event("error", turn_id=None, code="secret_left_out", message=warning)
+            log.event("error", code="secret_left_out", message=warning)
         self._warnings = secrets.warnings
         return self._settings.with_secrets(secrets.values)
 

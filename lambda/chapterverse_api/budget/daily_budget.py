@@ -165,7 +165,7 @@ class DailyBudget:
 
 
 def _log_fault(error: LimiterFault) -> None:
-    log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
+    log.event("error", code="limiter_unavailable", message=str(error))
 
 
 def _parse_cap(text: str) -> int | None:

@@ -102,7 +102,7 @@ class RateLimit:
         except CircuitOpen:
             return None
         except LimiterFault as error:
-            log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
+            log.event("error", code="limiter_unavailable", message=str(error))
             return None
 
     def _count(self, limiter: Limiter, client: str, salt: bytes, solution: str, now: float) -> float | None:
