@@ -85,7 +85,6 @@ class Deadline:
 
         Raises:
             ClientDisconnected: the turn was aborted, which ended the wait. The model did not fail.
-
         """
         try:
             yield

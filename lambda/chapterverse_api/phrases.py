@@ -154,5 +154,4 @@ LANGUAGES = tuple(_PHRASES)
 
 def for_language(language: str) -> Phrases:
     """Return the phrases for a BCP 47 tag, English by default."""
-
     return _PHRASES.get(primary_subtag(language), _PHRASES["en"])

@@ -122,7 +122,6 @@ class ServiceLoader:
 
 def _open_service(settings: Settings) -> Service:
     # Lazy: importing the service before the first request would slow a cold start by a third.
-
     from chapterverse_api.service import Service
 
     return Service.open(settings)

@@ -170,7 +170,6 @@ def _log_fault(error: LimiterFault) -> None:
 
 def _parse_cap(text: str) -> int | None:
     """Return microdollars; None for "off"."""
-
     if text.strip().lower() == "off":
         return None
     with suppress(InvalidOperation, OverflowError, ValueError):

@@ -196,7 +196,6 @@ def _counter(window: RateWindow, now: float) -> str:
 
 def _is_past(name: str, now: float) -> bool:
     """Return whether this is a counter whose window is over, even by a clock that is a little late."""
-
     seconds, _, start = name.partition("@")
     return seconds.isdecimal() and start.isdecimal() and int(start) + 2 * int(seconds) <= now
 

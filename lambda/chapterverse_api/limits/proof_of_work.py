@@ -114,7 +114,6 @@ def check_solution(key: bytes, site: str, client: str, solution: str, now: float
     if not hmac.compare_digest(mac, _mac(key, site, client, expiry, nonce)):
         return None
     # Checked last, because it is a thousand times as much work as all before.
-
     is_solved = hashlib.pbkdf2_hmac("sha256", number.encode(), text.encode(), ITERATIONS, 1) == b"\0"
     return SolvedChallenge(nonce, int(expiry)) if is_solved else None
 

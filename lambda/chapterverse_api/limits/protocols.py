@@ -98,5 +98,4 @@ class Limiter(Protocol):
             until: the time until which it is remembered, in seconds since the epoch. The caller rejects later tokens.
             now: seconds since the epoch.
         """
-
         ...

@@ -190,7 +190,6 @@ def _as_count(value: object) -> int:
 
 def _sweep(db: sqlite3.Connection, now: float, *tables: str) -> None:
     """Remove a few expired rows."""
-
     for table in tables:
         db.execute(
             f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {MAX_REMOVED_ROWS})",  # noqa: S608

@@ -102,7 +102,6 @@ class QueryProgress:
 @contextmanager
 def search_progress() -> Iterator[QueryProgress]:
     """Log the states of a search outside an answer. An error makes it `failed`, and else it ends as `completed`."""
-
     progress = QueryProgress(uuid4().hex)
     progress.log_created()
     try:

@@ -46,7 +46,6 @@ def parse_days(settings: Settings) -> int:
     Raises:
         ConfigurationError: the setting is no such number.
     """
-
     text = settings.records_days.strip()
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_DAYS)) and 1 <= int(text) <= _MAX_DAYS):
         raise ConfigurationError(

@@ -181,5 +181,4 @@ class UnavailableRecords:
 
 def time_text(time: datetime) -> str:
     """Return a time as ISO 8601 UTC, always of the same length, so that texts sort as times do."""
-
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"

@@ -76,7 +76,6 @@ def _give_up(message: str) -> int:
 
 def _write_log_by_line() -> None:
     # A frozen or killed process would keep lines that are buffered by block.
-
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     log.write_to(sys.stdout)

@@ -136,7 +136,6 @@ class RuntimeApi:
         now = time.time()
         try:
             deadline_ms = int(milliseconds or "")
-
         except ValueError:
             deadline_ms = 0
         # Compare integers, because one of hundreds of digits can't be a float. A deadline in the past, or later than

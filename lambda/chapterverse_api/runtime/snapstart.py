@@ -43,7 +43,6 @@ def wait(api: RuntimeApi) -> None:
 
 def _hooks() -> Any:
     """Return the hook registry of AWS's Python runtimes; None if it is missing, so nothing is registered."""
-
     try:
         return import_module("snapshot_restore_py")
     except ImportError:

@@ -93,7 +93,6 @@ class StreamedResponse:
         if self._is_events and not self._has_last_event:
             self._write(_TOO_LATE.event(self._path).encode())
         # Half a response of another kind must not look complete.
-
         self._close("" if self._has_last_event else _TOO_LATE.code, _TOO_LATE.message)
 
     def _write(self, data: bytes) -> None:
