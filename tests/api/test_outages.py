@@ -265,7 +265,7 @@ def bucket(tmp_path: Path) -> Iterator[Bucket]:
 def test_a_bucket_that_hangs_is_waited_for_once(
     bucket: Bucket, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chapterverse.store.s3.bucket._SECONDS", float(GIVEN_UP))
+    monkeypatch.setattr("chapterverse.store.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
     publish_s3(bucket, "a")
     over = threading.Event()
 

@@ -221,7 +221,7 @@ def test_readers_load_no_client() -> None:
             "from chapterverse.settings import Settings\n"
             "from chapterverse.store import open_store\n"
             f"store = open_store(Settings(store='qdrant:{server.url}', qdrant_api_key={KEY!r}))\n"
-            "print(store.snapshot(Scope('docs')).head.chunks, store.intact(Scope('docs')))\n"
+            "print(store.snapshot(Scope('docs')).head.chunks, store.is_complete(Scope('docs')))\n"
             "print(sorted({'qdrant_client', 'qdrant_edge', 'httpx', 'numpy', 'pydantic'} & sys.modules.keys()))\n"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
