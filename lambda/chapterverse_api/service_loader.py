@@ -111,9 +111,9 @@ class ServiceLoader:
     def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:
             return self._settings
-        from chapterverse.net.aws.secrets import fetch
+        from chapterverse.net.aws.secrets import fetch_secrets
 
-        secrets = fetch(self._settings.secrets_arn)
+        secrets = fetch_secrets(self._settings.secrets_arn)
         for warning in secrets.warnings if secrets.warnings != self._warnings else ():
             log.event("error", code="secret_left_out", message=warning)
         self._warnings = secrets.warnings

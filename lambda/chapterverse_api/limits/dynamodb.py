@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from chapterverse.net.aws import AwsService
-from chapterverse.net.aws.dynamodb import SECONDS, DynamoTable, Item, TableErrors, attributes
+from chapterverse.net.aws.dynamodb import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Stale attributes that an item may hold before they are removed. Above 1 KB every write of the item costs double.
@@ -79,7 +79,7 @@ class DynamoLimiter:
         Raises:
             ConfigurationError: no region is named.
         """
-        return cls(AwsService.open("dynamodb", seconds=SECONDS), table)
+        return cls(AwsService.open("dynamodb", seconds=CALL_SECONDS), table)
 
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         if not windows:

@@ -26,7 +26,7 @@ from typing import Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import replace_unstorable
 from chapterverse.net.aws import AwsService
-from chapterverse.net.aws.dynamodb import FAILED, SECONDS, DynamoTable, Item, TableErrors, attributes
+from chapterverse.net.aws.dynamodb import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.records.protocols import (
     DEFAULT_TURNS,
     FAQ_DAYS,
@@ -81,7 +81,7 @@ class DynamoRecords:
             RecordsFault: no region is named.
         """
         try:
-            return cls(AwsService.open("dynamodb", seconds=SECONDS), table, days)
+            return cls(AwsService.open("dynamodb", seconds=CALL_SECONDS), table, days)
         except ConfigurationError as error:
             raise RecordsFault(str(error)) from error
 
@@ -122,7 +122,7 @@ class DynamoRecords:
         failed = self._table.transact(
             [self._put(item, "attribute_not_exists(pk)"), self._put(place, "attribute_not_exists(pk)")]
         )
-        return not failed or failed[-1] == FAILED
+        return not failed or failed[-1] == CONDITION_FAILED
 
     def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
         items = [item for item in self._query(_thread(thread_id), newest=True, limit=turns + 1) if self._is_fresh(item)]

@@ -131,7 +131,7 @@ class CohereEmbedder:
 
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
         body, client = self._body(texts, "search_document", truncate), self._sdk
-        return self.retry.ask(lambda: self._send(client, body))
+        return self.retry.run(lambda: self._send(client, body))
 
     def _send(self, client: ClientV2, body: dict[str, Any]) -> list[Vector]:
         import httpx

@@ -23,7 +23,7 @@ from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
 #: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
-QUESTION = RetryPolicy(tries=2, seconds=1.0, longest=0.25, once=True)
+QUESTION = RetryPolicy(tries=2, total_seconds=1.0, max_pause=0.25, once=True)
 
 #: Seconds for what a stream says behind the answer of the tokens it took.
 _USAGE_SECONDS = 1.0
@@ -177,7 +177,7 @@ class Runtime:
         """
 
         def ask(wait: _Wait) -> Iterator[Any]:
-            stream = QUESTION.ask(lambda: self._call(client, "converse_stream", request))["stream"]
+            stream = QUESTION.run(lambda: self._call(client, "converse_stream", request))["stream"]
             # Closing it from here would wait for the read that is to be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
             try:
@@ -193,7 +193,7 @@ class Runtime:
                 fields = event if isinstance(event, dict) else {}
                 if "messageStop" in fields:
                     wait.is_whole = True
-                    wait.hurry(_USAGE_SECONDS)
+                    wait.limit_remaining_time(_USAGE_SECONDS)
                 elif wait.is_whole and "metadata" in fields:
                     return
         except ProviderError:
@@ -212,7 +212,7 @@ class Runtime:
         reasons: Mapping[str, str] = _CONVERSE_REASONS,
     ) -> Any:
         def ask(_: _Wait) -> Iterator[Any]:
-            yield QUESTION.ask(lambda: self._call(client, operation, request, reasons))
+            yield QUESTION.run(lambda: self._call(client, operation, request, reasons))
 
         return next(_Wait(seconds).results(ask, closing))
 
@@ -288,7 +288,7 @@ class _Wait:
         """Whether the caller has left, so that no more events are needed."""
         return self._over.is_set() and not self.is_whole
 
-    def hurry(self, seconds: float) -> None:
+    def limit_remaining_time(self, seconds: float) -> None:
         """Wait no longer than this for the rest."""
         self._end = min(self._end, time.monotonic() + seconds)
 

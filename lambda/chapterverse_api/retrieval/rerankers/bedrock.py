@@ -61,6 +61,6 @@ class BedrockReranker:
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}
-        return self.retry.ask(
+        return self.retry.run(
             lambda: read_scores(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
         )

@@ -11,13 +11,13 @@ from chapterverse.errors import ChapterVerseError
 from chapterverse.net.aws.service import AwsFault, AwsService
 
 #: Seconds for one request, its tries included: an answer waits for it.
-SECONDS = 2.0
+CALL_SECONDS = 2.0
 #: The code of a condition that does not hold, in a transaction; that of a single write ends in "Exception".
-FAILED = "ConditionalCheckFailed"
+CONDITION_FAILED = "ConditionalCheckFailed"
 
-_VERSION = "DynamoDB_20120810"
+_API_VERSION = "DynamoDB_20120810"
 #: A whole number as DynamoDB writes it.
-_WHOLE = re.compile(r"-?[0-9]{1,38}")
+_INTEGER = re.compile(r"-?[0-9]{1,38}")
 
 
 def attributes(fields: Mapping[str, str | int]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Item(Mapping[str, Mapping[str, Any]]):
     def number(self, name: str) -> int:
         """Return a whole number, 0 where there is none of that name."""
         digits = self[name].get("N") if name in self else "0"
-        if not isinstance(digits, str) or not _WHOLE.fullmatch(digits):
+        if not isinstance(digits, str) or not _INTEGER.fullmatch(digits):
             raise self._errors.malformed
         return int(digits)
 
@@ -95,7 +95,7 @@ class DynamoTable:
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send an operation on any tables, and return its reply."""
         try:
-            return self._service.call(f"{_VERSION}.{operation}", request)
+            return self._service.call(f"{_API_VERSION}.{operation}", request)
         except AwsFault as error:
             raise self._explain(error) from error
 
@@ -106,9 +106,9 @@ class DynamoTable:
     def update(self, request: Mapping[str, Any]) -> tuple[bool, Mapping[str, Any]]:
         """Send an `UpdateItem`; return whether its condition held, and the reply."""
         try:
-            return True, self._service.call(f"{_VERSION}.UpdateItem", {"TableName": self.name, **request})
+            return True, self._service.call(f"{_API_VERSION}.UpdateItem", {"TableName": self.name, **request})
         except AwsFault as error:
-            if error.code == f"{FAILED}Exception":
+            if error.code == f"{CONDITION_FAILED}Exception":
                 return False, error.body
             raise self._explain(error) from error
 
@@ -120,7 +120,7 @@ class DynamoTable:
             "TransactionConflict", "None" …
         """
         try:
-            self._service.call(f"{_VERSION}.TransactWriteItems", {"TransactItems": actions})
+            self._service.call(f"{_API_VERSION}.TransactWriteItems", {"TransactItems": actions})
         except AwsFault as error:
             reasons = error.body.get("CancellationReasons")
             if error.code != "TransactionCanceledException":

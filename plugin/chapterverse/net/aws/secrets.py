@@ -16,7 +16,7 @@ from chapterverse.settings import TOOL_SECRETS, Settings, secret_fields
 from chapterverse.text.json_text import parse_json
 
 #: Seconds for one of them, its tries included: a reader may be waiting.
-_SECONDS = 4.0
+_CALL_SECONDS = 4.0
 
 _ARN = re.compile(
     r"arn:[\w-]+:(?:(secretsmanager):([\w-]+):\d+:secret:|(ssm):([\w-]+):\d+:parameter/)([\w/+=.@:-]{1,1024})",
@@ -67,7 +67,7 @@ class _SecretLocation:
 
     def read(self) -> str | AwsFault:
         """Return its text, "" where it has none, or why that can't be had."""
-        service = AwsService.open(self.service, region=self.region, seconds=_SECONDS)
+        service = AwsService.open(self.service, region=self.region, seconds=_CALL_SECONDS)
         try:
             if self.service == "ssm":
                 reply = service.call("AmazonSSM.GetParameter", {"Name": self.name, "WithDecryption": True})
@@ -86,15 +86,15 @@ def resolve_secrets(settings: Settings, warn: Callable[[str], object]) -> Settin
         warn: takes a sentence about each value that is left out.
 
     Raises:
-        ConfigurationError: as `fetch` says.
+        ConfigurationError: as `fetch_secrets` says.
     """
-    secrets = fetch(settings.secrets_arn)
+    secrets = fetch_secrets(settings.secrets_arn)
     for warning in secrets.warnings:
         warn(warning)
     return settings.with_secrets(secrets.values)
 
 
-def fetch(setting: str) -> SecretValues:
+def fetch_secrets(setting: str) -> SecretValues:
     """Return the content of the secrets that `named` lists, in the form of `CHAPTERVERSE_SECRETS_ARN`.
 
     Raises:

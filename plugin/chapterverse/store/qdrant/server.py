@@ -31,17 +31,17 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class QdrantRetry(RetryPolicy):
-    """How a publisher tries again. No further try begins after `seconds`, which are fewer than those of a lease.
+    """How a publisher tries again. No further try begins after `total_seconds`, which are fewer than those of a lease.
 
     Attributes:
-        request: seconds that one try may take after connecting, which has a limit of its own.
+        try_seconds: seconds that one try may take after connecting, which has a limit of its own.
     """
 
-    seconds: float = 15.0
-    first: float = 0.25
-    longest: float = 8.0
+    total_seconds: float = 15.0
+    first_pause: float = 0.25
+    max_pause: float = 8.0
     spread: tuple[float, float] = (0.5, 1.0)
-    request: int = 10
+    try_seconds: int = 10
 
 
 #: A reader does not try again, because a person is waiting.
@@ -70,7 +70,7 @@ class QdrantServer:
         self.request_guard: RequestGuard = nullcontext
         self._retry = retry
         headers = {"api-key": place.key} if place.key else {}
-        self._client = JsonClient(place.url, headers, total_seconds=retry.request)
+        self._client = JsonClient(place.url, headers, total_seconds=retry.try_seconds)
 
     def count(self, collection: str, where: Where) -> int:
         result = self._post(collection, "points/count", {"filter": where, "exact": True})

@@ -30,7 +30,7 @@ class QdrantStore:
         self.place = place
         self._times = times or LeaseTimes()
         self._retry = retry or QdrantRetry()
-        self._server = QdrantServer(place, replace(ONCE, request=self._retry.request))
+        self._server = QdrantServer(place, replace(ONCE, try_seconds=self._retry.try_seconds))
 
     @classmethod
     def open(cls, place: str, settings: Settings) -> QdrantStore:
