@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from chapterverse.database.sqlite import failure, make_file
-from chapterverse.database.statements import Faults, fault
+from chapterverse.database.sqlite import failure_name, make_file
+from chapterverse.database.statements import Faults, make_fault
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Old rows that a write removes from each table at most. They are more than it adds, so old rows don't pile up.
@@ -116,7 +116,7 @@ class SqliteLimiter:
         """Run the block alone among all threads and processes. Commit if it ends without an error, else roll back."""
         # The threads of one process must not wait for each other for ever either.
         if not self._lock.acquire(timeout=self._lock_timeout):
-            raise fault(_FAULTS, "busy", place=self._path)
+            raise make_fault(_FAULTS, "busy", place=self._path)
         try:
             db = self._open()
             # FULL waits for the disk. NORMAL loses the latest writes at most, and only if the machine fails.
@@ -129,10 +129,10 @@ class SqliteLimiter:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         except OSError as error:
-            raise fault(_FAULTS, "unusable", place=self._path, detail=error.strerror) from error
+            raise make_fault(_FAULTS, "unusable", place=self._path, detail=error.strerror) from error
         except sqlite3.Error as error:
             self._close()
-            raise fault(_FAULTS, failure(error), place=self._path, detail=error) from error
+            raise make_fault(_FAULTS, failure_name(error), place=self._path, detail=error) from error
         finally:
             self._lock.release()
 
@@ -158,7 +158,7 @@ class SqliteLimiter:
                 db.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                if failure(error) != "busy" or time.monotonic() > until:
+                if failure_name(error) != "busy" or time.monotonic() > until:
                     raise
                 time.sleep(0.005)
         for name, columns in _TABLES.items():

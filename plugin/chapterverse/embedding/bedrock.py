@@ -16,7 +16,7 @@ from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.model import EmbedderCard
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.bedrock import QUESTION, Runtime, profile
+from chapterverse.providers.bedrock import QUESTION_RETRY, Runtime, profile
 
 #: Seconds to reach the service, and for one reply.
 _BUILD_SECONDS = (3.0, 60.0)
@@ -90,7 +90,7 @@ class BedrockEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         self._check_characters([text])
-        return QUESTION.run(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
+        return QUESTION_RETRY.run(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
 
     def _check_characters(self, texts: Sequence[str]) -> None:
         most = self.choice.model.characters
