@@ -88,17 +88,8 @@ def create_app(
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     # Without a database there is nothing to forget. A secret may still provide its address later.
-    may_keep_threads = settings.records or settings.secrets_arn
-    for routes in (
-        chat,
-        completions,
-        plans,
-        retrieve,
-        feedback,
-        schema,
-        status,
-        *([threads] if may_keep_threads else []),
-    ):
+    thread_routes = [threads] if settings.records or settings.secrets_arn else []
+    for routes in (chat, completions, plans, retrieve, feedback, schema, status, *thread_routes):
         # `include_router` would create each route again.
         app.router.routes.extend(routes.router.routes)
     if settings.mcp:

@@ -74,7 +74,7 @@ class ServiceLoader:
             raise ConfigurationError(self._failure)
         self._last_try = self._clock()
         try:
-            service = _open_service(self._resolve())
+            service = _load_service(self._resolve())
         except ConfigurationError as error:
             self._failure = str(error) if self._settings.secrets_arn else ""
             raise
@@ -97,7 +97,7 @@ class ServiceLoader:
         """Fetch the secrets again. If they have changed, replace this service by one that is opened with them."""
         try:
             settings = self._resolve()
-            renewed = _open_service(settings) if settings != service.settings else service
+            renewed = _load_service(settings) if settings != service.settings else service
         except ChapterVerseError as error:
             # The old service answers on, and the log states why.
             rejections.report(error)
@@ -120,7 +120,7 @@ class ServiceLoader:
         return self._settings.with_secrets(secrets.values)
 
 
-def _open_service(settings: Settings) -> Service:
+def _load_service(settings: Settings) -> Service:
     # Lazy: importing the service before the first request would slow a cold start by a third.
     from chapterverse_api.service import Service
 

@@ -81,7 +81,7 @@ def clock() -> Clock:
 
 
 def reading(server: QdrantServer) -> QdrantStore:
-    return store_on(server, request=GIVEN_UP)
+    return store_on(server, try_seconds=GIVEN_UP)
 
 
 def index_of(server: QdrantServer, clock: Clock) -> LiveIndex:

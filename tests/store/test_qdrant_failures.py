@@ -91,7 +91,7 @@ def test_a_reply_that_is_none_is_one_sentence(result: Any) -> None:
         publish(store_on(server), [A])
         snapshot = store_on(server).snapshot(SCOPE)
         asks: list[Callable[[], Any]] = [
-            snapshot.whole,
+            snapshot.is_complete,
             lambda: snapshot.search_lexical(A.lexical, 3),
             lambda: snapshot.document_frequencies(A.lexical.indices),
             lambda: list(snapshot.points()),

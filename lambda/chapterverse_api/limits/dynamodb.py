@@ -133,7 +133,7 @@ class DynamoLimiter:
 
     def spent_micros(self, account: str) -> int:
         key = attributes({"pk": f"account#{account}"})
-        reply = self._table.ask("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
+        reply = self._table.send("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
         return self._table.item(reply.get("Item", {})).number("spent")
 
     def use_token(self, token: str, until: float, now: float) -> bool:

@@ -200,7 +200,7 @@ class DynamoRecords:
                 {"rating": rating.rating, "reason": rating.reason, "comment": replace_unstorable(rating.comment)}
             ),
         }
-        self._table.ask("PutItem", Item=item)
+        self._table.send("PutItem", Item=item)
 
     def ratings(self, limit: int) -> list[StoredRating]:
         fresh = [item for item in self._query(_FEEDBACK) if self._is_fresh(item)]
@@ -214,7 +214,7 @@ class DynamoRecords:
         turn: Item | None = None
         if place:
             key = _key(place.text("sk"), _turn_key(place.number("number")))
-            reply = self._table.ask("GetItem", Key=key, ConsistentRead=True)
+            reply = self._table.send("GetItem", Key=key, ConsistentRead=True)
             turn = self._table.item(reply.get("Item", {}))
         return StoredRating(
             turn_id,
@@ -238,7 +238,7 @@ class DynamoRecords:
         now = self._clock()
         until = math.ceil((now + timedelta(days=FAQ_DAYS)).timestamp())
         item = {**_key(_FAQ, entry_id), **self._head(now, now), **attributes({"type": "faq", "expires": until})}
-        self._table.ask("PutItem", Item=item)
+        self._table.send("PutItem", Item=item)
 
     def matched_entries(self) -> frozenset[str]:
         oldest = self._oldest(FAQ_DAYS)
@@ -300,7 +300,7 @@ class DynamoRecords:
     def _pages(self, operation: str, request: Mapping[str, Any]) -> Iterator[Item]:
         body = {**request}
         while True:
-            reply = self._table.ask(operation, **body)
+            reply = self._table.send(operation, **body)
             items = reply.get("Items", [])
             if not isinstance(items, list):
                 raise _ERRORS.malformed

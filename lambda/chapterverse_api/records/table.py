@@ -177,7 +177,7 @@ _POSTGRES_FAULTS: Faults = {
         "CHAPTERVERSE_RECORDS."
     ),
     "lost": RecordsFault("The connection to the database of the conversations broke off, or took too long."),
-    # Nothing of what the server says: it may hold a password.
+    # The server's message is not shown, because it may hold a password.
     "unusable": RecordsFault(
         "The database of the conversations refuses (SQLSTATE {state}): see that its user may write and that the table "
         "named conversations is ours."

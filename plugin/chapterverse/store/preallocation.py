@@ -95,9 +95,9 @@ def _trim_vectors(folder: Path, per_file: int, size: int) -> None:
         remaining -= per_file
 
 
-def _truncate(path: Path, used: int) -> None:
+def _truncate(path: Path, used_bytes: int) -> None:
     # Never make it longer, because the engine would read the new end as data.
-    os.truncate(path, min(path.stat().st_size, max(_PAGE_BYTES, _round_to_page(used))))
+    os.truncate(path, min(path.stat().st_size, max(_PAGE_BYTES, _round_to_page(used_bytes))))
 
 
 def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -100,7 +100,7 @@ class DynamoTable:
         except AwsFault as error:
             raise self._explain(error) from error
 
-    def ask(self, operation: str, **request: Any) -> dict[str, Any]:
+    def send(self, operation: str, **request: Any) -> dict[str, Any]:
         """Send an operation on this table, and return its reply."""
         return self.call(operation, {"TableName": self.name, **request})
 

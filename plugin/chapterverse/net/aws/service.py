@@ -81,7 +81,7 @@ class AwsService:
         """
         headers = {"Content-Type": f"application/x-amz-json-{_VERSIONS[self._service]}", "X-Amz-Target": target}
         try:
-            answer = self._client.ask(ApiCall("POST", headers=headers, body=encode_body(body)), self._seconds)
+            answer = self._client.send(ApiCall("POST", headers=headers, body=encode_body(body)), self._seconds)
         except ConfigurationError as error:
             raise AwsFault(str(error)) from None
         except ProviderError:

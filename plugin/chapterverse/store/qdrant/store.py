@@ -22,7 +22,7 @@ from chapterverse.store.qdrant.writer import QdrantWriter
 
 
 class QdrantStore:
-    """All generations on one server. Implements `chapterverse.store.Store` and `GuardableStore`."""
+    """All generations on one server. Implements `chapterverse.store.Store` and `GuardedStore`."""
 
     max_age = 10.0
 
