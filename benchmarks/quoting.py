@@ -45,7 +45,7 @@ from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation.quoting import answer_scores
 from chapterverse_api.retrieval.ranking import section
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import make_query
 
 #: Where the docs of more sites are: in DATA, or in a release. A language model that knew these docs alone wrote the
 #: questions about them.
@@ -174,7 +174,7 @@ def train(options: argparse.Namespace) -> None:
 
 def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     """Return the features of each part of a question's passages, and whether it answers."""
-    query = valid_query(query=row["question"], conversation_history=_history(row, site))
+    query = make_query(query=row["question"], conversation_history=_history(row, site))
     request = find_sources(Turn.open(query, site.session.resources)).request
     parts, key = answer_scores.score(request), bare(row["key"])
     texts = [bare(part.text) for part in parts]

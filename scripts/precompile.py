@@ -24,29 +24,30 @@ def main(folder: str, file: str) -> None:
     from chapterverse_api import precompiled
 
     # Ignore an existing file, which another Python may have made.
-    precompiled.use(Path("nowhere"))
+    precompiled.install(Path("nowhere"))
     compiler, patterns, sources = precompiled.compiler, dict[tuple[Any, int], bytes](), dict[str, bytes]()
     compile_anew, make = compiler.compile, compiler._sre.compile
 
-    def compiled(pattern: Any, flags: int = 0) -> Any:
-        def made(text: Any, all_flags: int, code: list[int], *groups: Any) -> Any:
+    def record_pattern(pattern: Any, flags: int = 0) -> Any:
+        def make_and_record(text: Any, all_flags: int, code: list[int], *groups: Any) -> Any:
             if type(text) in (str, bytes):
                 # Some of these integers are enums, which marshal rejects.
                 patterns[text, int(flags)] = marshal.dumps((int(all_flags), [*map(int, code)], *groups), VERSION)
             return make(text, all_flags, code, *groups)
 
-        compiler._sre.compile = made
+        compiler._sre.compile = make_and_record
         try:
             return compile_anew(pattern, flags)
         finally:
             compiler._sre.compile = make
 
-    def executed(source: str, *namespaces: Any) -> None:
+    def record_method(source: str, *namespaces: Any) -> None:
         code = compile(source, "<string>", "exec")
         sources[source] = marshal.dumps(code, VERSION)
         exec(code, *namespaces)
 
-    precompiled.replace(compiled, executed)
+    precompiled.patch(record_pattern, record_method)
+
     import_all("chapterverse_api", "chapterverse")
     from chapterverse_api.retrieval import frames
 

@@ -379,7 +379,7 @@ def test_questions_about_other_things_are_refused_and_others_are_not(built: Buil
     answers = {q["id"]: built.service.answer(query=q["question"]) for q in QUESTIONS}
     refused = {i for i, answer in answers.items() if answer["status"] == "not_in_docs"}
     # One passage under "these docs may not answer this" is no answer, and no refusal either.
-    uncertain = {i for i, answer in answers.items() if answer["response"].startswith(phrases.of("en").unsure)}
+    uncertain = {i for i, answer in answers.items() if answer["response"].startswith(phrases.for_language("en").unsure)}
     other = {q["id"] for q in QUESTIONS if not q["answerable"]}
     assert len(other - refused - uncertain) <= 4, other - refused - uncertain
     # A passage is shown from a low probability on, because a wrong refusal is worse.

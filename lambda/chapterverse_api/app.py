@@ -79,7 +79,7 @@ def create_app(
     )
     app.state.service = loader = ServiceLoader(settings, service)
     app.state.rates = RateLimit(settings, loader)
-    _add_errors(app, loader)
+    _add_error_handlers(app, loader)
     _add_routes(app, settings)
     if site_dir is not None:
         app.router.default = StaticSite(site_dir)
@@ -87,25 +87,25 @@ def create_app(
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
-    # No route for forgetting without a database; its address may be among the secrets.
-    keeps = settings.records or settings.secrets_arn
-    for routes in (chat, completions, plans, retrieve, feedback, schema, status, *([threads] if keeps else [])):
+    # Without a database there is nothing to forget. A secret may still provide its address later.
+    thread_routes = [threads] if settings.records or settings.secrets_arn else []
+    for routes in (chat, completions, plans, retrieve, feedback, schema, status, *thread_routes):
         # `include_router` would create each route again.
         app.router.routes.extend(routes.router.routes)
     if settings.mcp:
-        # Loaded only where it is used.
+        # Lazy: only needed when the setting is on.
         from chapterverse_api.http.routes import mcp
 
         app.router.routes.extend(mcp.router.routes)
     app.router.routes.extend(widget.routes())
 
 
-def unusable(rejection: rejections.Rejection) -> ASGIApp:
+def rejecting_app(rejection: rejections.Rejection) -> ASGIApp:
     """Return an application that answers every request with this rejection, for any origin."""
     return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=Everyone())))
 
 
-def _add_errors(app: FastAPI, loader: ServiceLoader) -> None:
+def _add_error_handlers(app: FastAPI, loader: ServiceLoader) -> None:
     @app.exception_handler(rejections.Rejection)
     @app.exception_handler(ChapterVerseError)
     async def on_error(_: Request, error: Exception) -> Response:
@@ -117,4 +117,4 @@ def _add_errors(app: FastAPI, loader: ServiceLoader) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_http_exception(_: Request, error: HTTPException) -> Response:
-        return rejections.of_status(error.status_code).response(dict(error.headers or {}))
+        return rejections.from_status(error.status_code).response(dict(error.headers or {}))

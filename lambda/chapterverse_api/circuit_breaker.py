@@ -13,9 +13,10 @@ from threading import Lock
 
 from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ProviderError
 
-#: Failures in a row after which a part is skipped, and the seconds until it is tried again.
-FAILURES = 3
-REST_SECONDS = 30.0
+#: Failures in a row after which a part is skipped. One failure may be chance.
+FAILURE_THRESHOLD = 3
+#: Seconds until a part that is skipped is called again.
+RESET_SECONDS = 30.0
 
 
 class CircuitOpen(ProviderError):
@@ -30,10 +31,12 @@ class CircuitBreaker:
     Args:
         failures: the errors that are failures of the part.
         error_type: the class of the error to raise while the part is skipped.
+        threshold: failures in a row after which the part is skipped.
+        reset_seconds: seconds until it is called again.
         clock: seconds.
 
     Attributes:
-        key_refused: whether the last failure was that the part doesn't know our key.
+        key_refused: whether the part rejected our key in its last failure.
     """
 
     def __init__(
@@ -42,63 +45,73 @@ class CircuitBreaker:
         *,
         failures: tuple[type[Exception], ...] = (ProviderError,),
         error_type: type[ChapterVerseError] = CircuitOpen,
+        threshold: int = FAILURE_THRESHOLD,
+        reset_seconds: float = RESET_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._part = part
         self._failure_types = failures
         self._error_type = error_type
+        self._threshold = threshold
+        self._reset_seconds = reset_seconds
         self._clock = clock
         self._lock = Lock()
         self._failures = 0
-        self._since = 0.0
+        self._last_failure = 0.0
         self.key_refused = False
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the part has failed too often to be called."""
-        return self._failures >= FAILURES
+        return self._failures >= self._threshold
 
     @property
     def open_error(self) -> ChapterVerseError:
         """The error to raise while the part is skipped."""
-        return self._error_type(f"The {self._part} failed {FAILURES} times in a row and is left alone for a while.")
+        return self._error_type(
+            f"The {self._part} failed {self._threshold} times in a row and is left alone for a while."
+        )
 
     def check(self) -> None:
         """Raise `open_error` if the part is being skipped."""
-        if self.open:
+        if self.is_open:
             raise self.open_error
 
     @contextmanager
-    def asking(self, *answers: type[Exception]) -> Iterator[None]:
-        """Run the block that asks the part, and learn from how it ends.
+    def calling(self, *answers: type[Exception]) -> Iterator[None]:
+        """Run the block that calls the part, and learn from how it ends.
 
         Args:
-            answers: exceptions that say that the part did answer, in a way of its own.
+            answers: exceptions by which the part answers; they are no failures.
 
         Raises:
             CircuitOpen: the part is being skipped; the block did not run. Other circuits may have another error.
         """
-        passing: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
+        not_failures: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
         self._admit()
         try:
             yield
-        except passing:
+        except not_failures:
             # A reader must not be able to stop the others' answers by a question that no filter lets pass.
             self._failures = 0
             raise
         except self._failure_types as error:
-            with self._lock:
-                self._failures += 1
-                self._since = self._clock()
-                self.key_refused = isinstance(error, KeyRefused)
+            self.count_failure(error)
             raise
         self._failures, self.key_refused = 0, False
 
+    def count_failure(self, error: Exception) -> None:
+        """Count a failure of a call that was made outside `calling`, because it must not be skipped."""
+        with self._lock:
+            self._failures += 1
+            self._last_failure = self._clock()
+            self.key_refused = isinstance(error, KeyRefused)
+
     def _admit(self) -> None:
         with self._lock:
-            if not self.open:
+            if not self.is_open:
                 return
-            if 0 <= self._clock() - self._since < REST_SECONDS:
+            if 0 <= self._clock() - self._last_failure < self._reset_seconds:
                 raise self.open_error
-            # This one tries; should it never come back, the next may in as many seconds.
-            self._since = self._clock()
+            # This call is the trial. If it never returns, another one is admitted after the same pause.
+            self._last_failure = self._clock()

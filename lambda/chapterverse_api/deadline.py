@@ -10,8 +10,8 @@ from threading import Event, Lock
 
 from chapterverse.errors import ProviderError
 
-#: Seconds for the models of a whole answer. With one more for our own code, a turn takes 25: API Gateway ends a request
-#: after 29, and most readers leave before.
+#: Seconds for the models of a whole answer. With one more for our own code, a turn takes 25, because API Gateway ends a
+#: request after 29.
 TOTAL_SECONDS = 24.0
 #: Seconds of a function's time beside its models': one for our own code, one for the runtime to end the answer.
 FUNCTION_SECONDS = 2.0
@@ -31,13 +31,13 @@ class Deadline:
         self._aborted = Event()
 
     @classmethod
-    def under(cls, context: object) -> Deadline:
-        """Return the end of a turn that begins now: earlier than usual where `context`, AWS Lambda's, leaves less."""
-        left = getattr(context, "get_remaining_time_in_millis", None)
-        return cls(min(TOTAL_SECONDS, left() / 1000 - FUNCTION_SECONDS)) if left else cls()
+    def for_lambda(cls, context: object) -> Deadline:
+        """Return the end of a turn that begins now: earlier than usual if AWS Lambda's `context` leaves less time."""
+        get_remaining_ms = getattr(context, "get_remaining_time_in_millis", None)
+        return cls(min(TOTAL_SECONDS, get_remaining_ms() / 1000 - FUNCTION_SECONDS)) if get_remaining_ms else cls()
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the end, 0 after it."""
         return 0.0 if self.is_aborted else max(0.0, self._end - time.monotonic())
 
@@ -46,8 +46,8 @@ class Deadline:
         """Whether the reader is gone."""
         return self._aborted.is_set()
 
-    def within(self, seconds: float) -> Deadline:
-        """Return the end of one step: so many seconds from now, or the turn's own. Aborting the turn aborts it, too."""
+    def step(self, seconds: float) -> Deadline:
+        """Return the deadline of one step, so many seconds away, never later than this one. Aborting this aborts it."""
         step = copy(self)
         step._end = min(self._end, time.monotonic() + seconds)
         return step
@@ -62,7 +62,7 @@ class Deadline:
 
     @contextmanager
     def closing(self, close: Callable[[], None]) -> Iterator[None]:
-        """Call `close` if the turn is aborted while the block runs, or was before; it may come from another thread."""
+        """Call `close` if the turn is aborted while the block runs, or was before. Another thread may call it."""
         with self._lock:
             self._closers.append(close)
             aborted = self.is_aborted
@@ -84,7 +84,7 @@ class Deadline:
         """Run a block that waits for a model.
 
         Raises:
-            ClientDisconnected: the turn was aborted, which ended the wait: no failure of the model's.
+            ClientDisconnected: the turn was aborted, which ended the wait. The model did not fail.
         """
         try:
             yield

@@ -16,22 +16,22 @@ with cold_start.importing():
 
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import rejections
-    from chapterverse_api.app import create_app, unusable
+    from chapterverse_api.app import create_app, rejecting_app
     from chapterverse_api.http.request_context import service_of
     from chapterverse_api.observability import log
     from chapterverse_api.runtime.events import LambdaHandler
 
 
-def _handler() -> LambdaHandler:
+def _create_handler() -> LambdaHandler:
     try:
         app = create_app()
     except ConfigurationError as error:
         # Lambda would retry a failed import for ever, and readers would see no reason.
-        return LambdaHandler(cast(ASGI, unusable(rejections.report(error))))
-    return LambdaHandler(app, warm=lambda: _open_index(app))
+        return LambdaHandler(cast(ASGI, rejecting_app(rejections.report(error))))
+    return LambdaHandler(app, warm=lambda: _open_indexes(app))
 
 
-def _open_index(app: FastAPI) -> None:
+def _open_indexes(app: FastAPI) -> None:
     service = service_of(app)
     # Without an index, `snapshot(None)` raises the reason.
     versions = tuple(index.version for index in service.status().indexes)
@@ -41,4 +41,4 @@ def _open_index(app: FastAPI) -> None:
 
 log.write_to(sys.stdout)
 with cold_start.importing():
-    handler = _handler()
+    handler = _create_handler()

@@ -22,15 +22,15 @@ compiler: Any = vars(re)["_compiler"]
 #: Identifies the Python that made the file: magic numbers of `.pyc` files and of regular expressions.
 MAGIC = (MAGIC_NUMBER, compiler._sre.MAGIC)
 
-_used = False
+_installed = False
 
 
-def use(file: Path = FILE) -> None:
+def install(file: Path = FILE) -> None:
     """Use the entries of this file if it exists and matches this Python. A second call does nothing."""
-    global _used
-    if _used:
+    global _installed
+    if _installed:
         return
-    _used = True
+    _installed = True
     try:
         # As trustworthy as the `.pyc` files beside it.
         magic, patterns, sources = marshal.loads(file.read_bytes())  # noqa: S302
@@ -38,21 +38,21 @@ def use(file: Path = FILE) -> None:
         return
     if magic != MAGIC:
         return
-    compile_anew, make = compiler.compile, compiler._sre.compile
+    compile_anew, make_pattern = compiler.compile, compiler._sre.compile
 
-    def compile_pattern(pattern: Any, flags: int = 0) -> Any:
+    def cached_compile(pattern: Any, flags: int = 0) -> Any:
         code = patterns.get((pattern, flags))
-        return make(pattern, *marshal.loads(code)) if code else compile_anew(pattern, flags)  # noqa: S302
+        return make_pattern(pattern, *marshal.loads(code)) if code else compile_anew(pattern, flags)  # noqa: S302
 
-    def execute(source: str, *namespaces: Any) -> None:
+    def cached_exec(source: str, *namespaces: Any) -> None:
         code = sources.get(source)
         builtins.exec(marshal.loads(code) if code else source, *namespaces)  # noqa: S102, S302
 
-    replace(compile_pattern, execute)
+    patch(cached_compile, cached_exec)
 
 
-def replace(compile_pattern: Callable[..., Any], execute: Callable[..., None]) -> None:
+def patch(compile_pattern: Callable[..., Any], exec_source: Callable[..., None]) -> None:
     """Replace the compiler of `re`, and the `exec` that `dataclasses` calls."""
     compiler.compile = compile_pattern
     # A module's global takes precedence over the builtin.
-    vars(dataclasses)["exec"] = execute
+    vars(dataclasses)["exec"] = exec_source

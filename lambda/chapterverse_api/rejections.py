@@ -20,6 +20,67 @@ from chapterverse_api.observability import log
 #: Addresses of OpenAI's API, whose clients expect its errors.
 OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
 
+_BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
+    errors.IndexMissing: (503, "index_missing", "This documentation has not been indexed yet."),
+    errors.IndexMismatch: (
+        503,
+        "index_mismatch",
+        "The index of this documentation does not fit this service; its owner has to rebuild one of them.",
+    ),
+    errors.IndexFault: (503, "index_unavailable", "The index of this documentation can't be read right now."),
+    errors.ProviderError: (503, "provider_unavailable", "The model that answers can't be reached right now."),
+    errors.ConfigurationError: (
+        503,
+        "misconfigured",
+        "This service is not set up correctly: its owner has to fix it.",
+    ),
+    Exception: (500, "internal", "Something went wrong on our side."),
+}
+
+_BY_STATUS: dict[int, tuple[str, str]] = {
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not take that method."),
+}
+
+_DESCRIPTIONS = {
+    400: "Malformed: not UTF-8, or not strict JSON",
+    403: "The origin is not allowed, or the service is not reached by this name",
+    404: "Nothing at this address",
+    413: "The body is too large",
+    415: "The body is not application/json",
+    422: "Out of contract: `field` names what to change",
+    429: "Too many requests of one client: `Retry-After` says how many seconds to wait",
+    500: "Something went wrong on our side",
+    503: "Nothing can be answered at all right now",
+}
+
+_RESPONSE_HEADERS: dict[int, dict[str, Any]] = {
+    429: {
+        "headers": {
+            "Retry-After": {"description": "Seconds", "schema": {"type": "integer", "minimum": 1}},
+            "X-Work": {"description": "A challenge, where `code` is `work_required`", "schema": {"type": "string"}},
+        }
+    }
+}
+
+_NULLABLE = {"type": ["string", "null"]}
+_OPENAI_ERROR = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": _NULLABLE,
+                "code": {"type": "string"},
+            },
+            "required": ["message", "type", "param", "code"],
+        }
+    },
+    "required": ["error"],
+}
+
 
 class Rejection(Exception):
     """A request that gets no answer.
@@ -79,40 +140,17 @@ class _ErrorReply(JSONResponse):
 
     def __init__(self, rejection: Rejection, headers: dict[str, str]) -> None:
         super().__init__(rejection.document(), rejection.status, headers)
-        self._rejection, self._own_headers = rejection, headers
+        self._rejection, self._extra_headers = rejection, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope.get("path") in OPENAI_PATHS:
             document, status = self._rejection.openai_document(), self._rejection.status
-            await JSONResponse(document, status, self._own_headers)(scope, receive, send)
+            await JSONResponse(document, status, self._extra_headers)(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
 
 
-_BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
-    errors.IndexMissing: (503, "index_missing", "This documentation has not been indexed yet."),
-    errors.IndexMismatch: (
-        503,
-        "index_mismatch",
-        "The index of this documentation does not fit this service; its owner has to rebuild one of them.",
-    ),
-    errors.IndexFault: (503, "index_unavailable", "The index of this documentation can't be read right now."),
-    errors.ProviderError: (503, "provider_unavailable", "The model that answers can't be reached right now."),
-    errors.ConfigurationError: (
-        503,
-        "misconfigured",
-        "This service is not set up correctly: its owner has to fix it.",
-    ),
-    Exception: (500, "internal", "Something went wrong on our side."),
-}
-
-_BY_STATUS: dict[int, tuple[str, str]] = {
-    404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This address does not take that method."),
-}
-
-
-def of_error(error: Exception, site: str = "") -> Rejection:
+def from_error(error: Exception, site: str = "") -> Rejection:
     """Return the rejection for `error`; if `site` is known, a 503 names it as an alternative."""
     if isinstance(error, Rejection):
         return error
@@ -126,24 +164,24 @@ def of_error(error: Exception, site: str = "") -> Rejection:
     return Rejection(status, code, message, retryable=retryable)
 
 
-def of_status(status: int) -> Rejection:
+def from_status(status: int) -> Rejection:
     """Return the rejection for a request that the router rejected."""
     return Rejection(status, *_BY_STATUS.get(status, ("refused", "This request can't be answered.")))
 
 
 def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fields: Any) -> Rejection:
-    """Return the rejection for `error` (see `of_error`), and log the cause if the status is 500 or higher.
+    """Return the rejection for `error` (see `from_error`), and log the cause if the status is 500 or higher.
 
     Args:
         fields: further fields of the event (see `log.event`), such as the `part` that failed.
     """
-    rejection = of_error(error, site)
+    rejection = from_error(error, site)
     if rejection.status >= 500:
         log.event(
             "error",
             turn_id=turn_id,
             code=rejection.code,
-            **log.origin_of(error),
+            **log.error_origin(error),
             # Only our own messages never quote the reader; a ValueError may contain the question.
             message=str(error) if isinstance(error, errors.ChapterVerseError) else None,
             **fields,
@@ -154,7 +192,7 @@ def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fi
 def openapi_entries(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entries of these rejections."""
     return {
-        status: {"model": ErrorResponse, "description": _MEANING[status], **_HEADERS.get(status, {})}
+        status: {"model": ErrorResponse, "description": _DESCRIPTIONS[status], **_RESPONSE_HEADERS.get(status, {})}
         for status in statuses
     }
 
@@ -163,45 +201,6 @@ def completions_openapi_entries(*statuses: int) -> dict[int | str, dict[str, Any
     """Return the OpenAPI entries of these rejections at an address of OpenAI's API."""
     content = {"application/json": {"schema": _OPENAI_ERROR}}
     return {
-        status: {"description": _MEANING[status], "content": content, **_HEADERS.get(status, {})} for status in statuses
+        status: {"description": _DESCRIPTIONS[status], "content": content, **_RESPONSE_HEADERS.get(status, {})}
+        for status in statuses
     }
-
-
-_MEANING = {
-    400: "Malformed: not UTF-8, or not strict JSON",
-    403: "The origin is not allowed, or the service is not reached by this name",
-    404: "Nothing at this address",
-    413: "The body is too large",
-    415: "The body is not application/json",
-    422: "Out of contract: `field` names what to change",
-    429: "Too many requests of one client: `Retry-After` says how many seconds to wait",
-    500: "Something went wrong on our side",
-    503: "Nothing can be answered at all right now",
-}
-
-_HEADERS: dict[int, dict[str, Any]] = {
-    429: {
-        "headers": {
-            "Retry-After": {"description": "Seconds", "schema": {"type": "integer", "minimum": 1}},
-            "X-Work": {"description": "A challenge, where `code` is `work_required`", "schema": {"type": "string"}},
-        }
-    }
-}
-
-_NULLABLE = {"type": ["string", "null"]}
-_OPENAI_ERROR = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "param": _NULLABLE,
-                "code": {"type": "string"},
-            },
-            "required": ["message", "type", "param", "code"],
-        }
-    },
-    "required": ["error"],
-}

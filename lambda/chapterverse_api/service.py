@@ -75,7 +75,7 @@ class Service:
         resources, deadline = self.resources, deadline or Deadline()
         keeps, tools = resources.threads is not None, self.turn_tools(deadline)
         ceiling = max_turn_cost(query, resources.models.prices, keeps=keeps, tools=tools is not None)
-        with resources.budget.setting_aside(ceiling) as budget:
+        with resources.budget.reserving(ceiling) as budget:
             yield from answer_query(
                 query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
             )
@@ -91,7 +91,7 @@ class Service:
         ceiling = max_turn_cost(
             request.as_query(), resources.models.prices, keeps=False, tools=tools is not None, plan=True
         )
-        with resources.budget.setting_aside(ceiling) as budget:
+        with resources.budget.reserving(ceiling) as budget:
             return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
@@ -109,7 +109,7 @@ class Service:
         with search_progress() as progress:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
-            with resources.budget.setting_aside(max_search_cost(question or "", resources.models.prices)) as budget:
+            with resources.budget.reserving(max_search_cost(question or "", resources.models.prices)) as budget:
                 models = TurnModels.of(resources.models, budget)
                 retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
@@ -129,5 +129,5 @@ def _open_tools(resources: Resources) -> SiteTools:
 
     if not isinstance(resources.models.generator, ToolCaller):
         message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."
-        log.event("error", turn_id=None, code="tools_not_offered", message=message)
+        log.event("error", code="tools_not_offered", message=message)
     return SiteTools.open(resources.settings)

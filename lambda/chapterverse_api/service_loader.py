@@ -21,16 +21,20 @@ from chapterverse_api.observability import log
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
 
-#: Seconds until secrets are fetched again: as a rule, after a key was refused, and after fetching them failed.
-LIFETIME, REFUSED, FAILED = 600.0, 60.0, 10.0
+#: Seconds until secrets are fetched again.
+REFRESH_SECONDS = 600.0
+#: The same after a key was refused: its owner may just have replaced it.
+REFRESH_AFTER_REFUSED_KEY_SECONDS = 60.0
+#: Seconds until a fetch that failed is tried again.
+RETRY_SECONDS = 10.0
 
 
 class ServiceLoader:
-    """Returns the service, which opens at the first call; a try that failed is made again.
+    """Returns the service, which opens at the first call. A later call tries again if that failed.
 
     Args:
-        service: what is returned; None opens one.
-        clock: seconds that only grow.
+        service: the service to return; None opens one.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -38,7 +42,7 @@ class ServiceLoader:
     ) -> None:
         self._settings = settings
         self._service = service
-        self._own: Service | None = None
+        self._opened: Service | None = None
         self._clock = clock
         self._lock = Lock()
         self._last_try = 0.0
@@ -49,28 +53,28 @@ class ServiceLoader:
         """Return the service.
 
         Raises:
-            ConfigurationError: a setting can't be used, or the secrets can't be had.
+            ConfigurationError: a setting can't be used, or the secrets can't be fetched.
         """
         with self._lock:
             if self._service is None:
-                self._service = self._own = self._open_own()
-            elif self._own and self._is_due(self._own):
+                self._service = self._opened = self._open()
+            elif self._opened and self._is_due(self._opened):
                 self._last_try = self._clock()
-                Thread(target=self._renew, args=(self._own,), name="chapterverse-secrets", daemon=True).start()
+                Thread(target=self._renew, args=(self._opened,), name="chapterverse-secrets", daemon=True).start()
             return self._service
 
     @property
     def site(self) -> str:
-        """Where the documentation is, as far as it is known; never opens anything."""
+        """The address of the documentation; empty until it is known. Opens nothing."""
         return self._settings.base_url or (self._service.site if self._service else "")
 
-    def _open_own(self) -> Service:
-        # Readers who ask on and on must not make as many calls of a secret that isn't there.
-        if self._failure and self._clock() - self._last_try < FAILED:
+    def _open(self) -> Service:
+        # Limit how often a missing secret is fetched, however many questions arrive.
+        if self._failure and self._clock() - self._last_try < RETRY_SECONDS:
             raise ConfigurationError(self._failure)
         self._last_try = self._clock()
         try:
-            service = _open(self._resolve())
+            service = _load_service(self._resolve())
         except ConfigurationError as error:
             self._failure = str(error) if self._settings.secrets_arn else ""
             raise
@@ -80,38 +84,44 @@ class ServiceLoader:
     def _is_due(self, service: Service) -> bool:
         if not self._settings.secrets_arn:
             return False
-        interval = FAILED if self._failure else REFUSED if service.key_refused else LIFETIME
+        interval = (
+            RETRY_SECONDS
+            if self._failure
+            else REFRESH_AFTER_REFUSED_KEY_SECONDS
+            if service.key_refused
+            else REFRESH_SECONDS
+        )
         return self._clock() - self._last_try >= interval
 
     def _renew(self, service: Service) -> None:
-        """Open a service with the secrets of now, if they changed, and put it in the place of this one."""
+        """Fetch the secrets again. If they have changed, replace this service by one that is opened with them."""
         try:
             settings = self._resolve()
-            changed = _open(settings) if settings != service.settings else service
+            renewed = _load_service(settings) if settings != service.settings else service
         except ChapterVerseError as error:
-            # The old service goes on, and the operator reads why.
+            # The old service answers on, and the log states why.
             rejections.report(error)
             self._failure = str(error)
             return
         self._failure = ""
-        if changed is not service:
+        if renewed is not service:
             with self._lock:
-                self._service = self._own = changed.inherit_from(service)
+                self._service = self._opened = renewed.inherit_from(service)
 
     def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:
             return self._settings
-        from chapterverse.net.aws.secrets import fetch
+        from chapterverse.net.aws.secrets import fetch_secrets
 
-        secrets = fetch(self._settings.secrets_arn)
+        secrets = fetch_secrets(self._settings.secrets_arn)
         for warning in secrets.warnings if secrets.warnings != self._warnings else ():
-            log.event("error", turn_id=None, code="secret_left_out", message=warning)
+            log.event("error", code="secret_left_out", message=warning)
         self._warnings = secrets.warnings
         return self._settings.with_secrets(secrets.values)
 
 
-def _open(settings: Settings) -> Service:
-    # It is most of this program: a cold Lambda that imported it before its first request would start a third slower.
+def _load_service(settings: Settings) -> Service:
+    # Lazy: importing the service before the first request would slow a cold start by a third.
     from chapterverse_api.service import Service
 
     return Service.open(settings)

@@ -15,9 +15,9 @@ from chapterverse_api.rejections import Rejection
 _MODELS: tuple[type[BaseModel], ...] = (ChatQuery, RetrievalRequest, Feedback, Message, Signature)
 _Request = TypeVar("_Request", bound=BaseModel)
 #: Only these names may appear in a message; any other name in an error's path comes from the caller.
-_FIELDS = {name for model in _MODELS for name in model.model_fields} | {"doc_type"}
+_KNOWN_FIELDS = {name for model in _MODELS for name in model.model_fields} | {"doc_type"}
 
-_MUST: dict[str, str] = {
+_RULES_BY_ERROR_TYPE: dict[str, str] = {
     "missing": "is missing",
     "extra_forbidden": "is no field of this request",
     "string_type": "must be text",
@@ -39,7 +39,7 @@ _MUST: dict[str, str] = {
 }
 
 
-def valid_query(**fields: Any) -> ChatQuery:
+def make_query(**fields: Any) -> ChatQuery:
     """Return a query with these fields, validated like an HTTP request.
 
     Raises:
@@ -63,32 +63,32 @@ def parse_request(model: type[_Request], document: object) -> _Request:
 
 
 def rejection(
-    problems: Sequence[Mapping[str, Any]], names: Collection[str] = (), *, whole: str = "The body"
+    problems: Sequence[Mapping[str, Any]], names: Collection[str] = (), *, subject: str = "The body"
 ) -> Rejection:
     """Return the rejection for the first of pydantic's `problems`.
 
     Args:
-        names: of fields that a message may hold, beside those of the contract.
-        whole: name of the part that a problem without a field is in.
+        names: names of fields that a message may hold, beside those of the contract.
+        subject: the subject of the sentence if the problem is in no field.
     """
-    problem, known = problems[0], _FIELDS.union(names)
+    problem, known_names = problems[0], _KNOWN_FIELDS.union(names)
     # FastAPI puts the value's origin first: body, path or query.
     location = problem["loc"][1:]
-    known_path = list(takewhile(lambda part: isinstance(part, int) or part in known, location))
+    known_path = list(takewhile(lambda part: isinstance(part, int) or part in known_names, location))
     field = ".".join(str(part) for part in known_path) or None
-    rule = _rule(problem, inside=len(known_path) < len(location))
+    rule = _describe(problem, inside=len(known_path) < len(location))
     if field is None and problem["type"] == "value_error":
         # A rule over several fields has no path; its message starts with the field to change.
         first = rule.partition(" ")[0]
-        return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in known else None)
-    return Rejection(422, "out_of_contract", f"{field or whole} {rule}.", field=field)
+        return Rejection(422, "out_of_contract", f"{rule}.", field=first if first in known_names else None)
+    return Rejection(422, "out_of_contract", f"{field or subject} {rule}.", field=field)
 
 
-def _rule(problem: Mapping[str, Any], *, inside: bool) -> str:
+def _describe(problem: Mapping[str, Any], *, inside: bool) -> str:
     if inside and problem["type"] == "extra_forbidden":
         return "holds a field that the contract does not have"
     if inside:
         return "holds a value of the wrong kind"
     unit = "characters" if isinstance(problem["input"], str) else "items"
-    rule = _MUST.get(problem["type"], "is not what the contract asks for")
+    rule = _RULES_BY_ERROR_TYPE.get(problem["type"], "is not what the contract asks for")
     return rule.format_map({**problem.get("ctx", {}), "unit": unit})

@@ -11,7 +11,7 @@ from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 from chapterverse_api.answering.metering import MeteredEmbedder, MeteredReranker, MeteredWriter, ModelCall
-from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS, CircuitBreaker, CircuitOpen
+from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS, CircuitBreaker, CircuitOpen
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ModelRequest
 from fakes.clocks import Clock
@@ -34,9 +34,9 @@ class Reranker:
         return [0.5 for _ in texts]
 
 
-def fail(circuit: CircuitBreaker, times: int = FAILURES) -> None:
+def fail(circuit: CircuitBreaker, times: int = FAILURE_THRESHOLD) -> None:
     for _ in range(times):
-        with pytest.raises(ProviderError, match=r"down"), circuit.asking():
+        with pytest.raises(ProviderError, match=r"down"), circuit.calling():
             raise ProviderError("down")
 
 
@@ -44,28 +44,31 @@ def test_a_part_that_fails_again_and_again_is_left_alone() -> None:
     clock = Clock()
     circuit = CircuitBreaker("generator", clock=clock)
     fail(circuit)
-    assert circuit.open
+    assert circuit.is_open
     ran = []
-    with pytest.raises(CircuitOpen, match=r"The generator failed 3 times in a row and is left alone"), circuit.asking():
+    with (
+        pytest.raises(CircuitOpen, match=r"The generator failed 3 times in a row and is left alone"),
+        circuit.calling(),
+    ):
         ran.append(1)
     assert ran == []
 
 
 def test_a_success_in_between_begins_the_count_anew() -> None:
     circuit = CircuitBreaker("generator")
-    fail(circuit, FAILURES - 1)
-    with circuit.asking():
+    fail(circuit, FAILURE_THRESHOLD - 1)
+    with circuit.calling():
         pass
-    fail(circuit, FAILURES - 1)
-    assert not circuit.open
+    fail(circuit, FAILURE_THRESHOLD - 1)
+    assert not circuit.is_open
 
 
 def test_a_question_that_a_filter_stops_says_nothing_about_others() -> None:
     circuit = CircuitBreaker("generator")
-    for _ in range(FAILURES):
-        with pytest.raises(AnswerWithheld), circuit.asking():
+    for _ in range(FAILURE_THRESHOLD):
+        with pytest.raises(AnswerWithheld), circuit.calling():
             raise AnswerWithheld("Ask in other words.")
-    assert not circuit.open
+    assert not circuit.is_open
 
 
 @pytest.mark.parametrize("answer", [KeyError, AnswerWithheld])
@@ -73,32 +76,32 @@ def test_an_answer_of_another_kind_is_one_and_ends_the_rest(answer: type[Excepti
     clock = Clock()
     circuit = CircuitBreaker("generator", clock=clock)
     fail(circuit)
-    clock.now += REST_SECONDS
-    with pytest.raises(answer), circuit.asking(KeyError):
+    clock.now += RESET_SECONDS
+    with pytest.raises(answer), circuit.calling(KeyError):
         raise answer("of its own kind")
-    assert not circuit.open
+    assert not circuit.is_open
 
 
 def test_other_errors_say_nothing_about_the_part() -> None:
     circuit = CircuitBreaker("generator")
-    for _ in range(FAILURES):
-        with pytest.raises(ValueError, match="ours"), circuit.asking():
+    for _ in range(FAILURE_THRESHOLD):
+        with pytest.raises(ValueError, match="ours"), circuit.calling():
             raise ValueError("ours")
-    assert not circuit.open
+    assert not circuit.is_open
 
 
 def test_after_a_rest_one_question_tries_and_decides_for_the_others() -> None:
     clock = Clock()
     circuit = CircuitBreaker("generator", clock=clock)
     fail(circuit)
-    clock.now += REST_SECONDS
-    with circuit.asking(), pytest.raises(CircuitOpen), circuit.asking():
+    clock.now += RESET_SECONDS
+    with circuit.calling(), pytest.raises(CircuitOpen), circuit.calling():
         pytest.fail("a second question was let through")
-    assert not circuit.open
+    assert not circuit.is_open
     fail(circuit)
-    clock.now += REST_SECONDS
+    clock.now += RESET_SECONDS
     fail(circuit, 1)
-    with pytest.raises(CircuitOpen), circuit.asking():
+    with pytest.raises(CircuitOpen), circuit.calling():
         pytest.fail("the part has failed a moment ago")
 
 
@@ -106,24 +109,24 @@ def test_a_try_that_never_comes_back_does_not_block_for_ever() -> None:
     clock = Clock()
     circuit = CircuitBreaker("generator", clock=clock)
     fail(circuit)
-    clock.now += REST_SECONDS
-    with pytest.raises(GeneratorExit), circuit.asking():
+    clock.now += RESET_SECONDS
+    with pytest.raises(GeneratorExit), circuit.calling():
         raise GeneratorExit
-    clock.now += REST_SECONDS
-    with circuit.asking():
+    clock.now += RESET_SECONDS
+    with circuit.calling():
         pass
-    assert not circuit.open
+    assert not circuit.is_open
 
 
 def test_among_many_threads_one_tries() -> None:
     clock = Clock()
     circuit = CircuitBreaker("generator", clock=clock)
     fail(circuit)
-    clock.now += REST_SECONDS
+    clock.now += RESET_SECONDS
 
     def tries(_: int) -> bool:
         try:
-            with circuit.asking():
+            with circuit.calling():
                 raise ProviderError("down")
         except CircuitOpen:
             return False
@@ -135,13 +138,13 @@ def test_among_many_threads_one_tries() -> None:
 
 
 def test_a_reranker_behind_a_circuit() -> None:
-    model = Reranker(FAILURES)
+    model = Reranker(FAILURE_THRESHOLD)
     guarded = MeteredReranker(model, ModelCall(CircuitBreaker("reranker")))
     assert guarded.name == model.name
-    for _ in range(FAILURES + 2):
+    for _ in range(FAILURE_THRESHOLD + 2):
         with pytest.raises(ProviderError):
             guarded.rerank("a question", ["a text"])
-    assert model.asked == FAILURES
+    assert model.asked == FAILURE_THRESHOLD
 
 
 def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_counted() -> None:
@@ -151,10 +154,10 @@ def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_
 
     circuit = CircuitBreaker("generator")
     writer = MeteredWriter(Late(), ModelCall(circuit))
-    for _ in range(FAILURES):
+    for _ in range(FAILURE_THRESHOLD):
         with pytest.raises(ProviderError, match="too late"):
             writer.write(ModelRequest("", (), 1, Deadline()))
-    assert not circuit.open
+    assert not circuit.is_open
     fail(circuit)
     with pytest.raises(CircuitOpen):
         writer.write(ModelRequest("", (), 1, Deadline()))

@@ -10,20 +10,20 @@ from chapterverse_api.deadline import ClientDisconnected, Deadline
 
 
 def test_time_runs_out() -> None:
-    assert 23 < Deadline().left <= 24
-    assert Deadline(0.0).left == 0.0
+    assert 23 < Deadline().seconds_left <= 24
+    assert Deadline(0.0).seconds_left == 0.0
     assert not Deadline(0.0).is_aborted
 
 
 @pytest.mark.parametrize(("milliseconds", "low", "high"), [(60_000, 23, 24), (10_000, 7, 8), (1000, 0, 0), (0, 0, 0)])
 def test_a_function_with_less_time_leaves_its_models_less(milliseconds: int, low: float, high: float) -> None:
     context = SimpleNamespace(get_remaining_time_in_millis=lambda: milliseconds)
-    assert low <= Deadline.under(context).left <= high
+    assert low <= Deadline.for_lambda(context).seconds_left <= high
 
 
 @pytest.mark.parametrize("context", [None, {}, object()])
 def test_off_lambda_a_turn_has_its_usual_time(context: object) -> None:
-    assert 23 < Deadline.under(context).left <= 24
+    assert 23 < Deadline.for_lambda(context).seconds_left <= 24
 
 
 def test_a_cut_ends_what_is_waited_for_in_another_thread() -> None:
@@ -41,7 +41,7 @@ def test_a_cut_ends_what_is_waited_for_in_another_thread() -> None:
     deadline.abort()
     thread.join(10)
     assert closed.is_set()
-    assert (deadline.left, deadline.is_aborted) == (0.0, True)
+    assert (deadline.seconds_left, deadline.is_aborted) == (0.0, True)
 
 
 def test_what_begins_to_wait_after_the_cut_is_ended_at_once() -> None:

@@ -30,7 +30,7 @@ from chapterverse.store.s3.store import S3Store
 from chapterverse.text import lexical
 from chapterverse_api.answering.plans.contract import PlanRequest
 from chapterverse_api.answering.plans.draft import SCHEMA
-from chapterverse_api.circuit_breaker import FAILURES, REST_SECONDS
+from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.index.live_index import LiveIndex
@@ -81,7 +81,7 @@ def clock() -> Clock:
 
 
 def reading(server: QdrantServer) -> QdrantStore:
-    return store_on(server, request=GIVEN_UP)
+    return store_on(server, try_seconds=GIVEN_UP)
 
 
 def index_of(server: QdrantServer, clock: Clock) -> LiveIndex:
@@ -119,23 +119,23 @@ def test_questions_to_a_store_that_hangs_are_refused_at_once_after_the_first(
     index = index_of(server, clock)
     assert found(index) == [prose("a")]
     with Hanging(server) as hanging:
-        fails(lambda: found(index), FAILURES)
-        assert index.circuit.open
+        fails(lambda: found(index), FAILURE_THRESHOLD)
+        assert index.circuit.is_open
         asked_until_then = hanging.requests
         fails_at_once(lambda: found(index), 20)
         assert hanging.requests == asked_until_then
         # Seldom asked, it is tried by a look in the background, and nobody waits for that.
         for _ in range(3):
-            clock.now += REST_SECONDS
+            clock.now += RESET_SECONDS
             fails_at_once(lambda: found(index), 5)
             settle()
         assert asked_until_then < hanging.requests <= asked_until_then + 3
     # It is back: until the next look the others are refused, and then they are answered.
     fails_at_once(lambda: found(index))
-    clock.now += REST_SECONDS
+    clock.now += RESET_SECONDS
     with within(AT_ONCE):
         assert found(index) == [prose("a")]
-    assert not index.circuit.open
+    assert not index.circuit.is_open
     assert index.trouble is None
 
 
@@ -143,7 +143,7 @@ def test_questions_to_a_store_that_hangs_are_refused_at_once_after_the_first(
 def test_one_failure_among_good_answers_leaves_it_asked(server: QdrantServer, clock: Clock) -> None:
     publish(store_on(server), [point("a", prose("a"))])
     index = index_of(server, clock)
-    for _ in range(FAILURES + 1):
+    for _ in range(FAILURE_THRESHOLD + 1):
         with Hanging(server, lambda request: request.path.endswith("/query")):
             fails(lambda: found(index))
         assert found(index) == [prose("a")]
@@ -163,7 +163,7 @@ def test_a_store_that_hangs_from_the_start_is_waited_for_once(server: QdrantServ
             settle()
         # A look every ten seconds, until it is left alone for longer.
         assert 4 <= hanging.requests <= 6
-    clock.now += REST_SECONDS
+    clock.now += RESET_SECONDS
     with within(AT_ONCE):
         assert found(index) == [prose("a")]
     assert index.trouble is None
@@ -200,7 +200,7 @@ def test_a_selection_is_answered_while_the_index_is_out_of_reach(server: QdrantS
     assert ask().status == "answered"
     assert service.status().degraded == []
     with Hanging(server):
-        fails(ask, FAILURES)
+        fails(ask, FAILURE_THRESHOLD)
         fails_at_once(ask, 3)
         assert service.status().degraded == ["index"]
         with within(AT_ONCE):
@@ -265,7 +265,7 @@ def bucket(tmp_path: Path) -> Iterator[Bucket]:
 def test_a_bucket_that_hangs_is_waited_for_once(
     bucket: Bucket, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chapterverse.store.s3.bucket._SECONDS", float(GIVEN_UP))
+    monkeypatch.setattr("chapterverse.store.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
     publish_s3(bucket, "a")
     over = threading.Event()
 
@@ -283,12 +283,12 @@ def test_a_bucket_that_hangs_is_waited_for_once(
             clock.now += 10
             fails_at_once(lambda: asked(index), 3)
             settle()
-        assert index.circuit.open
+        assert index.circuit.is_open
     finally:
         shared().faults.clear()
         over.set()
-    clock.now += REST_SECONDS
+    clock.now += RESET_SECONDS
     index.heads()
     settle()
     assert names(asked(index)) == ["a"]
-    assert not index.circuit.open
+    assert not index.circuit.is_open

@@ -26,7 +26,7 @@ patterns, methods, parse = [], [], re._parser.parse
 re._parser.parse = lambda text, *flags: patterns.append(text) or parse(text, *flags)
 is_method = lambda source: isinstance(source, bytes) and source.startswith(b"def __create_fn__")
 sys.addaudithook(lambda event, given: methods.append(event) if event == "compile" and is_method(given[0]) else None)
-precompiled.use(Path(sys.argv[1]))
+precompiled.install(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.store.s3.store, chapterverse.store.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
@@ -52,7 +52,7 @@ from pathlib import Path
 from chapterverse_api import precompiled
 patterns, parse = [], re._parser.parse
 re._parser.parse = lambda text, *flags: patterns.append(str(text)) or parse(text, *flags)
-precompiled.use(Path(sys.argv[1]))
+precompiled.install(Path(sys.argv[1]))
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service

@@ -39,7 +39,7 @@ def test_where_nothing_can_be_answered_the_sites_own_search_is_named() -> None:
     site = "https://docs.example.com/"
     refusal = rejections.report(errors.IndexCorrupt(SECRET), site=site)
     assert refusal.message.endswith(f" can't be read right now. Meanwhile {site} has its own search.")
-    assert site not in rejections.of_error(ValueError(), site).message
+    assert site not in rejections.from_error(ValueError(), site).message
 
 
 def test_an_unusable_input_keeps_its_own_sentence_and_names_its_field() -> None:

@@ -16,7 +16,12 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.service import Service
-from chapterverse_api.service_loader import FAILED, LIFETIME, REFUSED, ServiceLoader
+from chapterverse_api.service_loader import (
+    REFRESH_AFTER_REFUSED_KEY_SECONDS,
+    REFRESH_SECONDS,
+    RETRY_SECONDS,
+    ServiceLoader,
+)
 from fakes.clocks import Clock
 from fakes.cohere_server import KEY, CohereServer
 from fakes.recorded_log import recorded_log
@@ -97,7 +102,7 @@ def test_a_rotated_key_is_taken_up_while_the_old_service_answers(
     old = opened(loader)
     change(aws, arn, {"COHERE_API_KEY": KEY})
     aws.requests.clear()
-    clock.now += LIFETIME - 1
+    clock.now += REFRESH_SECONDS - 1
     assert opened(loader) is old
     assert aws.requests == []
     clock.now += 1
@@ -117,7 +122,7 @@ def test_secrets_that_did_not_change_leave_the_service_as_it_is(aws: S3Server, t
     aws.requests.clear()
     service = opened(loader)
     for rounds in range(1, 4):
-        clock.now += LIFETIME
+        clock.now += REFRESH_SECONDS
         assert opened(loader) is opened(loader) is service
         settled(aws, 1 + rounds)
     assert opened(loader) is service
@@ -132,20 +137,20 @@ def test_a_key_that_is_refused_has_them_asked_for_at_most_once_a_minute(
     old = opened(loader)
     aws.requests.clear()
     assert quill.ask(old, QUESTION).status == "degraded"
-    clock.now += REFUSED - 1
+    clock.now += REFRESH_AFTER_REFUSED_KEY_SECONDS - 1
     assert opened(loader) is old
     assert aws.requests == []
     clock.now += 1
     assert opened(loader) is old
     settled(aws, 1)
-    clock.now += REFUSED - 1
+    clock.now += REFRESH_AFTER_REFUSED_KEY_SECONDS - 1
     assert opened(loader) is old
     assert len(aws.requests) == 1
     change(aws, arn, {"COHERE_API_KEY": KEY})
     clock.now += 1
     new = replaced(loader, old)
     assert quill.ask(new, QUESTION).status == "answered"
-    clock.now += REFUSED
+    clock.now += REFRESH_AFTER_REFUSED_KEY_SECONDS
     before = len(aws.requests)
     assert opened(loader) is new
     assert len(aws.requests) == before
@@ -185,9 +190,9 @@ def test_a_denied_secret_is_asked_for_again_but_not_for_every_reader(aws: S3Serv
     for _ in range(5):
         with pytest.raises(ConfigurationError, match="may not be read with these credentials"):
             loader()
-        clock.now += FAILED / 6
+        clock.now += RETRY_SECONDS / 6
     assert len(aws.requests) == 1
-    clock.now += FAILED
+    clock.now += RETRY_SECONDS
     assert opened(loader).settings.signing_key == CANARY
 
 
@@ -200,14 +205,14 @@ def test_where_they_can_not_be_had_again_the_old_service_goes_on(
     old = opened(loader)
     aws.requests.clear()
     aws.faults.append(refusing("AccessDeniedException", CANARY))
-    clock.now += LIFETIME
+    clock.now += REFRESH_SECONDS
     assert opened(loader) is old
     deadline = time.monotonic() + 20
     while not lines() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "may not be read with these credentials" in lines()[0]["message"]
     change(aws, arn, {"CHAPTERVERSE_SIGNING_KEY": CANARY[::-1]})
-    clock.now += FAILED
+    clock.now += RETRY_SECONDS
     assert replaced(loader, old).settings.signing_key == CANARY[::-1]
 
 
@@ -219,10 +224,10 @@ def test_what_else_a_secret_holds_is_logged_once(
     loader = ServiceLoader(settings(tmp_path, arn), clock=clock)
     aws.requests.clear()
     service = opened(loader)
-    clock.now += LIFETIME
+    clock.now += REFRESH_SECONDS
     loader()
     settled(aws, 2)
-    clock.now += LIFETIME
+    clock.now += REFRESH_SECONDS
     loader()
     settled(aws, 3)
     assert opened(loader) is service
@@ -246,6 +251,6 @@ def test_a_service_that_was_given_asks_for_nothing(aws: S3Server) -> None:
     loader = ServiceLoader(scripted.settings, scripted, clock=clock)
     aws.requests.clear()
     assert loader() is scripted
-    clock.now += LIFETIME
+    clock.now += REFRESH_SECONDS
     assert loader() is scripted
     assert aws.requests == []

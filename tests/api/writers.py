@@ -24,7 +24,9 @@ class Scribe:
         self.asked: list[Asked] = []
 
     def write(self, request: ModelRequest) -> str:
-        self.asked.append(Asked(request.instructions, request.messages, request.max_tokens, request.deadline.left))
+        self.asked.append(
+            Asked(request.instructions, request.messages, request.max_tokens, request.deadline.seconds_left)
+        )
         answer = self.queue.popleft()
         if isinstance(answer, Exception):
             raise answer

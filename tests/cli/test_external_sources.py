@@ -13,7 +13,7 @@ import pytest
 from chapterverse.errors import ConfigurationError
 from chapterverse.external_entries import ExternalEntry, parse_entries
 from chapterverse.indexing.external_sources import collect_external
-from chapterverse.net.fetch import MAX_BYTES
+from chapterverse.net.fetch import MAX_DOWNLOAD_BYTES
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from cli.shell import BASE, Shell
@@ -205,7 +205,7 @@ def test_a_sitemap_is_followed_to_its_depth(shell: Shell, elsewhere: Elsewhere) 
 
 def test_a_packed_sitemap_is_never_read_in_part(tmp_path: Path, elsewhere: Elsewhere) -> None:
     page = elsewhere.put("/kettles", HTML % "It blows.")
-    packed = gzip.compress(f"<urlset><loc>{page}</loc>".encode() + b" " * MAX_BYTES + b"</urlset>")
+    packed = gzip.compress(f"<urlset><loc>{page}</loc>".encode() + b" " * MAX_DOWNLOAD_BYTES + b"</urlset>")
     bomb = elsewhere.put("/sitemap.xml.gz", packed, "application/gzip")
     also = parse_entries([bomb], tmp_path)
     settings = Settings(store=f"edge:{tmp_path}/index", allow_private=elsewhere.place, also=also)

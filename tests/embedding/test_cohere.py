@@ -186,7 +186,7 @@ def test_a_broken_reply_is_asked_for_again_by_a_build(server: CohereServer, faul
 
 def test_a_build_keeps_the_pace(server: CohereServer) -> None:
     cohere = embedder(server, "embed-english-light-v3.0")
-    assert (cohere.rate_limiter.most, cohere.rate_limiter.seconds) == (2000, 61)
+    assert (cohere.rate_limiter.max_inputs, cohere.rate_limiter.seconds) == (2000, 61)
     now, sent = [0.0], []
 
     def sleep(seconds: float) -> None:

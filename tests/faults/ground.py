@@ -95,7 +95,7 @@ class Ground:
         with kind.opened(folder / "made") as place:
             old = nurseries.run(build, place, *scenario.history).seen if scenario.history else NOTHING
         # In memory, what an engine touched and never wrote takes room, and copying it time.
-        files.copy(folder / "made", folder / "history")
+        files.copy_folder(folder / "made", folder / "history")
         with kind.opened(folder / "clean") as place:
             new = nurseries.run(build, place, scenario.after)
         for name in ("made", "clean"):

@@ -26,7 +26,7 @@ def impatient_store(settings: Settings, folder: Path, ahead: int) -> Store:
     store: Any = open_store(settings)
     if isinstance(store, QdrantStore):
         times = LeaseTimes(clock=lambda: time.time() + ahead)
-        return QdrantStore(store.place, times, QdrantRetry(first=0.01, longest=0.05))
+        return QdrantStore(store.place, times, QdrantRetry(first_pause=0.01, max_pause=0.05))
     if isinstance(store, S3Store):
         # A lease of no seconds is over as soon as nobody is there to renew it.
         return S3Store(Bucket.open(settings.store), Cache(folder / "cache"), lease_seconds=0)

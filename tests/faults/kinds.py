@@ -47,7 +47,7 @@ class Embedded:
         yield Place(folder, f"edge:{folder / 'index'}", plant=plant)
 
     def copy(self, folder: Path, twin: Path) -> None:
-        files.copy(folder, twin)
+        files.copy_folder(folder, twin)
 
 
 class Qdrant:
@@ -62,7 +62,7 @@ class Qdrant:
             yield Place(folder / "work", f"qdrant:{server.url}", plant=plant, environment=key)
 
     def copy(self, folder: Path, twin: Path) -> None:
-        files.copy(folder, twin)
+        files.copy_folder(folder, twin)
 
     def port(self, place: Place) -> int:
         return int(place.store.rpartition(":")[2])
@@ -84,7 +84,7 @@ class S3:
         yield Place(folder, f"s3://{name.read_text()}/index", plant=plant, environment=environment)
 
     def copy(self, folder: Path, twin: Path) -> None:
-        files.copy(folder, twin)
+        files.copy_folder(folder, twin)
         server = s3_server.shared()
         client, source, target = server.client(), (folder / "bucket").read_text(), server.bucket()
         for found in client.list_objects_v2(Bucket=source).get("Contents", ()):
@@ -110,7 +110,7 @@ class Postgres:
         yield Place(folder, f"edge:{folder / 'index'}", name.read_text(), plant)
 
     def copy(self, folder: Path, twin: Path) -> None:
-        files.copy(folder, twin)
+        files.copy_folder(folder, twin)
         names = [urlsplit((folder / "database").read_text()).path[1:], f"twin_{uuid.uuid4().hex}"]
         with postgres.server().superuser() as db:
             template, copy = map(sql.Identifier, names)

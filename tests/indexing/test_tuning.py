@@ -86,7 +86,7 @@ def test_a_head_moves_and_its_points_stay(ground: Ground) -> None:
     same = {"generation": 1, "calibration": {}, "fusion_weight": 0, "token": "", "published_at": ""}
     assert replace(head, **same) == replace(before, **same)  # type: ignore[arg-type]
     assert list(ground.store.snapshot(SCOPE).points()) == points
-    assert ground.store.intact(SCOPE)
+    assert ground.store.is_complete(SCOPE)
 
 
 def test_the_next_index_has_nothing_to_do(ground: Ground) -> None:

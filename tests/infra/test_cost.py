@@ -41,15 +41,17 @@ def test_a_server_takes_the_place_of_the_bucket() -> None:
 
 @pytest.mark.parametrize(("section", "seconds", "writes"), [("quotes", 0.35, 2), ("cohere", 4.15, 4)])
 def test_rows_are_of_the_prices(section: str, seconds: float, writes: int) -> None:
-    prices = Prices.of(Settings(embedder="cohere", reranker="cohere", generator="cohere:command-r-08-2024"), 0.1)
+    prices = Prices.from_settings(
+        Settings(embedder="cohere", reranker="cohere", generator="cohere:command-r-08-2024"), 0.1
+    )
     million = {
         "Lambda": seconds * GB_SECOND + REQUESTS,
         "DynamoDB": writes * WRITES,
         "Logs": 6 * LOGS,
         "S3": LISTINGS,
-        "Embedding": prices.embedder.of(read=20),
-        "Reranking": prices.reranker.of(searches=1),
-        "Generating": prices.generator.of(read=3500, written=300),
+        "Embedding": prices.embedder.cost(input_tokens=20),
+        "Reranking": prices.reranker.cost(searches=1),
+        "Generating": prices.generator.cost(input_tokens=3500, output_tokens=300),
     }
     for name, amounts in rows(section).items():
         if name in million:

@@ -29,7 +29,7 @@ from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.service import Service
 from knowledge.test_documents import index, target, write
 
-OURS = phrases.of("en").curated
+OURS = phrases.for_language("en").curated
 ORDERS = """---
 page: install.md
 ---

@@ -315,7 +315,7 @@ def test_a_server_may_name_a_time_of_day() -> None:
 
 
 def sent(server: LoopbackServer, data: bytes | Path, stall: float = math.inf) -> int:
-    pool = Connections(Address.of(server.url), 3.0)
+    pool = Connections(Address.parse(server.url), 3.0)
     request = Request("POST", "/", time.monotonic() + 30, Abort(), data, {}, stall)
     exchange = pool.send(request, lambda exchange: exchange)
     exchange.connection.close()

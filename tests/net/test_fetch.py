@@ -13,7 +13,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError, FetchFailed
 from chapterverse.net.connections import tls_context
-from chapterverse.net.fetch import Fetcher, gunzip, is_public, private_hosts
+from chapterverse.net.fetch import Fetcher, gunzip, private_hosts
 from chapterverse_api.deadline import Deadline
 from fakes.loopback import LONG, SOON, Answer, Fault, LoopbackServer, Request, leaving
 from net.test_tls import SecureServer, certificate  # noqa: F401 a fixture
@@ -130,22 +130,6 @@ def test_an_allowed_name_may_be_private(site: Site) -> None:
     fetcher = Fetcher(allow_private=f"intranet.example:{port}", resolve=lambda host, port: ["::1", "127.0.0.1"])
     assert fetcher.get(f"http://Intranet.example:{port}/").body == b"hello"
     assert site.history[0].headers["host"] == f"intranet.example:{port}"
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("93.184.216.34", True), ("2606:2800:220:1::1", True), ("::ffff:93.184.216.34", True),
-        ("64:ff9b::5db8:d822", True), ("127.0.0.1", False), ("10.1.2.3", False), ("172.16.0.1", False),
-        ("192.168.0.1", False), ("169.254.169.254", False), ("100.64.0.1", False), ("0.0.0.0", False),
-        ("224.0.0.1", False), ("255.255.255.255", False), ("::", False), ("::1", False), ("fe80::1%eth0", False),
-        ("fd00:ec2::254", False), ("fec0::1", False), ("ff02::1", False), ("::ffff:127.0.0.1", False),
-        ("64:ff9b::7f00:1", False), ("2002:7f00:1::", False), ("2001:db8::1", False), ("2001::7f00:1", False),
-        ("::7f00:1", False), ("64:ff9b:1::7f00:1", False),
-    ],
-)  # fmt: skip
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(address) is public
 
 
 def test_redirects_are_followed(site: Site, fetcher: Fetcher) -> None:

@@ -29,15 +29,15 @@ def busy(pause: float | None = None) -> BusyError:
 
 def test_it_waits_as_long_as_it_is_asked_to() -> None:
     clock = Clock(0.0)
-    assert RetryPolicy(sleep=clock.sleep).ask(failing(busy(7), busy(0), busy(90))) == "done"
+    assert RetryPolicy(sleep=clock.sleep).run(failing(busy(7), busy(0), busy(90))) == "done"
     assert clock.slept == [7, 0, 90]
 
 
 def test_without_a_time_the_waits_double_and_vary_by_a_tenth() -> None:
     clock = Clock(0.0)
-    retry = RetryPolicy(tries=9, longest=30, sleep=clock.sleep)
+    retry = RetryPolicy(tries=9, max_pause=30, sleep=clock.sleep)
     lost = ProviderError("lost", retryable=True)
-    assert retry.ask(failing(*[lost] * 8)) == "done"
+    assert retry.run(failing(*[lost] * 8)) == "done"
     for slept, expected in zip(clock.slept, [1, 2, 4, 8, 16, 30, 30, 30], strict=True):
         assert 0.9 * expected <= slept <= 1.1 * expected
     assert len(set(clock.slept[-3:])) == 3
@@ -46,24 +46,24 @@ def test_without_a_time_the_waits_double_and_vary_by_a_tenth() -> None:
 def test_it_gives_up_after_six_tries() -> None:
     clock = Clock(0.0)
     with pytest.raises(BusyError):
-        RetryPolicy(sleep=clock.sleep).ask(failing(*[busy(1)] * 6))
+        RetryPolicy(sleep=clock.sleep).run(failing(*[busy(1)] * 6))
     assert len(clock.slept) == 5
 
 
 def test_it_waits_ten_minutes_in_all_and_no_more() -> None:
     clock = Clock(0.0)
-    assert RetryPolicy(sleep=clock.sleep).ask(failing(busy(300), busy(300))) == "done"
+    assert RetryPolicy(sleep=clock.sleep).run(failing(busy(300), busy(300))) == "done"
     for errors, slept in (([busy(300), busy(301)], [300]), ([busy(3600)], []), ([busy(float("inf"))], [])):
         clock = Clock(0.0)
         with pytest.raises(BusyError):
-            RetryPolicy(sleep=clock.sleep).ask(failing(*errors))
+            RetryPolicy(sleep=clock.sleep).run(failing(*errors))
         assert clock.slept == slept
 
 
 def test_what_will_not_pass_is_told_at_once() -> None:
     clock = Clock(0.0)
     with pytest.raises(ProviderError, match="never"):
-        RetryPolicy(sleep=clock.sleep).ask(failing(ProviderError("never")))
+        RetryPolicy(sleep=clock.sleep).run(failing(ProviderError("never")))
     assert clock.slept == []
 
 
@@ -71,9 +71,9 @@ def test_what_may_have_been_billed_is_not_asked_for_again() -> None:
     clock, refused, lost = Clock(0.0), busy(0), ProviderError("lost", retryable=True)
     refused.unbilled = True
     retry = RetryPolicy(sleep=clock.sleep, once=True)
-    assert retry.ask(failing(refused, refused)) == "done"
+    assert retry.run(failing(refused, refused)) == "done"
     with pytest.raises(ProviderError, match="lost"):
-        retry.ask(failing(refused, lost))
+        retry.run(failing(refused, lost))
 
 
 def test_the_pace_is_kept_in_every_window() -> None:
@@ -120,7 +120,7 @@ def test_who_observes_is_told_of_each_request_that_is_sent_again() -> None:
 
     policy = RetryPolicy(sleep=lambda _: None)
     with observing_retries(lambda: retries.append(1)):
-        assert policy.ask(send) == "sent 0"
+        assert policy.run(send) == "sent 0"
     assert len(retries) == 2
-    assert policy.ask(send) == "sent 0"
+    assert policy.run(send) == "sent 0"
     assert len(retries) == 2

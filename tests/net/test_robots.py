@@ -43,12 +43,12 @@ from net.test_fetch import Site
     ],
 )  # fmt: skip
 def test_rules(text: str, path: str, allowed: bool) -> None:
-    assert Rules.of(text).allow(path) is allowed
+    assert Rules.parse(text).allow(path) is allowed
 
 
 def test_a_pattern_takes_linear_time() -> None:
     def match(size: int) -> None:
-        Rules.of(f"User-agent: *\nDisallow: /{'a*' * size}b").allow("/" + "a" * size * 3)
+        Rules.parse(f"User-agent: *\nDisallow: /{'a*' * size}b").allow("/" + "a" * size * 3)
 
     assert_linear(match, 10_000, 100_000)
 

@@ -48,8 +48,8 @@ def test_a_trial_key_is_known_by_the_last_good_reply_or_by_its_name() -> None:
     errors = CohereErrors()
     assert "trial" not in str(errors.error(429, None, {}))
     assert "its calls of this minute" in str(errors.error(429, {"message": "You are using a Trial key"}, {}))
-    errors.note_limits({**LIMITS, "x-other": "3"})
-    errors.note_limits({"x-trial-endpoint-call-limit": "many"})
+    errors.save_limits({**LIMITS, "x-other": "3"})
+    errors.save_limits({"x-trial-endpoint-call-limit": "many"})
     error = errors.error(429, None, {})
     assert "its 10 calls of this minute, or its 1000 calls of this month" in str(error)
     assert error.retryable

@@ -20,7 +20,7 @@ from chapterverse.model import FORMAT, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.heads import folder_name, is_folder_name
-from chapterverse.store.shard import TermCounts, engine_at
+from chapterverse.store.shard import TermCounts, translating_read_errors
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from store.publishing import NONE, names_in, publish
@@ -168,7 +168,7 @@ def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
     (source / "only-a-hole").touch()
     os.truncate(source / "only-a-hole", 1 << 20)
     (tmp_path / "source" / ".atomicwriteXYZ").mkdir()
-    files.copy(tmp_path / "source", tmp_path / "twin")
+    files.copy_folder(tmp_path / "source", tmp_path / "twin")
     twin = tmp_path / "twin" / "deep"
     assert all((twin / n).read_bytes() == (source / n).read_bytes() for n in ("holes", "empty", "only-a-hole"))
     assert (twin / "holes").stat().st_blocks * 512 < 1 << 20
@@ -326,13 +326,13 @@ def one_sentence(error: BaseException) -> bool:
 def test_a_damaged_head_is_told_in_one_sentence_and_replaced(store: EdgeStore, content: bytes) -> None:
     publish(store, "a")
     (folder_of(store) / "head.json").write_bytes(content)
-    assert not store.intact(SCOPE)
+    assert not store.is_complete(SCOPE)
     for read in (store.heads, lambda: store.snapshot(SCOPE)):
         with pytest.raises(IndexCorrupt) as caught:
             read()
         assert one_sentence(caught.value)
     publish(store, "b")
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
     assert store.snapshot(SCOPE).head.chunks == 1
 
 
@@ -388,12 +388,12 @@ def damage(store: EdgeStore, chance: random.Random, how: str) -> str:
 def test_a_damaged_shard_never_takes_the_interpreter_along(store: EdgeStore, tmp_path: Path, how: str) -> None:
     publish(store, *(f"p{i}" for i in range(30)))
     pristine = tmp_path / "pristine"
-    files.copy(folder_of(store), pristine)
+    files.copy_folder(folder_of(store), pristine)
     chance = random.Random(how)
     told = 0
     for _ in range(6):
         shutil.rmtree(folder_of(store))
-        files.copy(pristine, folder_of(store))
+        files.copy_folder(pristine, folder_of(store))
         name = damage(store, chance, how)
         with python(OPEN, store.root) as reader:
             output, _ = reader.communicate(timeout=60)
@@ -416,7 +416,7 @@ def test_a_missing_generation_is_told_in_one_sentence_and_replaced(store: EdgeSt
     publish(store, "a")
     (live,) = folder_of(store).glob("000001-*")
     shutil.rmtree(live)
-    assert not store.intact(SCOPE)
+    assert not store.is_complete(SCOPE)
     with pytest.raises(IndexCorrupt) as caught:
         store.snapshot(SCOPE)
     assert one_sentence(caught.value)
@@ -426,7 +426,10 @@ def test_a_missing_generation_is_told_in_one_sentence_and_replaced(store: EdgeSt
 
 def test_a_refusal_of_the_system_is_not_called_damage(store: EdgeStore) -> None:
     folder = store.root / "x"
-    with pytest.raises(IndexFault, match=r"No space left on device.*not harmed") as caught, engine_at(folder):
+    with (
+        pytest.raises(IndexFault, match=r"No space left on device.*not harmed") as caught,
+        translating_read_errors(folder),
+    ):
         raise RuntimeError("Service runtime error: IO Error: No space left on device (os error 28)")
     assert not isinstance(caught.value, IndexCorrupt)
 
@@ -533,6 +536,6 @@ def test_a_head_with_a_value_of_another_type_is_damaged(store: EdgeStore, name: 
     file.write_text(json.dumps(document))
     with pytest.raises(IndexCorrupt, match="is damaged: build the index again"):
         store.heads()
-    assert not store.intact(SCOPE)
+    assert not store.is_complete(SCOPE)
     publish(store, "b")
     assert names_in(store) == ["b"]

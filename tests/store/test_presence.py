@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.store.presence import Presence, gone, shared_folder
+from chapterverse.store.presence import Presence, seconds_until_gone, shared_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere nobody tells one boot from another.")
 
@@ -23,7 +23,7 @@ HOLDS = """
 import contextlib, os, sys, time
 from chapterverse.store.presence import Presence
 token, how = sys.argv[1:]
-with Presence.of(token) as presence:
+with Presence.hold(token) as presence:
     if how == "forks" and os.fork() == 0:
         time.sleep(60)
     with contextlib.suppress(TimeoutError), presence.sending(30):
@@ -61,45 +61,45 @@ def leases() -> list[Path]:
 
 
 def test_who_runs_is_seen_and_who_was_killed_is_gone(token: str) -> None:
-    assert gone(token) is None
+    assert seconds_until_gone(token) is None
     with holder(token) as child:
-        assert gone(token) is None
+        assert seconds_until_gone(token) is None
         child.send_signal(signal.SIGSTOP)
-        assert gone(token) is None
+        assert seconds_until_gone(token) is None
         child.send_signal(signal.SIGCONT)
         child.kill()
         # A zombie is dead as well: nobody has asked for its end yet.
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert gone(token) == 0.0
+        assert seconds_until_gone(token) == 0.0
         child.wait()
         # It stays so, and for all that ask.
-        assert gone(token) == gone(token) == 0.0
-    assert gone(secrets.token_hex(16)) is None
+        assert seconds_until_gone(token) == seconds_until_gone(token) == 0.0
+    assert seconds_until_gone(secrets.token_hex(16)) is None
 
 
 def test_who_lets_go_leaves_nothing(token: str) -> None:
-    with Presence.of(token):
-        assert gone(token) is None
+    with Presence.hold(token):
+        assert seconds_until_gone(token) is None
         assert len(leases()) == 1
     assert leases() == []
-    assert gone(token) is None
+    assert seconds_until_gone(token) is None
 
 
 @pytest.mark.parametrize("how", ["sends", "unanswered"])
 def test_what_a_killed_one_sent_may_still_arrive(token: str, how: str) -> None:
     with holder(token, how) as child:
-        assert gone(token) is None
+        assert seconds_until_gone(token) is None
         child.kill()
         child.wait()
-        left = gone(token)
+        left = seconds_until_gone(token)
         assert left is not None
         assert 25 < left <= 30
         time.sleep(0.1)
-        assert (gone(token) or 99) < left
+        assert (seconds_until_gone(token) or 99) < left
 
 
 def test_what_was_answered_does_not_count_and_what_was_not_does(token: str) -> None:
-    with Presence.of(token) as presence:
+    with Presence.hold(token) as presence:
         (file,) = leases()
 
         def until() -> float:
@@ -123,12 +123,12 @@ def test_a_child_that_outlives_a_killed_one_may_still_send(token: str) -> None:
         child.kill()
         child.wait()
         try:
-            assert gone(token) is None
+            assert seconds_until_gone(token) is None
         finally:
             os.kill(orphan, signal.SIGKILL)
-        while Path(f"/proc/{orphan}/fd").exists() and gone(token) is None:
+        while Path(f"/proc/{orphan}/fd").exists() and seconds_until_gone(token) is None:
             time.sleep(0.01)
-        assert gone(token) == 0.0
+        assert seconds_until_gone(token) == 0.0
 
 
 @pytest.mark.parametrize("other", ["boot", "namespace", "system"])
@@ -137,7 +137,7 @@ def test_a_copy_on_another_machine_proves_nothing(
 ) -> None:
     with holder(token):
         pass
-    assert gone(token) == 0.0
+    assert seconds_until_gone(token) == 0.0
     here = shared_folder()
     if other == "boot":
         (tmp_path / "boot").write_text("00000000-0000-4000-8000-000000000000\n")
@@ -149,7 +149,7 @@ def test_a_copy_on_another_machine_proves_nothing(
     else:
         monkeypatch.setattr("chapterverse.store.presence._NAMESPACE", tmp_path / "none")
     assert leases()
-    assert gone(token) is None
+    assert seconds_until_gone(token) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 64, b"x" * 84, "machine", "machine and no number"])
@@ -160,15 +160,15 @@ def test_a_file_that_says_something_else_proves_nothing(token: str, content: byt
     if isinstance(content, str):
         content = machine + content.removeprefix("machine").encode()
     file.write_bytes(content)
-    assert gone(token) is None
+    assert seconds_until_gone(token) is None
 
 
 def test_where_the_folder_is_not_ours_alone_nobody_is_seen(token: str) -> None:
     shared_folder().mkdir()
     shared_folder().chmod(0o777)
-    with Presence.of(token) as presence, presence.sending(1):
+    with Presence.hold(token) as presence, presence.sending(1):
         assert leases() == []
-        assert gone(token) is None
+        assert seconds_until_gone(token) is None
 
 
 def test_what_was_left_long_ago_is_removed_and_what_is_held_is_not(token: str) -> None:
@@ -177,15 +177,15 @@ def test_what_was_left_long_ago_is_removed_and_what_is_held_is_not(token: str) -
     with holder(f"{token} held"):
         for file in leases():
             os.utime(file, (0, 0))
-        with Presence.of(f"{token} next"):
+        with Presence.hold(f"{token} next"):
             assert len(leases()) == 2
-            assert gone(f"{token} held") is None
-        assert gone(token) is None
+            assert seconds_until_gone(f"{token} held") is None
+        assert seconds_until_gone(token) is None
 
 
 def test_whatever_a_token_says_it_is_no_path(tmp_path: Path) -> None:
     for token in ("", "../../etc/passwd", "\0", "x" * 100_000, "\u2028"):
-        with Presence.of(token):
+        with Presence.hold(token):
             assert [file.parent for file in leases()] == [shared_folder()]
-            assert gone(token) is None
+            assert seconds_until_gone(token) is None
     assert [path.name for path in tmp_path.iterdir()] == [shared_folder().name]

@@ -91,7 +91,7 @@ def test_a_reply_that_is_none_is_one_sentence(result: Any) -> None:
         publish(store_on(server), [A])
         snapshot = store_on(server).snapshot(SCOPE)
         asks: list[Callable[[], Any]] = [
-            snapshot.whole,
+            snapshot.is_complete,
             lambda: snapshot.search_lexical(A.lexical, 3),
             lambda: snapshot.document_frequencies(A.lexical.indices),
             lambda: list(snapshot.points()),
@@ -111,7 +111,7 @@ def test_a_storm_is_waited_out() -> None:
     with QdrantServer() as server:
         faults = [Fault(503), Fault(429, {"Retry-After": "7"}), Fault(refuse=True), Fault(cut=True), GOOD, GOOD]
         server.play(*faults * 8)
-        publish(store_on(server, sleep=waited.append, first=1), [A])
+        publish(store_on(server, sleep=waited.append, first_pause=1), [A])
         assert texts(store_on(server)) == {A.chunk.text}
     # What the server asked for, else longer each time and never twice the same.
     assert 7.0 in waited
@@ -139,13 +139,13 @@ def test_a_server_that_hangs_is_given_up() -> None:
     with QdrantServer() as server:
         server.play(Fault(hang=3.0))
         with pytest.raises(IndexFault, match="could not be reached or broke off"):
-            publish(store_on(server, tries=1, request=1), [A])
+            publish(store_on(server, tries=1, try_seconds=1), [A])
 
 
 def test_giving_up_takes_a_minute_at_most() -> None:
     retry = QdrantRetry()
     # The request that fails, then one try each to undo and to let the lease go.
-    assert retry.seconds + retry.request + 2 * retry.request <= 60
+    assert retry.total_seconds + 3 * retry.try_seconds <= 60
     with QdrantServer() as server:
 
         def fail() -> None:
@@ -221,7 +221,7 @@ def test_readers_load_no_client() -> None:
             "from chapterverse.settings import Settings\n"
             "from chapterverse.store import open_store\n"
             f"store = open_store(Settings(store='qdrant:{server.url}', qdrant_api_key={KEY!r}))\n"
-            "print(store.snapshot(Scope('docs')).head.chunks, store.intact(Scope('docs')))\n"
+            "print(store.snapshot(Scope('docs')).head.chunks, store.is_complete(Scope('docs')))\n"
             "print(sorted({'qdrant_client', 'qdrant_edge', 'httpx', 'numpy', 'pydantic'} & sys.modules.keys()))\n"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

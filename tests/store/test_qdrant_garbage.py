@@ -74,7 +74,7 @@ def test_a_collection_that_another_version_needs_stays() -> None:
         publish(store, [A])
         store.sweep(SCOPE)
         assert len(server.collections) == 3
-        assert store.intact(Scope("docs", "empty"))
+        assert store.is_complete(Scope("docs", "empty"))
 
 
 def test_back_to_a_former_embedder_within_the_grace() -> None:
@@ -101,14 +101,14 @@ def test_a_damaged_index_is_found_and_replaced_as_a_whole() -> None:
         publish(store, [A, B])
         publish(store, [C])
         damage(server)
-        assert not store.intact(SCOPE)
+        assert not store.is_complete(SCOPE)
         with store.publish(SCOPE, NONE) as publication:
             assert publication.previous is None
         # Left without a commit: as it was.
         assert len(texts(store)) == 2
         head = publish(store, [A, B, D])
         assert head.generation == 1
-        assert store.intact(SCOPE)
+        assert store.is_complete(SCOPE)
         assert texts(store) == {A.chunk.text, B.chunk.text, D.chunk.text}
         assert publish(store, [C]).generation == 2
         assert len(texts(store)) == 4
@@ -119,7 +119,7 @@ def test_a_collection_that_somebody_deleted_is_made_again() -> None:
         store = store_on(server)
         publish(store, [A])
         server.send("DELETE", "/collections/docs")
-        assert not store.intact(SCOPE)
+        assert not store.is_complete(SCOPE)
         with pytest.raises(IndexMissing, match=r"There is no collection docs on 127\.0\.0\.1: index the site again"):
             list(store.snapshot(SCOPE).points())
         publish(store, [B])

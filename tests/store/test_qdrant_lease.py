@@ -131,7 +131,7 @@ def test_a_head_is_not_moved_by_who_lost_the_lease_on_the_way() -> None:
         with pytest.raises(IndexLocked, match="Another process took over publishing docs"):
             publish(store_on(server, clock), [ONE])
         assert texts(store_on(server, clock)) == {"old", "other", "more"}
-        assert store_on(server, clock).intact(SCOPE)
+        assert store_on(server, clock).is_complete(SCOPE)
 
 
 def test_who_renews_in_time_keeps_the_lease() -> None:
@@ -234,7 +234,7 @@ def test_a_publisher_that_slept_writes_nothing_more() -> None:
             except IndexLocked:
                 lost = True
             store = store_on(server, clock)
-            assert store.intact(SCOPE)
+            assert store.is_complete(SCOPE)
             found = texts(store)
             # Whoever was not told to go is there.
             assert found == {"old"} | ({"other"} if dozing.slept else set()) | (set() if lost else {"one"})

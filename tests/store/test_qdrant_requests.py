@@ -11,8 +11,8 @@ from qdrant_client import QdrantClient, models
 from chapterverse.filters import And, Filter, In, Or
 from chapterverse.model import Point
 from chapterverse.store.edge import EdgeStore
-from chapterverse.store.qdrant.filters import view
-from chapterverse.store.qdrant.record import key_of
+from chapterverse.store.qdrant.filters import visible_in
+from chapterverse.store.qdrant.record import scope_key
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
@@ -46,7 +46,7 @@ def client(server: QdrantServer) -> QdrantClient:
     return QdrantClient(url=server.url, headers={"api-key": KEY}, check_compatibility=False)
 
 
-LIVE = models.Filter.model_validate(view(key_of(SCOPE), 2))
+LIVE = models.Filter.model_validate(visible_in(scope_key(SCOPE), 2))
 IDF = models.SearchParams(idf=models.IdfCorpusParams(corpus=LIVE))
 
 
@@ -115,7 +115,7 @@ def test_frequencies(server: QdrantServer, snapshot: QdrantSnapshot, client: Qdr
 
 
 def test_counting_and_scrolling(server: QdrantServer, snapshot: QdrantSnapshot, client: QdrantClient) -> None:
-    snapshot.whole()
+    snapshot.is_complete()
     list(snapshot.page("p7.md"))
     client.count(snapshot.collection, LIVE)
     of_page = models.FieldCondition(key="source_file_path", match=models.MatchAny(any=["p7.md"]))
@@ -136,7 +136,7 @@ def test_the_values_of_a_field(server: QdrantServer, snapshot: QdrantSnapshot, c
 
 
 def test_our_requests_carry_the_key(server: QdrantServer, snapshot: QdrantSnapshot) -> None:
-    snapshot.whole()
+    snapshot.is_complete()
     assert server.history[-1].headers["api-key"] == KEY
 
 

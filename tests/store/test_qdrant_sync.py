@@ -72,7 +72,7 @@ def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
         server.send("POST", "/collections/docs/points/delete", {"points": lost})
         report = index(sources(SITES[0]), target(store, tmp_path, None))
         assert "was damaged" in report.warnings[0]
-        assert store.intact(SCOPE)
+        assert store.is_complete(SCOPE)
         assert store.snapshot(SCOPE).head.chunks == 5
 
 

@@ -139,7 +139,7 @@ def test_a_store_below_another_ones_prefix_is_not_seen(server: S3Server, bucket:
     publish(outer, "outer")
     assert (names_in(inner), names_in(outer)) == (["inner"], ["outer"])
     assert outer.sweep(SCOPE) == 0
-    assert inner.intact(SCOPE)
+    assert inner.is_complete(SCOPE)
 
 
 def test_an_unchanged_head_is_not_fetched_again(store: S3Store, server: S3Server) -> None:
@@ -158,7 +158,7 @@ def test_an_unchanged_head_is_not_fetched_again(store: S3Store, server: S3Server
 def test_a_look_at_what_is_live_downloads_nothing(store: S3Store, server: S3Server, bucket: Bucket) -> None:
     publish(store, "a")
     server.requests.clear()
-    assert S3Store(bucket).intact(SCOPE)
+    assert S3Store(bucket).is_complete(SCOPE)
     assert not [r for r in server.requests if r.startswith("GET") and ".pack" in r]
 
 
@@ -318,7 +318,7 @@ def test_a_sweep_shuts_the_door_on_a_publisher_that_was_given_up(
         assert names_in(other) == ["a"]
     else:
         assert other.heads() == []
-        assert other.intact(SCOPE)
+        assert other.is_complete(SCOPE)
         with pytest.raises(IndexMissing):
             other.snapshot(SCOPE)
     assert publish(other, "b").generation == 1 + published
@@ -426,12 +426,12 @@ def test_a_damaged_head_is_told_and_replaced(store: S3Store, bucket: Bucket, ser
     put(server, bucket, "head.json", body)
     tells_damage(store)
     publish(store, "b")
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
     assert names_in(store) == ["b"]
 
 
 def tells_damage(store: S3Store) -> None:
-    assert not store.intact(SCOPE)
+    assert not store.is_complete(SCOPE)
     with pytest.raises(IndexCorrupt) as caught:
         store.snapshot(SCOPE)
     assert one_sentence(caught.value)
@@ -498,7 +498,7 @@ def test_a_damaged_artefact_is_told_and_replaced(
         bucket.remove(f"{PLACE}/{name}")
     else:
         put(server, bucket, name, ARTEFACTS[how](get(server, bucket, name)))
-    assert not store.intact(SCOPE)
+    assert not store.is_complete(SCOPE)
     reader = S3Store(bucket, Cache(tmp_path / "reader"))
     with pytest.raises(IndexCorrupt, match="missing or") as caught:
         reader.snapshot(SCOPE)
@@ -507,7 +507,7 @@ def test_a_damaged_artefact_is_told_and_replaced(
     assert [p.chunk.source_file_path for p in opened.points()] == ["a.md"]
     publish(store, "b")
     assert names_in(reader) == ["b"]
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
 
 
 # Refusals
@@ -696,7 +696,7 @@ def test_a_kill_before_any_request_leaves_the_old_index_or_the_new_one(
         end = nursery.start(killed, environment, str(bucket), at).wait()
         with contextlib.suppress(IndexMissing):
             seen.append(names_in(store))
-        assert store.intact(SCOPE)
+        assert store.is_complete(SCOPE)
         before = store.heads()
         head = publish(store, "b", delete=("a",))
         assert head.generation == 1 + (before[0].generation if before else 0)

@@ -12,7 +12,7 @@ import pytest
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
 from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.responses import OddAnswerError, error_code, parse_listing
+from chapterverse.store.s3.responses import MalformedReply, error_code, parse_listing
 from fakes.loopback import Answer, Fault, LoopbackServer, Request
 
 WRITTEN = "2026-11-21T16:05:09.000Z"
@@ -115,7 +115,7 @@ def test_a_listing_that_s3_would_not_send(server: Played, bucket: Bucket, body: 
 
 def test_entities_and_files_are_not_read() -> None:
     for raw in (LAUGHS, b'<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><Error><Code>&f;</Code></Error>'):
-        with pytest.raises(OddAnswerError):
+        with pytest.raises(MalformedReply):
             parse_listing(raw)
         assert error_code(raw) == ""
 

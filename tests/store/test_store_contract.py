@@ -441,7 +441,7 @@ def test_an_unpublished_scope_is_gone_and_can_be_published_again(store: Store) -
     assert ids(list(store.snapshot(other).points())) == ids([A])
     assert publish(store, [D]).generation == 1
     assert ids(list(store.snapshot(SCOPE).points())) == ids([D])
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
 
 
 def test_nobody_unpublishes_under_a_publisher(store: Store) -> None:
@@ -466,7 +466,7 @@ def test_a_sweep_keeps_what_the_head_reaches(store: Store) -> None:
     snapshot = store.snapshot(SCOPE)
     assert snapshot.head == head
     assert ids(list(snapshot.points())) == ids([B, C, D])
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
     assert ids(list(store.snapshot(Scope("docs", "other")).points())) == ids([A])
     assert publish(store, [A]).generation == head.generation + 1
 
@@ -476,7 +476,7 @@ def test_a_sweep_forgets_another_embedders_index(store: Store) -> None:
     publish(store, [B])
     assert store.sweep(SCOPE) > 0
     assert ids(list(store.snapshot(SCOPE).points())) == ids([B])
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
 
 
 def test_nobody_sweeps_under_a_publisher(store: Store) -> None:
@@ -490,10 +490,10 @@ def test_nobody_sweeps_under_a_publisher(store: Store) -> None:
 
 
 def test_what_was_published_is_intact(store: Store) -> None:
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
     publish(store, [A, B])
     publish(store, [C], [A.chunk.chunk_id])
-    assert store.intact(SCOPE)
+    assert store.is_complete(SCOPE)
 
 
 # Search

@@ -48,7 +48,7 @@ from fakes.qdrant_server.stores import NONE
 store = open_store(Settings.from_environment(store=sys.argv[1]))
 if isinstance(store, QdrantStore):
     # What it sends is waited for less long.
-    store = QdrantStore(store.place, LeaseTimes(skew=2), QdrantRetry(request=3))
+    store = QdrantStore(store.place, LeaseTimes(skew=2), QdrantRetry(try_seconds=3))
 with store.publish(SCOPE, NONE) as publication:
     print("begins", flush=True)
     sys.stdin.readline()
@@ -96,7 +96,7 @@ def writes(child: subprocess.Popen[str], times: int = 1) -> None:
 
 def real_time(server: QdrantServer) -> QdrantStore:
     """Return a store by the machine's own clock; a request takes four seconds at most."""
-    return store_on(server, time.time, request=1)
+    return store_on(server, time.time, try_seconds=1)
 
 
 def test_a_killed_publisher_to_a_server_is_taken_over_at_once(server: QdrantServer) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from chapterverse_api.limits.proof_of_work import check_answer, make_challenge
+from chapterverse_api.limits.proof_of_work import check_solution, make_challenge
 from widget.chat import ask, open_chat
 from widget.pages import answer
 from widget.standin import Reply, Site, refused, stream
@@ -32,7 +32,7 @@ def test_a_question_is_answered_after_the_work(browse: Browse, site: Site) -> No
     assert site.asked[0] == site.asked[1]
     first, second = ({name.lower(): value for name, value in headers.items()} for headers in site.headers)
     assert "x-work" not in first
-    assert check_answer(KEY, "docs", READER, second["x-work"], time.time()) is not None
+    assert check_solution(KEY, "docs", READER, second["x-work"], time.time()) is not None
     assert second["content-type"] == "application/json"
 
 

@@ -71,7 +71,7 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
     with closing(votes) if votes else nullcontext():
         segments = _open_segments(context, sources.idf, votes)
         try:
-            with models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
                 yield from _stream(segments, models.generator, context)
         except ProviderError as error:
             turn.log_failure("generator", error)
@@ -101,7 +101,7 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
 
 def _open_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer, which begin with a note about the passages where one is needed."""
-    note = f"{phrases.of(context.language).other_language}\n\n" if context.other_language else ""
+    note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
     return Segments(context.request, idf, note=note, votes=votes)
 
 

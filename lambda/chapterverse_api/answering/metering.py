@@ -59,13 +59,16 @@ class ModelCall:
     thoughts: int = 0
 
     @contextmanager
-    def charging(self, *, read: float = 0.0, searches: int = 0) -> Iterator[None]:
+    def charging(self, *, input_tokens: float = 0.0, searches: int = 0) -> Iterator[None]:
         """Run a block that calls the model, unless its circuit is open; count the cost of the call.
 
         Raises:
             CircuitOpen: the block did not run, and nothing is counted.
         """
-        with _counting(lambda: self.turn_budget.add(self.price, read=read, searches=searches)), self.circuit.asking():
+        with (
+            _counting(lambda: self.turn_budget.add(self.price, input_tokens=input_tokens, searches=searches)),
+            self.circuit.calling(),
+        ):
             yield
 
     @contextmanager
@@ -86,7 +89,7 @@ class MeteredEmbedder:
 
     @property
     def card(self) -> EmbedderCard:
-        with self.call.circuit.asking():
+        with self.call.circuit.calling():
             return self.embedder.card
 
     def beside(self, indexed: EmbedderCard) -> EmbedderCard:
@@ -101,7 +104,7 @@ class MeteredEmbedder:
         return self.embedder.embed_documents(texts)
 
     def embed_query(self, text: str) -> Vector:
-        with self.call.charging(read=estimated_tokens(text)):
+        with self.call.charging(input_tokens=estimated_tokens(text)):
             return self.embedder.embed_query(text)
 
 
@@ -146,13 +149,15 @@ class MeteredGenerator:
                     texts.append(span.text)
                     yield span
             # A service that doesn't report its bill may have billed thoughts besides the draft.
-            written = request.usage.written or estimated_tokens(*texts) + self.call.thoughts
+            written = request.usage.output_tokens or estimated_tokens(*texts) + self.call.thoughts
         except ProviderError as error:
             billed = began or not error.unbilled
             raise
         finally:
             if billed:
-                self.call.turn_budget.add_generated(self.call.price, request.usage.read or _prompt(request), written)
+                self.call.turn_budget.add_generated(
+                    self.call.price, request.usage.input_tokens or _prompt(request), written
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +212,13 @@ class MeteredChecker:
             usage = request.usage
             self.call.turn_budget.add(
                 self.call.price,
-                read=usage.read or estimated_tokens(request.document, request.claim) + CHECK_RULES / BILLED_TOKEN_BYTES,
-                written=usage.written or VERDICT + self.call.thoughts,
+                input_tokens=usage.input_tokens
+                or estimated_tokens(request.document, request.claim) + CHECK_RULES / BILLED_TOKEN_BYTES,
+                output_tokens=usage.output_tokens or VERDICT + self.call.thoughts,
                 searches=math.ceil(request.characters / TEXT_UNIT),
             )
 
-        with _counting(charge), self.call.circuit.asking():
+        with _counting(charge), self.call.circuit.calling():
             return self.checker.supports(request)
 
 

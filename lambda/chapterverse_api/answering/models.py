@@ -110,7 +110,7 @@ class Models:
             generator,
             CircuitBreaker("generator"),
             open_economy_generator(settings),
-            Prices.of(settings, embedder.price if embedder else None),
+            Prices.from_settings(settings, embedder.price if embedder else None),
             _open_checker(settings),
         )
 

@@ -136,7 +136,7 @@ def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
     if not segments.shown:
         yield from turn.end(make_refusal(context, degraded, turn))
         return
-    ours, not_in_docs = phrases.of(context.language), draft.not_in_docs
+    ours, not_in_docs = phrases.for_language(context.language), draft.not_in_docs
     if not_in_docs or segments.draft_reader.is_cut:
         yield from map(make_delta, segments.add(ours.refused if not_in_docs else ours.cut))
     response = make_answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)

@@ -44,7 +44,7 @@ class Resources:
             settings,
             SiteIndex(store, settings, models.check_index),
             models,
-            DailyBudget.of(settings),
+            DailyBudget.from_settings(settings),
             Signer.of(settings),
             open_threads(settings),
         )

@@ -81,7 +81,7 @@ def _cited_urls(sources: Sequence[SourceChunk], cited: Sequence[str]) -> list[st
 
 def make_refusal(context: AnswerContext, degraded: str | None, turn: Turn) -> ChatResponse:
     """Return the honest no, with the nearest pages."""
-    ours = phrases.of(context.language)
+    ours = phrases.for_language(context.language)
     text = ours.purpose if context.off_topic else ours.refused
     return turn.make_response(
         text,

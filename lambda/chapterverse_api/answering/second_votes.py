@@ -41,9 +41,9 @@ class SecondVotes:
     def ask(self, document: str, claim: str) -> _Vote | None:
         """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
         size = sum(utf8_length(text) for text in (document, claim, self._question))
-        if self._failed or len(self._votes) == MAX_CHECKS or size > MAX_CHECK_BYTES or not self._deadline.left:
+        if self._failed or len(self._votes) == MAX_CHECKS or size > MAX_CHECK_BYTES or not self._deadline.seconds_left:
             return None
-        request = CheckRequest(document, claim, self._question, self._deadline.within(VOTE_SECONDS))
+        request = CheckRequest(document, claim, self._question, self._deadline.step(VOTE_SECONDS))
         self._votes.append(vote := _Vote(self._checker, request, self._fail))
         return vote
 
@@ -73,7 +73,7 @@ class _Vote:
         return not self._thread.is_alive()
 
     def wait(self) -> None:
-        self._thread.join(self._request.deadline.left + _GRACE)
+        self._thread.join(self._request.deadline.seconds_left + _GRACE)
 
     def rejects(self) -> bool:
         self.wait()

@@ -54,7 +54,7 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
     selection = AddressFilter((), home.texts if home else ()).without_foreign(selection)
     language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
-    chapter = home.place.chapter if home else phrases.of(language).selection
+    chapter = home.place.chapter if home else phrases.for_language(language).selection
     url = home.url if home else None
     words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
     terms = lexical.terms_of(lexical.words(f"{chapter}\n{selection}", language))

@@ -25,7 +25,7 @@ def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
         embedder = cards[0].name if cards else embedder
         fits = all(h.embedder.fingerprint == card.fingerprint for h, card in zip(heads, cards, strict=True))
         sound = fits and index.intact(heads)
-    degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.open]
+    degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.is_open]
     degraded += [] if resources.budget.level == "full" else ["budget"]
     # A model that calls none leaves the site's tools unused.
     degraded += ["tools"] if has_tools and not isinstance(models.generator, ToolCaller) else []

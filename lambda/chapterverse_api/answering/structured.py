@@ -44,7 +44,7 @@ def fill_schema(
         ClientDisconnected: the reader left.
     """
     try:
-        with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+        with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
             data = _write(context, turn, schema, writer)
     except ProviderError as error:
         turn.log_failure("generator", error)

@@ -104,7 +104,7 @@ def suggest(context: AnswerContext, cited: Collection[str], turn: Turn) -> list[
     made = list[str]()
     try:
         for chunk in _find_uncited(context, retrieval, cited):
-            if len(made) == MAX_SUGGESTIONS or tester.is_spent or not turn.deadline.left:
+            if len(made) == MAX_SUGGESTIONS or tester.is_spent or not turn.deadline.seconds_left:
                 break
             text = tester.name_section(chunk)
             if text and tester.leads_to(text, chunk):

@@ -93,14 +93,14 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
     Raises:
         ClientDisconnected: the reader left.
     """
-    caller, end = turn.models.tool_caller, turn.deadline.within(TOOL_SECONDS)
+    caller, end = turn.models.tool_caller, turn.deadline.step(TOOL_SECONDS)
     if caller is None:
         return sources
     known, made = {spec.name for spec in tools.specs}, set[ToolCall]()
     with turn.timing("tools"):
         for _ in range(TOOL_ROUNDS):
             try:
-                with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
+                with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
                     chosen = _choose(caller, sources.context, tools, end)
             except ProviderError as error:
                 turn.log_failure("generator", error)
@@ -110,7 +110,7 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
             for record in _run_calls(calls, tools, end):
                 sources = _add_result(sources, record, known, turn)
             turn.deadline.check()
-            if not calls or len(made) >= TOOL_CALLS or not end.left:
+            if not calls or len(made) >= TOOL_CALLS or not end.seconds_left:
                 break
     failed = ", ".join(dict.fromkeys(use.name for use in sources.calls if not use.ok))
     return replace(sources, missing=f"Tools of the site could not be used: {failed}.") if failed else sources
@@ -121,7 +121,7 @@ def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: D
     request = ModelRequest(tool_instructions(nonce), conversation(context.request, nonce), MAX_TOOL_TOKENS, end)
     calls = caller.choose_tools(request, tools.specs)
     if calls is None:
-        log.event("error", turn_id=None, code="tools_not_offered", message="The generator's model takes no tools.")
+        log.event("error", code="tools_not_offered", message="The generator's model takes no tools.")
     return calls or ()
 
 
@@ -137,7 +137,7 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
         return []
     pool = ThreadPoolExecutor(len(calls), "chapterverse-tool")
     started = [pool.submit(copy_context().run, run_timed, call) for call in calls]
-    done, _ = wait(started, end.left)
+    done, _ = wait(started, end.seconds_left)
     pool.shutdown(wait=False, cancel_futures=True)
     late = ToolResult(False, error=_LATE)
     return [

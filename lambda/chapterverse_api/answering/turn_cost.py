@@ -57,18 +57,22 @@ def max_turn_cost(
     texts = _texts(query, own + earlier, kept=kept, tools=tools, plan=plan)
 
     def generation_cost(price: Price) -> float:
-        return sum(price.of(read=FRAME + read, written=written + prices.thoughts) for read, written in texts)
+        return sum(
+            price.cost(input_tokens=FRAME + read, output_tokens=written + prices.thoughts) for read, written in texts
+        )
 
     # The question is searched for with its mistakes corrected, and perhaps again behind earlier ones, or as a model
     # wrote it in full.
     alone = own + _WIDEST * MAX_CORRECTED_WORDS
     subject = _WIDEST * MAX_EARLIER_CHARS if kept else min(sent + 2, _WIDEST * MAX_EARLIER_CHARS)
     longest = max(alone + subject, _WIDEST * MAX_REWRITTEN_CHARS) if earlier else alone
-    embedded = prices.embedder.of(read=FRAME + alone) + (prices.embedder.of(read=FRAME + longest) if earlier else 0.0)
-    reranked = prices.reranker.of(searches=max_searches(longest))
-    checked = MAX_CHECKS * prices.checker.of(
-        read=FRAME + (CHECK_RULES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
-        written=VERDICT + prompts.MAX_REASONING_TOKENS,
+    embedded = prices.embedder.cost(input_tokens=FRAME + alone) + (
+        prices.embedder.cost(input_tokens=FRAME + longest) if earlier else 0.0
+    )
+    reranked = prices.reranker.cost(searches=max_searches(longest))
+    checked = MAX_CHECKS * prices.checker.cost(
+        input_tokens=FRAME + (CHECK_RULES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
+        output_tokens=VERDICT + prompts.MAX_REASONING_TOKENS,
         searches=math.ceil(MAX_CHECK_BYTES / TEXT_UNIT),
     )
     economy = embedded + generation_cost(prices.economy)
@@ -105,5 +109,5 @@ def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan
 
 def max_search_cost(question: str, prices: Prices) -> CostCeiling:
     """Return the most that a search without an answer can cost."""
-    embedded = prices.embedder.of(read=FRAME + utf8_length(question))
-    return CostCeiling(embedded + prices.reranker.of(searches=max_searches(utf8_length(question))), embedded)
+    embedded = prices.embedder.cost(input_tokens=FRAME + utf8_length(question))
+    return CostCeiling(embedded + prices.reranker.cost(searches=max_searches(utf8_length(question))), embedded)

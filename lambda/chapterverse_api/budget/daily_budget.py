@@ -19,21 +19,22 @@ from typing import Literal
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import Price
+from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
 
 #: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.
-Level = Literal["full", "economy", "free"]
+BudgetLevel = Literal["full", "economy", "free"]
 
 #: Share of the day's budget from which on it is spent sparingly.
-ECONOMY = 0.8
+ECONOMY_SHARE = 0.8
 
-#: A cap that nothing reaches.
-_ALL = 2**62
+#: A cap in microdollars that no spending reaches.
+_NO_CAP = 2**62
 
-#: Seconds without requests to a limiter that failed: else each answer would wait for it.
-_REST_SECONDS = 10.0
+#: Seconds without requests to a limiter after one failure. Otherwise each answer would wait for it.
+_RESET_SECONDS = 10.0
 
 _SPENT = "The day's budget for models is used up, so none was asked."
 _UNCOUNTED = "What models cost can't be counted right now, so none was asked."
@@ -44,15 +45,15 @@ class TurnBudget:
     """The models that one turn may use, and their cost so far. Safe to add to from several threads.
 
     Attributes:
-        level: see `Level`.
-        reason: a sentence for the reader; None where nothing is missing.
-        share: of the day's budget that was gone when the turn began, 0 to 1; None without a budget.
+        level: see `BudgetLevel`.
+        reason: a sentence for the reader; None if the turn may use all models.
+        share: the share of the day's budget that was gone when the turn began, 0 to 1; None without a budget.
         micros: the cost so far, in microdollars.
-        input_tokens: sent to generators, about.
-        output_tokens: written by them, about.
+        input_tokens: about how many tokens were sent to generators.
+        output_tokens: about how many tokens they wrote.
     """
 
-    level: Level = "full"
+    level: BudgetLevel = "full"
     reason: str | None = None
     share: float | None = None
     micros: float = 0.0
@@ -65,17 +66,17 @@ class TurnBudget:
         """The cost so far, in US dollars."""
         return round(self.micros / 1_000_000, 6)
 
-    def add(self, price: Price, *, read: float = 0.0, written: float = 0.0, searches: int = 0) -> None:
-        """Add the tokens that a model read and wrote, or the searches of a reranker."""
+    def add(self, price: Price, *, input_tokens: float = 0.0, output_tokens: float = 0.0, searches: int = 0) -> None:
+        """Add the cost of a model's tokens, or of the searches of a reranker."""
         with self._lock:
-            self.micros += price.of(read=read, written=written, searches=searches)
+            self.micros += price.cost(input_tokens=input_tokens, output_tokens=output_tokens, searches=searches)
 
-    def add_generated(self, price: Price, read: float, written: float) -> None:
-        """Add what a generator read and wrote, in tokens."""
-        self.add(price, read=read, written=written)
+    def add_generated(self, price: Price, input_tokens: float, output_tokens: float) -> None:
+        """Add a generator's tokens and their cost."""
+        self.add(price, input_tokens=input_tokens, output_tokens=output_tokens)
         with self._lock:
-            self.input_tokens += math.ceil(read)
-            self.output_tokens += math.ceil(written)
+            self.input_tokens += math.ceil(input_tokens)
+            self.output_tokens += math.ceil(output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class DailyBudget:
 
     Args:
         cap: microdollars a day; None for no limit.
-        site: whose budget it is; those that share a limiter don't share a budget.
+        site: the site whose budget it is. Sites that share a limiter don't share a budget.
     """
 
     def __init__(
@@ -101,21 +102,21 @@ class DailyBudget:
         self._cap = cap
         self._site = site or "default"
         self._clock = clock
-        self._resumes = 0.0
-        self.level: Level = "full"
+        self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,), threshold=1, reset_seconds=_RESET_SECONDS)
+        self.level: BudgetLevel = "full"
 
     @classmethod
-    def of(cls, settings: Settings) -> DailyBudget:
+    def from_settings(cls, settings: Settings) -> DailyBudget:
         """Return the budget that the settings name; nothing is read or sent yet.
 
         Raises:
             ConfigurationError: the amount is no number, or there is no such limiter.
         """
-        return cls(open_limiter(settings), _cap(settings.daily_budget_usd), settings.site)
+        return cls(open_limiter(settings), _parse_cap(settings.daily_budget_usd), settings.site)
 
     @contextmanager
-    def setting_aside(self, ceiling: CostCeiling) -> Iterator[TurnBudget]:
-        """Reserve the most that a turn can cost, give its budget, and settle its actual cost."""
+    def reserving(self, ceiling: CostCeiling) -> Iterator[TurnBudget]:
+        """Reserve the most that a turn can cost, yield its budget, and settle its actual cost."""
         reservation, turn_budget = None, TurnBudget()
         if self._cap is not None and ceiling.full > 0:
             reservation, turn_budget = self._reserve(ceiling, self._cap)
@@ -130,38 +131,44 @@ class DailyBudget:
 
     def _reserve(self, ceiling: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
         now = self._clock()
-        if time.monotonic() < self._resumes:
-            return None, TurnBudget("free", _UNCOUNTED)
         account = f"{self._site}#{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
         try:
             # A budget below the price of the best models may still be enough for the cheaper ones.
             for micros in sorted({math.ceil(ceiling.full), math.ceil(ceiling.economy)} if cap else (), reverse=True):
-                if reservation := self._limiter.reserve(account, micros, cap, now):
-                    short = reservation.spent >= ECONOMY * cap or micros < ceiling.full
+                with self._circuit.calling():
+                    reservation = self._limiter.reserve(account, micros, cap, now)
+                if reservation:
+                    is_low = reservation.spent >= ECONOMY_SHARE * cap or micros < ceiling.full
                     share = (reservation.spent + micros) / cap
-                    return reservation, TurnBudget("economy" if short else "full", share=share)
+                    return reservation, TurnBudget("economy" if is_low else "full", share=share)
+        except CircuitOpen:
+            return None, TurnBudget("free", _UNCOUNTED)
         except LimiterFault as error:
-            self._note_failure(error)
+            _log_fault(error)
             return None, TurnBudget("free", _UNCOUNTED)
         return None, TurnBudget("free", _SPENT, share=1.0)
 
     def _settle(self, reservation: Reservation, micros: float) -> None:
-        spent, most = math.ceil(micros), reservation.micros
-        # A reservation that is not settled counts as spent in full: too much, and never too little.
+        spent, max_micros = math.ceil(micros), reservation.micros
+        # A reservation that is not settled counts as spent in full: too much, and never too little. So this is tried
+        # even while the circuit is open.
         try:
-            self._limiter.settle(reservation, min(spent, most))
+            self._limiter.settle(reservation, min(spent, max_micros))
             # A model that did more than its limits is counted too, even above the cap.
-            if spent > most and (more := self._limiter.reserve(reservation.account, spent - most, _ALL, self._clock())):
-                self._limiter.settle(more, more.micros)
+            if excess := max(0, spent - max_micros):
+                more = self._limiter.reserve(reservation.account, excess, _NO_CAP, self._clock())
+                if more:
+                    self._limiter.settle(more, more.micros)
         except LimiterFault as error:
-            self._note_failure(error)
-
-    def _note_failure(self, error: LimiterFault) -> None:
-        self._resumes = time.monotonic() + _REST_SECONDS
-        log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
+            self._circuit.count_failure(error)
+            _log_fault(error)
 
 
-def _cap(text: str) -> int | None:
+def _log_fault(error: LimiterFault) -> None:
+    log.event("error", code="limiter_unavailable", message=str(error))
+
+
+def _parse_cap(text: str) -> int | None:
     """Return microdollars; None for "off"."""
     if text.strip().lower() == "off":
         return None

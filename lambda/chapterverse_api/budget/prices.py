@@ -1,17 +1,21 @@
 """List prices of models. `CHAPTERVERSE_PRICES` replaces each of them.
 
-A dollar for a million tokens is a microdollar for one, so the numbers below are both.
+A dollar for a million tokens is a microdollar for one, so the numbers below are both. They are those of November 2026:
+
+    Cohere            https://cohere.com/pricing
+    OpenAI            https://openai.com/api/pricing
+    Amazon Bedrock    https://aws.amazon.com/bedrock/pricing
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.net.address import is_private
 from chapterverse.settings import Settings
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 
@@ -21,23 +25,23 @@ class Price:
     """What one model costs, in microdollars.
 
     Attributes:
-        read: for a token that it is sent.
-        written: for a token that it writes.
-        search: for one question to a reranker, with up to 100 short texts, or for 1,000 characters to a guardrail.
+        input_token: the price of a token that the model is sent.
+        output_token: the price of a token that it writes.
+        search: the price of one question to a reranker, with up to 100 short texts, or of 1,000 characters to a
+            guardrail.
     """
 
-    read: float = 0.0
-    written: float = 0.0
+    input_token: float = 0.0
+    output_token: float = 0.0
     search: float = 0.0
 
-    def of(self, *, read: float = 0.0, written: float = 0.0, searches: int = 0) -> float:
+    def cost(self, *, input_tokens: float = 0.0, output_tokens: float = 0.0, searches: int = 0) -> float:
         """Return what so many tokens and searches cost, in microdollars."""
-        return read * self.read + written * self.written + searches * self.search
+        return input_tokens * self.input_token + output_tokens * self.output_token + searches * self.search
 
 
 FREE = Price()
 
-#: Of November 2026, from the providers' public lists.
 _GENERATORS = {
     "command-a-03-2025": Price(2.5, 10),
     "command-r7b-12-2024": Price(0.0375, 0.15),
@@ -65,20 +69,20 @@ _RERANKERS = {
     "rerank-v5.0-pro": Price(search=1500),
     "cohere.rerank-v3-5:0": Price(search=2000),
 }
-#: Of a guardrail's contextual grounding check, for a text unit of 1,000 characters: source, query and claim.
+#: A guardrail's contextual grounding check of a text unit of 1,000 characters: source, query and claim.
 _GUARDRAIL = Price(search=100)
 
-#: An unknown model is priced as the most expensive one: to stop too early costs less than to stop too late.
-_UNKNOWN = Price(read=5, written=25, search=2500)
-_UNKNOWN_EMBEDDER = Price(read=0.2)
+#: An unknown model costs no less than any of the tables, because to stop too early costs less than to stop too late.
+_UNKNOWN = Price(input_token=5, output_token=25, search=2500)
+_UNKNOWN_EMBEDDER = Price(input_token=0.2)
 
-#: No model costs as much, in US dollars for a million tokens.
-_MAX_DOLLARS = 1e6
+#: Upper bound for `CHAPTERVERSE_PRICES`, in US dollars for a million tokens. It catches typing mistakes.
+_MAX_PRICE = 1e6
 
 #: Prefixes of models on Bedrock: the regions that a request may go to.
 _GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
 
-#: The model that answers in place of a provider's others when money gets short.
+#: The model that answers in place of a provider's others at the economy level.
 _CHEAPER = {"cohere": "cohere:command-r7b-12-2024"}
 
 
@@ -88,7 +92,7 @@ class Prices:
 
     Attributes:
         economy: the price of the generator that answers when most of the budget is gone.
-        thoughts: tokens that the generators may think on top of what they write, which are billed as well.
+        thoughts: tokens that the generators may think in addition to their answers, which are billed as well.
         checker: the price of the second vote on citations.
     """
 
@@ -100,33 +104,34 @@ class Prices:
     checker: Price = FREE
 
     @classmethod
-    def of(cls, settings: Settings, embedder: float | None = None) -> Prices:
+    def from_settings(cls, settings: Settings, embedder_price: float | None = None) -> Prices:
         """Return the prices of the models that `settings` name.
 
         Args:
-            embedder: the embedder's own listed price, in US dollars for a million tokens; 0 where none is known.
+            embedder_price: the embedder's own listed price, in US dollars for a million tokens; 0 if it is unknown.
 
         Raises:
             ConfigurationError: `CHAPTERVERSE_PRICES` can't be read.
         """
-        by_search = {"reranker"} | ({"checker"} if settings.checker.startswith("bedrock:") else set())
-        overrides = _overrides(settings.prices, by_search)
-        private, cheaper = _is_private(settings.openai_url), economy_generator_name(settings)
+        priced_by_search = {"reranker"} | ({"checker"} if settings.checker.startswith("bedrock:") else set())
+        overrides = _parse_overrides(settings.prices, priced_by_search)
+        # Models of a private server cost nothing by the token.
+        private, cheaper = is_private(urlsplit(settings.openai_url).hostname or ""), economy_generator_name(settings)
         generator = overrides.get("generator", _generator(settings.generator, private=private))
         economy = generator if cheaper == settings.generator else _generator(cheaper, private=private)
         return cls(
-            overrides.get("embedder", _embedder(settings.embedder, embedder, private=private)),
+            overrides.get("embedder", _embedder(settings.embedder, embedder_price, private=private)),
             overrides.get("reranker", _reranker(settings.reranker)),
             generator,
             overrides.get("economy", economy),
             # Requests to Cohere turn thinking off.
-            MAX_REASONING_TOKENS if "openai:" in f"{settings.generator} {cheaper}" else 0,
+            MAX_REASONING_TOKENS if any(name.startswith("openai:") for name in (settings.generator, cheaper)) else 0,
             overrides.get("checker", _checker(settings.checker, private=private)),
         )
 
 
 def economy_generator_name(settings: Settings) -> str:
-    """Return the generator that answers when most of the budget is gone; the usual one where none is known."""
+    """Return the generator that answers when most of the budget is gone; the usual one if no cheaper one is known."""
     provider = settings.generator.partition(":")[0]
     return settings.economy_generator or _CHEAPER.get(provider, settings.generator)
 
@@ -160,30 +165,22 @@ def _embedder(name: str, listed: float | None, *, private: bool) -> Price:
     return Price(listed) if listed else _UNKNOWN_EMBEDDER
 
 
-def _is_private(url: str) -> bool:
-    """Return whether an address is of this machine or of a private network, where models cost nothing by the token."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
-
-
-def _overrides(text: str, by_search: Collection[str]) -> dict[str, Price]:
-    """Read `generator=0.15/0.60,reranker=2,embedder=0.1`; a search costs thousandths of what a thousand cost."""
+def _parse_overrides(text: str, priced_by_search: Collection[str]) -> dict[str, Price]:
+    """Return the prices in `generator=0.15/0.60,reranker=2,embedder=0.1`. Searches are priced per thousand."""
     prices = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, _, amounts = part.partition("=")
         try:
-            read, written = (float(n) for n in (amounts.split("/") if "/" in amounts else (amounts, amounts)))
+            first, second = (float(n) for n in (amounts.split("/") if "/" in amounts else (amounts, amounts)))
         except ValueError:
             raise _unreadable() from None
         # Each number is checked alone: NaN is neither less nor more than another, so a minimum of two may hide it.
         if name.strip() not in {"embedder", "reranker", "generator", "economy", "checker"} or not all(
-            0 <= price < _MAX_DOLLARS for price in (read, written)
+            0 <= price < _MAX_PRICE for price in (first, second)
         ):
             raise _unreadable()
-        prices[name.strip()] = Price(search=1000 * read) if name.strip() in by_search else Price(read, written)
+        by_search = name.strip() in priced_by_search
+        prices[name.strip()] = Price(search=1000 * first) if by_search else Price(first, second)
     return prices
 
 

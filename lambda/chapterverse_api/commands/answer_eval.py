@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from chapterverse.calibration import read_weights
 from chapterverse.model import Chunk
@@ -27,7 +27,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.verifier import verify
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.ranking import section
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import make_query
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
@@ -36,27 +36,32 @@ SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
 #: Answers a question, as `answer_query` does.
 AnswerFunction: TypeAlias = Callable[[ChatQuery, Resources], Events]
 
-#: Shorter sentences, in words, have nothing to check; the verifier skips them too.
+#: Shorter sentences have nothing to check; the verifier skips them too.
 _MIN_WORDS = 3
 
 
 def judge_answer(
     resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_query
 ) -> dict[str, Any]:
-    """Answer a question as for a reader, and return counts for its figures.
+    """Answer a question as for a reader, and return counts for its figures:
 
-    `citations` counts the citations of all segments, and `valid` those that name exactly one source that is in the
-    index and verified again. `sentences` counts sentences with a claim, and `carried` those with a citation that the
-    verifier keeps. `pairs` counts pairs of a sentence and its citation, and `precise` those that the verifier keeps.
-    `claims` are supported sentences with their section, for `holds`. `segments` are those of the response,
-    and `quotes` its quotes, each with its whole section. `seconds` until the sources (`retrieve`), the
-    first words (`first`) and the end (`total`), without the opening of the index.
+        citations   the citations of all segments
+        valid       those that name exactly one source that is in the index and verified again
+        sentences   the sentences with a claim
+        carried     those with a citation that the verifier keeps
+        pairs       the pairs of a sentence and its citation
+        precise     those that the verifier keeps
+        claims      the supported sentences, each with its section, for `holds`
+        segments    the segments of the response
+        quotes      its quotes, each with its whole section
+        seconds     until the sources (`retrieve`), the first words (`first`) and the end (`total`), without the
+                    opening of the index
 
     Raises:
         InputError: the question or its history is invalid.
         IndexFault: no index can be read.
     """
-    query = valid_query(query=question, conversation_history=history or [])
+    query = make_query(query=question, conversation_history=history or [])
     resources.index.snapshot()
     response, seconds = _time_answer(answer(query, resources))
     snapshot = resources.index.snapshot()
@@ -65,8 +70,8 @@ def judge_answer(
         "confidence": response.grounding_confidence,
         "text": response.response,
         "cited": response.sources_cited,
-        **_Reading(resources.index, snapshot, response).counts(),
-        "seconds": {stage: round(taken, 6) for stage, taken in seconds.items()},
+        **_AnswerComparison(resources.index, snapshot, response).counts(),
+        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
         "degraded": response.degraded_reason,
         "generation": snapshot.head.generation,
     }
@@ -93,21 +98,29 @@ def _time_answer(events: Events) -> tuple[ChatResponse, dict[str, float]]:
     return response, seconds
 
 
+class _JudgedSentence(NamedTuple):
+    """A sentence of an answer, the ids that it cites, and those of them that the verifier keeps."""
+
+    text: str
+    citations: Sequence[str]
+    valid_ids: frozenset[str]
+
+
 class _Sections:
     """The sections of one index, by citation."""
 
     def __init__(self, index: SiteIndex, snapshot: Snapshot) -> None:
         self._index = index
         self._snapshot = snapshot
-        self._read: dict[tuple[str, str], tuple[Passage, str] | None] = {}
+        self._passages: dict[Place, tuple[Passage, str] | None] = {}
 
     def cite(self, text: str, places: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
-        sections = {i: self.passage(*place) for i, place in places.items()}
-        passages = tuple(replace(read[0], id=i) for i, read in sections.items() if read)
-        if not passages:
+        sections = [(i, section) for i, place in places.items() if (section := self.passage(*place))]
+        if not sections:
             return frozenset()
-        language = next(read[1] for read in sections.values() if read)
+        passages = tuple(replace(passage, id=i) for i, (passage, _) in sections)
+        language = sections[0][1][1]
         verified = verify((Span(text, tuple(places), kind),), passages, language, self._weigh)
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
         return frozenset.intersection(*citations) if citations and not verified.unsupported_count else frozenset()
@@ -115,47 +128,49 @@ class _Sections:
     def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
         """Return the section of a chunk and its language; None if it isn't at this address."""
         key = url, chunk_id
-        if key not in self._read:
-            self._read[key] = self._find(url, chunk_id)
-        return self._read[key]
+        if key not in self._passages:
+            self._passages[key] = self._find(url, chunk_id)
+        return self._passages[key]
 
     def _find(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
         address = self._index.published_url(url, self._snapshot.head)
         chunks: list[Chunk] = self._snapshot.page(address, "url") if address else []
-        own = next((c for c in chunks if c.chunk_id == chunk_id), None)
-        if own is None:
+        chunk = next((c for c in chunks if c.chunk_id == chunk_id), None)
+        if chunk is None:
             return None
-        whole = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(own))
-        return Passage("1", own.heading_path, plain(own.text), whole, url=url, chunk_id=chunk_id), own.language
+        text = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(chunk))
+        return Passage("1", chunk.heading_path, plain(chunk.text), text, url=url, chunk_id=chunk_id), chunk.language
 
     def _weigh(self, text: str) -> Mapping[int, float]:
         return read_weights(text, self._snapshot.head.languages, self._snapshot)
 
 
-class _Reading:
+class _AnswerComparison:
     """Compares an answer with the index."""
 
     def __init__(self, index: SiteIndex, snapshot: Snapshot, response: ChatResponse) -> None:
         self._sections = _Sections(index, snapshot)
         self._response = response
         # An id of two sources identifies neither.
-        ids = Counter(s.id for s in response.source_chunks)
-        self._places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if ids[s.id] == 1}
+        counts = Counter(s.id for s in response.source_chunks)
+        self._places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if counts[s.id] == 1}
         self._languages = ("en", *snapshot.head.languages)
 
     def counts(self) -> dict[str, Any]:
         segments = [(s, self._sections.cite(s.text, self._cited_places(s), s.kind)) for s in self._segments()]
-        judged = [
-            (text, s, self._sections.cite(text, self._cited_places(s))) for s, _ in segments for text in _sentences(s)
+        sentences = [
+            _JudgedSentence(text, segment.citations, self._sections.cite(text, self._cited_places(segment)))
+            for segment, _ in segments
+            for text in _sentences(segment)
         ]
         return {
-            "citations": sum(len(s.citations) for s, _ in segments),
-            "valid": sum(i in kept for s, kept in segments for i in s.citations),
-            "sentences": len(judged),
-            "carried": sum(bool(kept) for _, _, kept in judged),
-            "pairs": sum(len(s.citations) for _, s, _ in judged),
-            "precise": sum(i in kept for _, s, kept in judged for i in s.citations),
-            "claims": [self._claim(text, min(kept)) for text, _, kept in judged if len(kept) == 1],
+            "citations": sum(len(segment.citations) for segment, _ in segments),
+            "valid": sum(i in valid_ids for segment, valid_ids in segments for i in segment.citations),
+            "sentences": len(sentences),
+            "carried": sum(bool(sentence.valid_ids) for sentence in sentences),
+            "pairs": sum(len(sentence.citations) for sentence in sentences),
+            "precise": sum(i in sentence.valid_ids for sentence in sentences for i in sentence.citations),
+            "claims": [self._claim(s.text, min(s.valid_ids)) for s in sentences if len(s.valid_ids) == 1],
             **self._quotes(),
         }
 
@@ -163,10 +178,10 @@ class _Reading:
         """Return the segments, and each quote with its whole section."""
         segments = self._response.segments
         places = [(s.text, next(iter(self._cited_places(s).values()), None)) for s in segments if s.kind == "quote"]
-        read = [(text, self._sections.passage(*place)) for text, place in places if place]
+        sections = [(text, self._sections.passage(*place)) for text, place in places if place]
         return {
             "segments": [s.model_dump() for s in segments],
-            "quotes": [(text, found[0].section) for text, found in read if found],
+            "quotes": [(text, section[0].section) for text, section in sections if section],
         }
 
     def _cited_places(self, segment: Segment) -> dict[str, Place]:
@@ -178,7 +193,7 @@ class _Reading:
 
     def _segments(self) -> list[Segment]:
         """Return the segments with claims, without the service's own phrases."""
-        ours = {phrase for tag in self._languages for phrase in astuple(phrases.of(tag))}
+        ours = {phrase for tag in self._languages for phrase in astuple(phrases.for_language(tag))}
         return [
             s for s in self._response.segments if s.kind != "framing" and s.text.strip() and s.text.strip() not in ours
         ]

@@ -21,9 +21,10 @@ from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSe
 from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import judge
 
-#: Seconds for one page: no reader waits for it.
+#: Seconds for one page. No reader waits for it.
 _REQUEST_SECONDS = 180.0
-_END = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
+#: The marks before and after a question, which a statement doesn't have.
+_QUESTION_MARKS = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class ServiceEnricher:
     price: Price
 
     @classmethod
-    def of(cls, resources: Resources) -> Self:
-        """Return the enricher that asks these resources' generator.
+    def from_resources(cls, resources: Resources) -> Self:
+        """Return the enricher that calls the generator of these resources.
 
         Raises:
             ConfigurationError: the generator has no language model.
@@ -50,8 +51,8 @@ class ServiceEnricher:
         request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_REQUEST_SECONDS))
         return self.writer.write_data(request, form)
 
-    def cost(self, read: int, written: int) -> float:
-        return self.price.of(read=read, written=written) / 1_000_000
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        return self.price.cost(input_tokens=input_tokens, output_tokens=output_tokens) / 1_000_000
 
     def carries(
         self,
@@ -63,5 +64,5 @@ class ServiceEnricher:
     ) -> bool:
         """Judge the words of a question as those of an answer that cites the section are judged."""
         passage = Passage("1", tuple(path), text, text)
-        sentence = AnalyzedSentence(_END.sub("", question), "prose", language, weigh(question))
+        sentence = AnalyzedSentence(_QUESTION_MARKS.sub("", question), "prose", language, weigh(question))
         return judge(sentence, [AnalyzedPassage(passage, language)], [], load_model()).supports

@@ -1,7 +1,7 @@
-"""Serves the Model Context Protocol on standard input and output: a message a line, for `chapterverse mcp`.
+"""Serves the Model Context Protocol on standard input and output, a message a line, for `chapterverse mcp`.
 
-Requests are answered in parallel, and in any order. A line that is no request gets an error of the protocol. At the end
-of the input the requests that are open are still answered, which takes no longer than an answer does.
+Requests are answered in parallel, and in any order. A line that is no request gets an error of the protocol. After the
+end of the input, open requests are still answered, which takes no longer than an answer does.
 """
 
 from __future__ import annotations

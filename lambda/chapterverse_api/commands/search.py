@@ -21,17 +21,17 @@ from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import make_query
 
 History = list[dict[str, str]] | None
 
 #: Types of documents that inform an answer and are no results of a search.
-_UNCITED = frozenset({MEMORY})
+_HIDDEN_TYPES = frozenset({MEMORY})
 #: Results by which a fusion weight is judged.
-_WEIGHED = 10
+_RESULTS_PER_WEIGHT = 10
 
 
-def search(
+def search_rows(
     resources: Resources, question: str, top_k: int, filters: Mapping[str, Any], history: History
 ) -> list[dict[str, Any]]:
     """Return the rows of `search --json` for one question: chunks unexpanded, best first.
@@ -41,13 +41,13 @@ def search(
         IndexFault: no index can be read.
     """
     retrieval, head = _search(
-        resources, valid_query(query=question, conversation_history=history or [], filters=filters)
+        resources, make_query(query=question, conversation_history=history or [], filters=filters)
     )
     return _rows(resources.index, retrieval, head, top_k)
 
 
-def examine(resources: Resources, question: str, history: History, top_k: int) -> dict[str, Any]:
-    """Return the `results` of `search` for one question and their figures; see `chapterverse.session.Session.examine`.
+def measure_search(resources: Resources, question: str, history: History, top_k: int) -> dict[str, Any]:
+    """Return the `search_rows` of one question and their figures; see `chapterverse.session.Session.examine`.
 
     Raises:
         InputError: the question or its history is invalid.
@@ -55,8 +55,8 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
     """
     resources.index.snapshot()
     started = time.perf_counter()
-    query = valid_query(query=question, conversation_history=history or [])
-    retrieval, head = _search(resources, query, _UNCITED)
+    query = make_query(query=question, conversation_history=history or [])
+    retrieval, head = _search(resources, query, _HIDDEN_TYPES)
     seconds = {**retrieval.timings, "total": time.perf_counter() - started}
     return {
         "results": _rows(resources.index, retrieval, head, top_k),
@@ -69,28 +69,27 @@ def examine(resources: Resources, question: str, history: History, top_k: int) -
     }
 
 
-def weigh(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
-    """Return the `features` of every candidate (see `evidence.ChunkFeatures`) and the `urls` of the ten best for each
-    weight.
+def collect_features(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
+    """Return the `features` of every candidate, and for each fusion weight the `urls` of the ten best.
 
     Raises:
         InputError: the question or its history is invalid.
         IndexFault: no index can be read.
         ProviderError: the embedder failed.
     """
-    query = valid_query(query=question, conversation_history=history or [])
+    query = make_query(query=question, conversation_history=history or [])
     snapshot = resources.index.snapshot()
-    embedder, where = resources.models.embedder, _filter(query, snapshot, resources, _UNCITED)
-    # A question is embedded once, however many weights are tried.
-    embedded = cache(embedder.embed_query) if embedder else None
+    embedder, filters = resources.models.embedder, _filter(query, snapshot, resources, _HIDDEN_TYPES)
+    # Embed a question once, however many weights are tried.
+    embed = cache(embedder.embed_query) if embedder else None
 
     def search_with(weight: float | None) -> Retrieval:
-        return _follow_up(
+        return _search_follow_up(
             resources,
             query,
             snapshot,
             lambda text: retrieve(
-                snapshot, None, SearchRequest(text, embedded(text) if embedded else None, where, weight=weight)
+                snapshot, None, SearchRequest(text, embed(text) if embed else None, filters, weight=weight)
             ),
         )
 
@@ -101,9 +100,9 @@ def weigh(resources: Resources, question: str, history: History, weights: Sequen
             weight: [
                 resources.index.public_url(c.chunk, snapshot.head)
                 or place_without_page(c.chunk.source_file_path, c.chunk.section_heading)
-                for c in one.candidates[:_WEIGHED]
+                for c in retrieval.candidates[:_RESULTS_PER_WEIGHT]
             ]
-            for weight, one in zip(weights, retrievals[1:], strict=True)
+            for weight, retrieval in zip(weights, retrievals[1:], strict=True)
         },
     }
 
@@ -112,10 +111,13 @@ def _search(
     resources: Resources, query: ChatQuery, hidden_types: AbstractSet[str] = frozenset()
 ) -> tuple[Retrieval, Head]:
     snapshot = resources.index.snapshot(query.docs_version)
-    where = _filter(query, snapshot, resources, hidden_types)
+    filters = _filter(query, snapshot, resources, hidden_types)
     models = resources.models
-    retrieval = _follow_up(
-        resources, query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=where))
+    retrieval = _search_follow_up(
+        resources,
+        query,
+        snapshot,
+        lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=filters)),
     )
     return rerank(retrieval, retrieval.searched, models.reranker), snapshot.head
 
@@ -126,10 +128,10 @@ def _filter(
     return site_filter(query.filters, snapshot, resources.index, entity=query.entity, hidden_types=hidden_types)
 
 
-def _follow_up(
+def _search_follow_up(
     resources: Resources, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]
 ) -> Retrieval:
-    """Search as an answer does, but for the model that would write a follow-up in full."""
+    """Search as an answer does, except that no model writes a follow-up in full."""
     question, conversation = query.query or "", Conversation.of(query, resources.signer)
     follow_up = FollowUp.of(question, conversation, None, Deadline(), snapshot.head.languages)
     return search_follow_up(question, follow_up, search)[0]

@@ -1,4 +1,4 @@
-"""The way of one question through the pipeline that answers it, for `chapterverse trace`."""
+"""Describes each step of one question through the pipeline, for `chapterverse trace`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import find_faq_entry
 
 
-def trace(resources: Resources, query: ChatQuery) -> dict[str, Any]:
-    """Answer a question and return how; see `chapterverse.session.Session.trace`.
+def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
+    """Answer a question and return a description of each step; see `chapterverse.session.Session.trace`.
 
     Raises:
         InputError: a filter names no known field, or the page is of another site.
         IndexFault: no index can be read.
     """
-    traced = AnswerTrace()
-    *_, response = answer_query(query, resources, trace=traced)
+    trace = AnswerTrace()
+    *_, response = answer_query(query, resources, trace=trace)
     assert isinstance(response, ChatResponse)
-    assert traced.progress is not None
-    progress, context = traced.progress, traced.context
+    assert trace.progress is not None
+    progress, context = trace.progress, trace.context
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -46,13 +46,13 @@ def trace(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "nearest_faq": _nearest_faq(query, context, resources) if context and not context.faq else None,
         "memories": _memories(context) if context else [],
         "retrieval": _retrieval(context, resources) if context else None,
-        "sentences": [asdict(check) for check in traced.verified.checks] if traced.verified else [],
+        "sentences": [asdict(check) for check in trace.verified.checks] if trace.verified else [],
         "response": response.model_dump(mode="json"),
     }
 
 
 def _nearest_faq(query: ChatQuery, context: AnswerContext, resources: Resources) -> dict[str, Any] | None:
-    """Return the likeliest FAQ entry where none answered, and the probability that it lacks."""
+    """Return the likeliest FAQ entry, which did not answer, and the least probability with which it would have."""
     if context.retrieval is None or context.snapshot is None:
         return None
     match = find_faq_entry(query, context.snapshot, resources.index, likely=False)
@@ -75,25 +75,25 @@ def _memories(context: AnswerContext) -> list[dict[str, Any]]:
 
 def _unknown_words(text: str, snapshot: Snapshot) -> list[str]:
     """Return the words of a question that no chunk of the index holds, in order."""
-    terms: dict[str, set[int]] = {}
+    terms_by_word: dict[str, set[int]] = {}
     for word in lexical.question_words(text, snapshot.head.languages):
-        terms.setdefault(word.surface, set()).update(word.terms)
-    counts = count_terms({term for of_word in terms.values() for term in of_word}, snapshot)
-    return [word for word, of_word in terms.items() if not any(counts[term] for term in of_word)]
+        terms_by_word.setdefault(word.surface, set()).update(word.terms)
+    counts = count_terms(set().union(*terms_by_word.values()), snapshot)
+    return [word for word, word_terms in terms_by_word.items() if not any(counts[term] for term in word_terms)]
 
 
 def _synonyms(retrieval: Retrieval) -> dict[str, list[str]]:
-    """Return the stems that were searched besides, by the words of the question that they stand for."""
-    searched = {synonym.term for synonym in retrieval.question.synonyms}
-    found = {
-        " ".join(entry.words): [stem for stem in entry.synonyms if lexical.hash_term(stem) in searched]
+    """Return the stems that were also searched for, by the words of the question that they stand for."""
+    searched_terms = {synonym.term for synonym in retrieval.question.synonyms}
+    stems_by_words = {
+        " ".join(entry.words): [stem for stem in entry.synonyms if lexical.hash_term(stem) in searched_terms]
         for entry in thesaurus.find_synonyms(retrieval.subject)
     }
-    return {words: stems for words, stems in found.items() if stems}
+    return {words: stems for words, stems in stems_by_words.items() if stems}
 
 
 def _faq(match: FaqMatch) -> dict[str, Any]:
-    """Return the FAQ entry that answered, and what its probability was made of."""
+    """Return a FAQ entry with its probability, and the features from which that was computed."""
     return {
         "source_file_path": match.entry.source_file_path,
         "section": match.entry.section_heading,

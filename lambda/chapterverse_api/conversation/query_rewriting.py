@@ -86,7 +86,7 @@ def _ask_for_rewriting(
         for earlier in conversation.messages
     )
     message = ChatMessage("user", f"{dialogue}\n\nThe last question:\n{question}")
-    request = ModelRequest(_REWRITE, (message,), MAX_REWRITTEN_TOKENS, deadline.within(MAX_REWRITING_SECONDS))
+    request = ModelRequest(_REWRITE, (message,), MAX_REWRITTEN_TOKENS, deadline.step(MAX_REWRITING_SECONDS))
     try:
         reply = writer.write(request)
     except ProviderError:

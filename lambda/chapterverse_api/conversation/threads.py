@@ -170,7 +170,7 @@ class Threads:
     def _note_failure(self, error: RecordsFault, thread_id: str | None) -> None:
         """Log the error and skip the database for a while, so that answers don't wait for it."""
         self._resumes = time.monotonic() + self._pause
-        log.event("error", turn_id=None, thread_id=thread_id, code="records_unavailable", message=str(error))
+        log.event("error", thread_id=thread_id, code="records_unavailable", message=str(error))
 
 
 def new_thread_id() -> str:

@@ -127,7 +127,7 @@ class BedrockGenerator:
 
     def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
         asked = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
-        return self._runtime.converse(self._client, asked, request.deadline.left, request.deadline.closing)
+        return self._runtime.converse(self._client, asked, request.deadline.seconds_left, request.deadline.closing)
 
     def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Generator[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
@@ -146,7 +146,7 @@ class BedrockGenerator:
         asked = {**request, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
         reason, has_events = None, False
         try:
-            with closing(self._runtime.events(self._client, asked, deadline.left, deadline.closing)) as events:
+            with closing(self._runtime.events(self._client, asked, deadline.seconds_left, deadline.closing)) as events:
                 for event in events:
                     has_events = True
                     if text := _text(_child(_child(event, "contentBlockDelta"), "delta")):

@@ -86,7 +86,7 @@ class CohereGenerator:
                 yield from answer.read(event)
                 if answer.is_over:
                     break
-        request.usage.read, request.usage.written = answer.usage.read, answer.usage.written
+        request.usage.input_tokens, request.usage.output_tokens = answer.usage.input_tokens, answer.usage.output_tokens
         yield from answer.end()
 
     def write(self, request: ModelRequest) -> str:
@@ -130,7 +130,7 @@ class CohereGenerator:
         return reply
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
-        return self.rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
+        return self.rest.post(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing)
 
     def _question(self, request: GenerationRequest) -> dict[str, Any]:
         instructions, messages = prompts.instructions(request), prompts.conversation(request)
@@ -157,13 +157,13 @@ class CohereGenerator:
     @contextmanager
     def _stream(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Stream]:
         """Give the open stream of an answer."""
-        with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
+        with self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as stream:
             if not self._rejects_thinking(stream.status, stream.body, body):
                 self._check(stream.status, stream.body, stream.headers)
                 yield stream
                 return
         body = _without("thinking", body)
-        with self.rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as stream:
+        with self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as stream:
             self._note_thinking_rejected(stream.status)
             self._check(stream.status, stream.body, stream.headers)
             yield stream
@@ -180,7 +180,7 @@ class CohereGenerator:
     def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
         """Raise the `ProviderError` for a status other than 200."""
         if status == 200:
-            self.errors.note_limits(headers)
+            self.errors.save_limits(headers)
         elif status == 422 and _NO_ANSWER in str(reply).lower():
             # Seen on requests with nothing wrong in them; the same one meets the same end.
             raise AnswerWithheld("Cohere found no valid answer to this question: ask it in other words.")

@@ -25,6 +25,6 @@ class CuratedAnswer:
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         (entry,) = request.passages
         path = " › ".join(map(escape_markdown, entry.path))
-        yield Span(f"{phrases.of(self._language).curated}\n\n", kind="framing")
+        yield Span(f"{phrases.for_language(self._language).curated}\n\n", kind="framing")
         yield Span(f"**{path}**\n\n", kind="framing")
         yield Span(entry.section, (entry.id,), kind="quote")

@@ -183,7 +183,7 @@ class OpenAIGenerator:
             body = {"model": self._model, "messages": messages, "stream": streams, **fields}
             reply: Stream | Reply
             if usage is not None:
-                with self._rest.stream(_PATH, body, seconds=deadline.left, closing=deadline.closing) as reply:
+                with self._rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as reply:
                     if reply.status == 200:
                         self._dialect = dialect
                         return (yield from _read_stream(reply, usage))
@@ -196,7 +196,7 @@ class OpenAIGenerator:
             dialect = dialect.adapt(reply)
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
-        return self._rest.post(_PATH, body, seconds=deadline.left, closing=deadline.closing)
+        return self._rest.post(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing)
 
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:
@@ -228,7 +228,7 @@ def _read_stream(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
     """Yield the text of a reply, in pieces or whole as the server sends it: a second request would be billed, too."""
     if "json" not in stream.headers.get("content-type", ""):
         return (yield from _read_events(stream, usage))
-    body = parse_reply(stream.whole())
+    body = parse_reply(stream.read_all())
     _count(body, usage)
     return (yield from _read_reply(body))
 
@@ -254,7 +254,7 @@ def _read_events(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
 
 def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
     """Read the token counts behind the answer. If they break off, the answer is complete nevertheless."""
-    stream.hurry(_USAGE_SECONDS)
+    stream.limit_remaining_time(_USAGE_SECONDS)
     with suppress(ProviderError):
         for event in events:
             if event.data.strip() == "[DONE]":

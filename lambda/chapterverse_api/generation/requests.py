@@ -31,19 +31,19 @@ class Usage:
     """The tokens that a model service reports as billed; 0 if it reports none.
 
     Attributes:
-        read: tokens of the prompt, sources included.
-        written: tokens of the answer.
+        input_tokens: tokens of the prompt, sources included.
+        output_tokens: tokens of the answer.
     """
 
-    read: float = 0.0
-    written: float = 0.0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
 
-    def take(self, read: object, written: object, total: object) -> None:
+    def take(self, prompt: object, answer: object, total: object) -> None:
         """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
-        asked, said, both = (n if type(n) is int and 0 < n < MAX_TOKENS else 0 for n in (read, written, total))
+        counts = [n if type(n) is int and 0 < n < MAX_TOKENS else 0 for n in (prompt, answer, total)]
         # One of them alone may count anything.
-        if asked and said:
-            self.read, self.written = asked, max(said, both - asked)
+        if counts[0] and counts[1]:
+            self.input_tokens, self.output_tokens = counts[0], max(counts[1], counts[2] - counts[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from chapterverse_api.contract import (
 )
 from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages
 from chapterverse_api.generation.prompts import estimate_tokens
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import make_query
 
 #: Name of the model where a request names none.
 MODEL = "chapterverse"
@@ -168,7 +168,7 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
     context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:MAX_CONTEXT_CHARS]
     own = {name: body[name] for name in _OWN if body.get(name) is not None}
     try:
-        return valid_query(
+        return make_query(
             query=messages[at].content,
             conversation_history=_latest(messages[:at]),
             user_context=context or None,

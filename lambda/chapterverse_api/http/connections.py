@@ -18,7 +18,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from chapterverse_api.observability.log import Complaints
+from chapterverse_api.observability.log import ThrottledErrors
 from chapterverse_api.rejections import Rejection
 
 #: The client's next step: send a request's head, send its body, start another request, or read. Empty while the client
@@ -89,7 +89,7 @@ class ServerConfig(Config):
             timeout_graceful_shutdown=2,
         )
         self.bounds = bounds
-        self.complaints = Complaints()
+        self.throttled_errors = ThrottledErrors()
 
 
 class Connection(H11Protocol):
@@ -109,7 +109,7 @@ class Connection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         self.conn = _StrictConnection(h11.SERVER)
         self._bounds: Bounds = config.bounds
-        self._complaints: Complaints = config.complaints
+        self._throttled_errors: ThrottledErrors = config.throttled_errors
         self._step: Step = ""
         self._since = 0.0
         self._overdue: asyncio.TimerHandle | None = None
@@ -118,7 +118,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._set_step("head")
         if len(self.connections) > self._bounds.connections:
-            self._complaints("connections_exhausted", _FULL.format(self._bounds.connections))
+            self._throttled_errors.log("connections_exhausted", _FULL.format(self._bounds.connections))
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -22,7 +22,7 @@ def service_of(app: FastAPI) -> ChatService:
 
 def deadline_of(request: Request) -> Deadline:
     """Return the time at which the answer must end: on Lambda before the function does."""
-    return Deadline.under(request.scope.get("aws.context"))
+    return Deadline.for_lambda(request.scope.get("aws.context"))
 
 
 def origins_of(request: Request) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from uvicorn import Server
 
 from chapterverse_api.http.connections import Bounds, ServerConfig
 from chapterverse_api.observability import log
-from chapterverse_api.observability.log import Complaints, LineWriter
+from chapterverse_api.observability.log import LineWriter, ThrottledErrors
 
 #: Length of the queue of connections to accept.
 _WAITING = 128
@@ -37,14 +37,14 @@ def server(app: ASGIApp, *, log_to: int | None = None, bounds: Bounds | None = N
 class _Server(Server):
     def __init__(self, config: ServerConfig, log_to: int | None) -> None:
         super().__init__(config)
-        self._complaints = config.complaints
+        self._throttled_errors = config.throttled_errors
         self._lines = None if log_to is None else LineWriter(log_to)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._lines:
-            log.write_by(self._lines)
+            log.set_handler(self._lines)
         uvicorn = logging.getLogger("uvicorn.error")
-        uvicorn.handlers[:], uvicorn.propagate = [_ErrorHandler(self._complaints)], False
+        uvicorn.handlers[:], uvicorn.propagate = [_ErrorHandler(self._throttled_errors)], False
         asyncio.get_running_loop().set_exception_handler(self._report)
         await super().startup(sockets)
         # asyncio has set a backlog as small as the number it accepts at once.
@@ -61,25 +61,25 @@ class _Server(Server):
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_FILES:
             # asyncio tries again a second later.
-            self._complaints("files_exhausted", "This process may open no more files: raise its `ulimit -n`.")
+            self._throttled_errors.log("files_exhausted", "This process may open no more files: raise its `ulimit -n`.")
         else:
-            _complain(self._complaints, error, context["message"])
+            _log_error(self._throttled_errors, error, context["message"])
 
 
 class _ErrorHandler(logging.Handler):
     """Logs uvicorn's errors as events. Its warnings are clients' faults and are dropped."""
 
-    def __init__(self, complaints: Complaints) -> None:
+    def __init__(self, throttled_errors: ThrottledErrors) -> None:
         super().__init__(logging.ERROR)
-        self._complaints = complaints
+        self._throttled_errors = throttled_errors
 
     def emit(self, record: logging.LogRecord) -> None:
-        _complain(self._complaints, record.exc_info[1] if record.exc_info else None, record.getMessage())
+        _log_error(self._throttled_errors, record.exc_info[1] if record.exc_info else None, record.getMessage())
 
 
-def _complain(complaints: Complaints, error: BaseException | None, message: str) -> None:
+def _log_error(throttled_errors: ThrottledErrors, error: BaseException | None, message: str) -> None:
     if error is None:
-        complaints("server", message)
+        throttled_errors.log("server", message)
     elif isinstance(error, Exception):
         # The message beside an error may quote a reader.
-        complaints("internal", None, error)
+        throttled_errors.log("internal", None, error)

@@ -87,7 +87,7 @@ class LiveIndex:
         failures = (IndexUnavailable, ProviderError)
         self.circuit = CircuitBreaker("store", failures=failures, error_type=IndexUnavailable, clock=clock)
         if isinstance(store, GuardedStore):
-            store.guard(self.circuit.asking)
+            store.guard(self.circuit.calling)
         self._store = store
         self._check = check
         self._pinned = pinned
@@ -165,7 +165,7 @@ class LiveIndex:
         One thread reads a remote store, every ten seconds at most. Only callers before its first answer wait for it.
         """
         if not self._store.max_age or not heads:
-            return all(self._store.intact(head.scope) for head in heads)
+            return all(self._store.is_complete(head.scope) for head in heads)
         with self._starting:
             last = self._inspection
             is_new = last.heads != heads
@@ -181,7 +181,7 @@ class LiveIndex:
     def _inspect(self, heads: Sequence[Head]) -> None:
         whole = False
         try:
-            whole = all(self._store.intact(head.scope) for head in heads)
+            whole = all(self._store.is_complete(head.scope) for head in heads)
         # `_refresh` reports why a store can't be read.
         except Exception as error:
             if not isinstance(error, ChapterVerseError):
@@ -192,7 +192,7 @@ class LiveIndex:
     def _turn(self) -> Iterator[None]:
         """Serialize openings. Callers that waited while the store failed get its error instead of trying again."""
         before = self._outage
-        if not self._opening.acquire(blocking=not self.circuit.open):
+        if not self._opening.acquire(blocking=not self.circuit.is_open):
             raise self.circuit.open_error
         try:
             if self._outage and self._outage is not before:
@@ -292,7 +292,7 @@ class LiveIndex:
             overdue = self._fetching and self._clock() - self._looked >= _OVERDUE_SECONDS
             moment = _FIRST_LOOK_SECONDS if self._heads is None else _MOMENT_SECONDS
             refreshing.join(_MAX_WAIT_SECONDS if overdue else moment)
-        elif self._heads is None or self.circuit.open:
+        elif self._heads is None or self.circuit.is_open:
             refreshing.join(_MOMENT_SECONDS)
 
     def _refresh(self) -> None:

@@ -4,12 +4,12 @@ The table has the partition key `pk`, a string, and no sort key; its TTL attribu
 `UpdateItem` of one item under a condition, which DynamoDB carries out alone among all that ask. There are three kinds:
 
     requests#CLIENT#DAY   a number for each window, `SECONDS@START`, and `last`, the id of the last request
-    account#ACCOUNT       `spent` in microdollars, and what each open reservation set aside, `open@ID`
+    account#ACCOUNT       `spent` in microdollars, and the sum of each open reservation, `open@ID`
     token#TOKEN           `owner`, the id of the request that brought it
 
-A step may arrive twice: where its answer was lost, it is sent again. The second then finds the id of the first, changes
-nothing and has the same answer. That fails in two cases, where too much is counted and never too little: another
-request of the same client came between the two, or one was held up in the network until its money had been settled.
+A step may arrive twice, because it is sent again if its answer was lost. The second one finds the id of the first,
+changes nothing and has the same answer. This fails in two cases, which count too much and never too little: another
+request of the same client came between the two, or the network delayed one until its money had been settled.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from chapterverse.net.aws import AwsService
-from chapterverse.net.aws.dynamodb import SECONDS, DynamoTable, Item, TableErrors, attributes
+from chapterverse.net.aws.dynamodb import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
-#: Attributes of the past that an item may hold until they are removed: above 1 KB every write of it costs double.
-STALE = 24
-#: How many are removed at once: an expression holds 4 KB (DynamoDB Developer Guide, "Quotas").
-SWEEP = 200
-#: Seconds after which nothing settles a reservation any more: a Lambda function lives for 900 at most.
-ABANDONED = 3600
+#: Stale attributes that an item may hold before they are removed. Above 1 KB every write of the item costs double.
+MAX_STALE_ATTRIBUTES = 24
+#: Attributes that are removed at once, because an expression holds 4 KB (DynamoDB Developer Guide, "Quotas").
+MAX_REMOVED_ATTRIBUTES = 200
+#: Seconds after which nothing settles a reservation any more. A Lambda function runs for 900 at most.
+ABANDONED_SECONDS = 3600
 
-_DAY = 24 * 60 * 60
-_OPEN = "open@"
+_DAY_SECONDS = 24 * 60 * 60
+_RESERVATION_PREFIX = "open@"
 
 _ERRORS = TableErrors(
     LimiterFault,
@@ -74,25 +74,25 @@ class DynamoLimiter:
 
     @classmethod
     def open(cls, table: str) -> DynamoLimiter:
-        """Return the limiter that a table is in the environment's account and region; nothing is sent yet.
+        """Return the limiter on a table of the environment's account and region. Nothing is sent yet.
 
         Raises:
             ConfigurationError: no region is named.
         """
-        return cls(AwsService.open("dynamodb", seconds=SECONDS), table)
+        return cls(AwsService.open("dynamodb", seconds=CALL_SECONDS), table)
 
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         if not windows:
             return None
-        key, ours = f"requests#{client}#{int(now // _DAY)}", secrets.token_hex(8)
-        is_written, item = self._apply(_count_update(key, ours, windows, now))
-        ours_is_last = item.text("last") == ours
+        key, own_id = f"requests#{client}#{int(now // _DAY_SECONDS)}", secrets.token_hex(8)
+        is_written, item = self._apply(_count_update(key, own_id, windows, now))
+        is_own_last = item.text("last") == own_id
         if is_written:
-            if not ours_is_last:
+            if not is_own_last:
                 raise _ERRORS.malformed
             self._sweep(key, (name for name in item if _is_past(name, now)))
             return None
-        if ours_is_last:
+        if is_own_last:
             return None
         full = [window for window in windows if item.number(_counter(window, now)) >= window.limit]
         return max((window.seconds_left(now) for window in full), default=1.0)
@@ -100,80 +100,80 @@ class DynamoLimiter:
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
         if micros > cap:
             return None
-        key, ours = f"account#{account}", f"{int(now)}-{secrets.token_hex(8)}"
+        key, own_id = f"account#{account}", f"{int(now)}-{secrets.token_hex(8)}"
         step = _Update(
             key,
             "SET #open = :micros, #expires = :expires ADD #spent :micros",
             "attribute_not_exists(#open) AND (attribute_not_exists(#spent) OR #spent <= :room)",
-            {"#open": _OPEN + ours, "#expires": "expires", "#spent": "spent"},
+            {"#open": _RESERVATION_PREFIX + own_id, "#expires": "expires", "#spent": "spent"},
             {":micros": micros, ":room": cap - micros, ":expires": int(now) + ACCOUNT_SECONDS},
         )
         is_written, item = self._apply(step)
-        is_reserved, spent = _OPEN + ours in item, item.number("spent")
+        is_reserved, spent = _RESERVATION_PREFIX + own_id in item, item.number("spent")
         # The table decides whether money is reserved, because a reply with an error may follow a write.
         if (is_written and not is_reserved) or (
-            is_reserved and (item.number(_OPEN + ours) != micros or spent < micros)
+            is_reserved and (item.number(_RESERVATION_PREFIX + own_id) != micros or spent < micros)
         ):
             raise _ERRORS.malformed
         if not is_reserved:
             return None
         if is_written:
             self._sweep(key, sorted(name for name in item if _is_abandoned(name, now)))
-        return Reservation(ours, account, micros, spent - micros)
+        return Reservation(own_id, account, micros, spent - micros)
 
     def settle(self, reservation: Reservation, micros: int) -> None:
         step = _Update(
             f"account#{reservation.account}",
             "ADD #spent :difference REMOVE #open",
             "attribute_exists(#open)",
-            {"#spent": "spent", "#open": _OPEN + reservation.id},
+            {"#spent": "spent", "#open": _RESERVATION_PREFIX + reservation.id},
             {":difference": min(micros, reservation.micros) - reservation.micros},
         )
         self._apply(step)
 
     def spent_micros(self, account: str) -> int:
         key = attributes({"pk": f"account#{account}"})
-        reply = self._table.ask("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
+        reply = self._table.send("GetItem", Key=key, ConsistentRead=True, ProjectionExpression="spent")
         return self._table.item(reply.get("Item", {})).number("spent")
 
-    def first(self, token: str, until: float, now: float) -> bool:
-        ours = secrets.token_hex(8)
+    def use_token(self, token: str, until: float, now: float) -> bool:
+        own_id = secrets.token_hex(8)
         step = _Update(
             f"token#{token}",
             "SET #owner = :id, #expires = :expires",
             # DynamoDB removes expired items within days, not at once.
             "attribute_not_exists(#expires) OR #expires <= :now OR #owner = :id",
             {"#owner": "owner", "#expires": "expires"},
-            {":id": ours, ":expires": math.ceil(until), ":now": int(now)},
+            {":id": own_id, ":expires": math.ceil(until), ":now": int(now)},
         )
         is_written, item = self._apply(step)
-        if is_written and item.text("owner") != ours:
+        if is_written and item.text("owner") != own_id:
             raise _ERRORS.malformed
         return is_written
 
     def _apply(self, step: _Update) -> tuple[bool, Item]:
-        """Return whether the condition held, and the item: after it if so, else as it is.
+        """Return whether the condition held, and the item as it is now.
 
         Raises:
-            LimiterFault: the table can't be used, or what answers is no table.
+            LimiterFault: the table can't be used, or the answer is not that of a table.
         """
         is_written, reply = self._table.update(step.request())
         return is_written, self._table.item(reply.get("Attributes" if is_written else "Item", {}))
 
     def _sweep(self, key: str, stale: Iterable[str]) -> None:
-        """Remove attributes that nothing needs any more, once there are many; twice is as good as once."""
-        stale_names = list(stale)[:SWEEP]
-        if len(stale_names) <= STALE:
+        """Remove attributes that nothing needs any more, once there are many. A second call does no harm."""
+        stale_names = list(stale)[:MAX_REMOVED_ATTRIBUTES]
+        if len(stale_names) <= MAX_STALE_ATTRIBUTES:
             return
         names = {f"#{i}": name for i, name in enumerate(stale_names)}
-        # Without the condition it would bring back an item that has expired, and that one would never expire.
+        # Without the condition this would create an expired item again, without an expiry.
         step = _Update(key, f"REMOVE {', '.join(names)}", "attribute_exists(#expires)", names | {"#expires": "expires"})
-        # The rest is removed with the next request, or with the item.
+        # What remains is removed with the next request, or with the item.
         with suppress(LimiterFault):
             self._apply(step)
 
 
-def _count_update(key: str, ours: str, windows: Sequence[RateWindow], now: float) -> _Update:
+def _count_update(key: str, own_id: str, windows: Sequence[RateWindow], now: float) -> _Update:
     numbers = range(len(windows))
     below = [f"(attribute_not_exists(#n{i}) OR #n{i} < :limit{i})" for i in numbers]
     return _Update(
@@ -181,7 +181,12 @@ def _count_update(key: str, ours: str, windows: Sequence[RateWindow], now: float
         f"SET #last = :id, #expires = :expires ADD {', '.join(f'#n{i} :one' for i in numbers)}",
         " AND ".join(["(attribute_not_exists(#last) OR #last <> :id)", *below]),
         {"#last": "last", "#expires": "expires", **{f"#n{i}": _counter(windows[i], now) for i in numbers}},
-        {":id": ours, ":one": 1, ":expires": int(now) + 2 * _DAY, **{f":limit{i}": windows[i].limit for i in numbers}},
+        {
+            ":id": own_id,
+            ":one": 1,
+            ":expires": int(now) + 2 * _DAY_SECONDS,
+            **{f":limit{i}": windows[i].limit for i in numbers},
+        },
     )
 
 
@@ -190,12 +195,12 @@ def _counter(window: RateWindow, now: float) -> str:
 
 
 def _is_past(name: str, now: float) -> bool:
-    """Return whether this is a counter whose window is over, also for a machine whose clock is a little late."""
+    """Return whether this is a counter whose window is over, even by a clock that is a little late."""
     seconds, _, start = name.partition("@")
     return seconds.isdecimal() and start.isdecimal() and int(start) + 2 * int(seconds) <= now
 
 
 def _is_abandoned(name: str, now: float) -> bool:
     """Return whether a process that was killed made this reservation; its money stays spent."""
-    began = name.removeprefix(_OPEN).partition("-")[0]
-    return name.startswith(_OPEN) and began.isdecimal() and int(began) + ABANDONED <= now
+    began = name.removeprefix(_RESERVATION_PREFIX).partition("-")[0]
+    return name.startswith(_RESERVATION_PREFIX) and began.isdecimal() and int(began) + ABANDONED_SECONDS <= now

@@ -10,7 +10,7 @@ from threading import Lock
 
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow, Reservation
 
-#: An address costs a stranger nothing; to remember a client costs 650 bytes.
+#: Clients that are remembered, 650 bytes each. An attacker can have any number of addresses for nothing.
 MAX_CLIENTS = 50_000
 
 
@@ -25,11 +25,11 @@ class MemoryLimiter:
     """Dictionaries behind one lock. Their content ends with the process, the day's spending included.
 
     Args:
-        clients: how many are remembered, the latest ones.
+        max_clients: the number of clients that are remembered, the latest ones.
     """
 
-    def __init__(self, clients: int = MAX_CLIENTS) -> None:
-        self._most = clients
+    def __init__(self, max_clients: int = MAX_CLIENTS) -> None:
+        self._max_clients = max_clients
         self._lock = Lock()
         # Requests by the length and the start of their window.
         self._clients: OrderedDict[str, dict[tuple[int, int], int]] = OrderedDict()
@@ -42,7 +42,7 @@ class MemoryLimiter:
             # One window longer than it lasts, for a thread that read its clock a little earlier.
             counts = {(length, start): n for (length, start), n in counts_before.items() if start + 2 * length > now}
             self._clients[client] = counts
-            if len(self._clients) > self._most:
+            if len(self._clients) > self._max_clients:
                 self._clients.popitem(last=False)
             slots = {(window.seconds, window.start(now)): window for window in windows}
             full = [window for slot, window in slots.items() if counts.get(slot, 0) >= window.limit]
@@ -75,11 +75,11 @@ class MemoryLimiter:
             state = self._accounts.get(account)
             return state.spent if state else 0
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         with self._lock:
             if self._tokens.get(token, now) > now:
                 return False
-            # The oldest go as new ones come, so that a flood of them leaves nothing behind.
+            # Remove up to two old tokens for each new one, so that a flood of them doesn't stay.
             for old in list(self._tokens)[:2]:
                 if self._tokens[old] <= now:
                     del self._tokens[old]

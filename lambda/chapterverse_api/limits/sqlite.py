@@ -10,12 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from chapterverse.database.sqlite import failure, make_file
-from chapterverse.database.statements import Faults, fault
+from chapterverse.database.sqlite import failure_name, make_file
+from chapterverse.database.statements import Faults, make_fault
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
-#: Old rows that a write removes at most from each table: more than it adds, so that none stays for long.
-SWEEP = 8
+#: Old rows that a write removes from each table at most. They are more than it adds, so old rows don't pile up.
+MAX_REMOVED_ROWS = 8
 
 _FAULTS: Faults = {
     "busy": LimiterFault("Others are writing to the counters in {place}: wait for them."),
@@ -33,10 +33,10 @@ _TABLES = {
 
 
 class SqliteLimiter:
-    """A file of its own, made with its folder at the first use, and readable for its owner alone.
+    """Counters in a file of their own, which is made with its folder at the first use. Only its owner may read it.
 
     Args:
-        path: on a disk of this machine: a write-ahead log does not work over a network.
+        path: a file on a disk of this machine, because a write-ahead log does not work over a network.
         lock_timeout: seconds to wait while others write.
     """
 
@@ -50,7 +50,7 @@ class SqliteLimiter:
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         with self._transaction() as db:
             counted = db.execute("SELECT seconds, start, count FROM limiter_requests WHERE client = ?", (client,))
-            counts = {(length, start): _whole(count) for length, start, count in counted}
+            counts = {(length, start): _as_count(count) for length, start, count in counted}
             full = [w for w in windows if counts.get((w.seconds, w.start(now)), 0) >= w.limit]
             if not full and windows:
                 # One window longer than it lasts, for a process whose clock is a little late.
@@ -64,7 +64,7 @@ class SqliteLimiter:
         return max((window.seconds_left(now) for window in full), default=None)
 
     def reserve(self, account: str, micros: int, cap: int, now: float) -> Reservation | None:
-        ours, ends = secrets.token_hex(16), now + ACCOUNT_SECONDS
+        own_id, ends = secrets.token_hex(16), now + ACCOUNT_SECONDS
         # A reservation must survive a power cut; the other rows need only survive the process.
         with self._transaction(durable=True) as db:
             spent = _spent_micros(db, account)
@@ -75,15 +75,15 @@ class SqliteLimiter:
                 " ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent, ends = excluded.ends",
                 (account, micros, ends),
             )
-            db.execute("INSERT INTO limiter_reservations VALUES (?, ?, ?, ?)", (ours, account, micros, ends))
+            db.execute("INSERT INTO limiter_reservations VALUES (?, ?, ?, ?)", (own_id, account, micros, ends))
             _sweep(db, now, "limiter_accounts", "limiter_reservations")
-        return Reservation(ours, account, micros, spent)
+        return Reservation(own_id, account, micros, spent)
 
     def settle(self, reservation: Reservation, micros: int) -> None:
         with self._transaction() as db:
-            open_ = db.execute("DELETE FROM limiter_reservations WHERE id = ? RETURNING micros", (reservation.id,))
-            for (micros_reserved,) in open_.fetchall():
-                reserved = _whole(micros_reserved)
+            removed = db.execute("DELETE FROM limiter_reservations WHERE id = ? RETURNING micros", (reservation.id,))
+            for (micros_reserved,) in removed.fetchall():
+                reserved = _as_count(micros_reserved)
                 db.execute(
                     "UPDATE limiter_accounts SET spent = spent - ? WHERE account = ?",
                     (reserved - min(micros, reserved), reservation.account),
@@ -93,7 +93,7 @@ class SqliteLimiter:
         with self._transaction() as db:
             return _spent_micros(db, account)
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         with self._transaction() as db:
             added = db.execute(
                 "INSERT INTO limiter_tokens (token, ends) VALUES (?, ?)"
@@ -104,22 +104,22 @@ class SqliteLimiter:
             return added.rowcount == 1
 
     def close(self) -> None:
-        """Give the file back; the next call opens it again."""
+        """Close the file; the next call opens it again."""
         with self._lock:
-            self._forget()
+            self._close()
 
     def __del__(self) -> None:
-        self._forget()
+        self._close()
 
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run the block alone among all threads and processes; its writes count if it ends without an error."""
-        # Also the threads of one process must not wait for each other for ever.
+        """Run the block alone among all threads and processes. Commit if it ends without an error, else roll back."""
+        # The threads of one process must not wait for each other for ever either.
         if not self._lock.acquire(timeout=self._lock_timeout):
-            raise fault(_FAULTS, "busy", place=self._path)
+            raise make_fault(_FAULTS, "busy", place=self._path)
         try:
             db = self._open()
-            # FULL waits until the disk has it; NORMAL loses the latest at most, and only when the machine dies.
+            # FULL waits for the disk. NORMAL loses the latest writes at most, and only if the machine fails.
             db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -129,10 +129,10 @@ class SqliteLimiter:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         except OSError as error:
-            raise fault(_FAULTS, "unusable", place=self._path, detail=error.strerror) from error
+            raise make_fault(_FAULTS, "unusable", place=self._path, detail=error.strerror) from error
         except sqlite3.Error as error:
-            self._forget()
-            raise fault(_FAULTS, failure(error), place=self._path, detail=error) from error
+            self._close()
+            raise make_fault(_FAULTS, failure_name(error), place=self._path, detail=error) from error
         finally:
             self._lock.release()
 
@@ -141,8 +141,8 @@ class SqliteLimiter:
         make_file(self._path)
         stat = self._path.stat()
         if self._db is None or (stat.st_dev, stat.st_ino) != self._file:
-            self._forget()
-            # The lock above keeps its threads apart.
+            self._close()
+            # Threads may share it, because each one holds the lock.
             self._db = sqlite3.connect(
                 self._path, timeout=self._lock_timeout, isolation_level=None, check_same_thread=False
             )
@@ -158,14 +158,14 @@ class SqliteLimiter:
                 db.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                if failure(error) != "busy" or time.monotonic() > until:
+                if failure_name(error) != "busy" or time.monotonic() > until:
                     raise
                 time.sleep(0.005)
         for name, columns in _TABLES.items():
             db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
             db.execute(f"CREATE INDEX IF NOT EXISTS {name}_ends ON {name} (ends)")
 
-    def _forget(self) -> None:
+    def _close(self) -> None:
         if self._db is not None:
             with suppress(sqlite3.Error):
                 self._db.close()
@@ -174,14 +174,14 @@ class SqliteLimiter:
 
 def _spent_micros(db: sqlite3.Connection, account: str) -> int:
     row = db.execute("SELECT spent FROM limiter_accounts WHERE account = ?", (account,)).fetchone()
-    return _whole(row[0]) if row else 0
+    return _as_count(row[0]) if row else 0
 
 
-def _whole(value: object) -> int:
-    """Return a count. SQLite allows a value of any type; another type means that another program wrote the file.
+def _as_count(value: object) -> int:
+    """Return the count that a row holds.
 
     Raises:
-        sqlite3.DatabaseError: the value is no count.
+        sqlite3.DatabaseError: it is of another type, so another program wrote the file.
     """
     if type(value) is not int or value < 0:
         raise sqlite3.DatabaseError
@@ -189,9 +189,9 @@ def _whole(value: object) -> int:
 
 
 def _sweep(db: sqlite3.Connection, now: float, *tables: str) -> None:
-    """Remove a few rows that are out of date."""
+    """Remove a few expired rows."""
     for table in tables:
         db.execute(
-            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {SWEEP})",  # noqa: S608
+            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {MAX_REMOVED_ROWS})",  # noqa: S608
             (now,),
         )

@@ -100,9 +100,9 @@ class McpServer:
             deadline.check()
             # What a model can read it may mend by itself; an error of the protocol it may never see.
             rejection = rejections.report(error, site=context.service.site)
-            log.event("tool_called", turn_id=None, tool=name, ok=False)
+            log.event("tool_called", tool=name, ok=False)
             return {"content": [_text(rejection.message)], "isError": True}
-        log.event("tool_called", turn_id=None, tool=name, ok=True)
+        log.event("tool_called", tool=name, ok=True)
         written = json.dumps(result, ensure_ascii=False)
         return {"content": [_text(written)], "structuredContent": result, "isError": False}
 

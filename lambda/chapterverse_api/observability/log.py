@@ -40,18 +40,18 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
 
-#: Most lines in the queue; further ones are dropped.
-_WAITING_LINES = 1000
+#: The most lines in the queue; further ones are dropped.
+_MAX_QUEUED_LINES = 1000
 #: Seconds that an ending process waits for the queue.
-_ENDING_SECONDS = 1.0
-#: Seconds in which one complaint is written once.
-_QUIET_SECONDS = 10.0
+_CLOSE_SECONDS = 1.0
+#: Seconds in which `ThrottledErrors` writes an error once.
+_THROTTLE_SECONDS = 10.0
 
 
 def event(
     name: EventName,
     *,
-    turn_id: str | None,
+    turn_id: str | None = None,
     thread_id: str | None = None,
     execution_time: float | None = None,
     **fields: FieldValue,
@@ -59,7 +59,7 @@ def event(
     """Write one JSON line to the logger `chapterverse`, `error` at level ERROR, other events at INFO.
 
     Args:
-        turn_id: the event's turn; None before a turn starts.
+        turn_id: the event's turn; None outside a turn.
         execution_time: seconds since the start of the turn.
         fields: ids, counts, timings and outcomes; a question or comment only with `Settings.log_questions`, an answer
             only with `Settings.log_answers`, never a selection.
@@ -74,9 +74,9 @@ def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
         _logger.log(level, "%s", _line(fields))
 
 
-def origin_of(error: BaseException) -> dict[str, Any]:
+def error_origin(error: BaseException) -> dict[str, Any]:
     """Return the `type` of an error and `where` it was raised (file and line), never its message."""
-    # Every failed import has frames of the import system, which say nothing.
+    # The frames of the import system, which each failed import has, don't help.
     frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
     return {"type": type(error).__name__, "where": where}
@@ -86,12 +86,12 @@ def write_to(stream: TextIO) -> None:
     """Send every event to `stream`, one bare line each, instead of to the root logger."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    write_by(handler)
+    set_handler(handler)
 
 
-def write_by(handler: logging.Handler) -> None:
-    """Have `handler` write every event instead of the root logger."""
-    # Replace handlers: a second call must not double the lines.
+def set_handler(handler: logging.Handler) -> None:
+    """Write every event by `handler` instead of the root logger."""
+    # Handlers are replaced, because a second call must not write each line twice.
     _logger.handlers[:] = [handler]
     _logger.setLevel(logging.INFO)
     _logger.propagate = False
@@ -106,7 +106,7 @@ class LineWriter(logging.Handler):
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self._descriptor = descriptor
-        self._lines: Queue[str | None] = Queue(_WAITING_LINES)
+        self._lines: Queue[str | None] = Queue(_MAX_QUEUED_LINES)
         self._dropped = 0
         self._thread = Thread(target=self._write, name="chapterverse-log", daemon=True)
         self._thread.start()
@@ -121,8 +121,8 @@ class LineWriter(logging.Handler):
         """Wait a moment for the queued lines."""
         super().close()
         with suppress(Full):
-            self._lines.put(None, timeout=_ENDING_SECONDS)
-        self._thread.join(_ENDING_SECONDS)
+            self._lines.put(None, timeout=_CLOSE_SECONDS)
+        self._thread.join(_CLOSE_SECONDS)
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:
@@ -131,15 +131,15 @@ class LineWriter(logging.Handler):
                 head = {"event": "error", "turn_id": None, "thread_id": None, "execution_time": None}
                 message = "Lines of the log were dropped, because what reads it is too slow."
                 line = f"{_line(head | {'code': 'log_dropped', 'message': message, 'times': dropped})}\n{line}"
-            # No file object: its lock would be held while the pipe is full, and the process could not end.
+            # Not a file object, because its lock would be held while the pipe is full, and the process could not end.
             data = f"{line}\n".encode()
             with suppress(OSError):
                 while data:
                     data = data[os.write(self._descriptor, data) :]
 
 
-class Complaints:
-    """Logs errors that a client can cause at will: each once in ten seconds, with its number.
+class ThrottledErrors:
+    """Logs errors that a client can cause at will: each once in ten seconds, with the number of times.
 
     Args:
         clock: monotonic seconds.
@@ -150,16 +150,16 @@ class Complaints:
         self._lock = Lock()
         self._written: dict[tuple[FieldValue, ...], tuple[float, int]] = {}
 
-    def __call__(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
-        """Write an `error` event, or only count it."""
-        fields: dict[str, Any] = {"code": code, **(origin_of(error) if error else {}), "message": message}
+    def log(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
+        """Write an `error` event, or only count it if the same one was just written."""
+        fields: dict[str, Any] = {"code": code, **(error_origin(error) if error else {}), "message": message}
         key, now = tuple(fields.values()), self._clock()
         with self._lock:
-            last, missed = self._written.get(key, (-_QUIET_SECONDS, 0))
-            quiet = now - last < _QUIET_SECONDS
-            self._written[key] = (last, missed + 1) if quiet else (now, 0)
-        if not quiet:
-            event("error", turn_id=None, **fields, times=missed + 1)
+            last, missed = self._written.get(key, (-_THROTTLE_SECONDS, 0))
+            is_throttled = now - last < _THROTTLE_SECONDS
+            self._written[key] = (last, missed + 1) if is_throttled else (now, 0)
+        if not is_throttled:
+            event("error", **fields, times=missed + 1)
 
 
 def _line(fields: Mapping[str, Any]) -> str:

@@ -34,8 +34,8 @@ UNITS = {
     "GenerateLatency": "Milliseconds",
     "BudgetShare": "Percent",
 }
-#: In every line, so that the average is a share of the requests.
-_ALWAYS = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
+#: Metrics of every line, so that their average is a share of the requests.
+_IN_EVERY_LINE = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
 
 _measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
 
@@ -55,7 +55,7 @@ def measure_turn(
     """Add an answer's metrics to its request's line, if one is written.
 
     Args:
-        seconds: from the question to the last word of the answer.
+        seconds: seconds from the question to the last word of the answer.
         stages: seconds by stage; `embed`, `search`, `rerank` and `generate` become metrics.
     """
     measured = _measured.get()
@@ -76,7 +76,7 @@ def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share
     """Add the models' cost to the request's line, also for an unfinished answer.
 
     Args:
-        budget_share: used share of the day's budget, in percent; None without a budget.
+        budget_share: the used share of the day's budget, in percent; None without a budget.
     """
     measured = _measured.get()
     if measured is None:
@@ -98,7 +98,7 @@ def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
     """Collect metrics during the block, and write them as one line unless all are 0.
 
     Args:
-        site: the only dimension, from the settings. Each value of a dimension is billed as a metric of its own, so
+        site: the value of the only dimension, from the settings. Each value is billed as a metric of its own, so
             clients must not choose it.
         cold: whether this is the first request of the process.
     """
@@ -119,7 +119,7 @@ def metrics_line(site: str, metrics: Mapping[str, float], now: float) -> dict[st
         metrics: values by the names in `UNITS`.
         now: seconds since the epoch.
     """
-    values = dict.fromkeys(_ALWAYS, 0) | dict(metrics)
+    values = dict.fromkeys(_IN_EVERY_LINE, 0) | dict(metrics)
     directive = {
         "Namespace": NAMESPACE,
         "Dimensions": [["Site"]],

@@ -4,9 +4,9 @@
                  ↑ ↓          ↓
                 failed ←──────┘
 
-Each failed attempt to embed a question ends in `failed`, and the next attempt goes back to `embedding`. The last one
-is by words alone: it needs no model, so a question fails only where no index can be read or an argument is invalid. A
-question that needs no search goes from `created` to `completed`.
+Each failed attempt to embed a question ends in `failed`, and the next attempt goes back to `embedding`. The last
+attempt is by words alone and needs no model. So a question fails only if no index can be read or an argument is
+invalid. A question that needs no search goes from `created` to `completed`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _FOLLOWING: dict[QueryState, tuple[QueryState, ...]] = {
 
 @dataclass(slots=True)
 class QueryProgress:
-    """Where one question is.
+    """Tracks and logs the state of one question.
 
     Attributes:
-        id: `query_id`, 32 hexadecimal digits; that of the turn where the question gets an answer.
-        turn_id: None where there is no turn, as for `/v1/retrieve`.
-        created_at: ISO 8601, UTC, milliseconds.
-        processed_at: when the question's state was reached; None until the question is completed or failed for good.
-        model: the model that embedded the question; None where words alone were searched.
-        attempts: number of tries to embed the question: 1 if none failed, 0 without a search.
+        id: the `query_id`, 32 hexadecimal digits. A question that gets an answer has the id of its turn.
+        turn_id: the id of the turn; None without a turn, as for `/v1/retrieve`.
+        created_at: the time of the question, ISO 8601, UTC, milliseconds.
+        processed_at: the time at which the question was completed or failed; None before.
+        model: the model that embedded the question; None if only words were searched.
+        attempts: the number of tries to embed the question: 1 if none failed, 0 without a search.
         history: every state with the seconds since the creation.
-        started: when the question came, by `time.perf_counter`.
+        started: the time of the question, by `time.perf_counter`.
         logged: whether the states are logged; searches by the owner are not.
     """
 
@@ -65,7 +65,7 @@ class QueryProgress:
         self._log(None)
 
     def enter(self, state: QueryState) -> None:
-        """Go on to a state and log it; nothing happens where the question is past it."""
+        """Go on to a state and log it. Do nothing if the question is past it."""
         if state not in _FOLLOWING[self.state]:
             return
         previous, self.state = self.state, state
@@ -101,7 +101,7 @@ class QueryProgress:
 
 @contextmanager
 def search_progress() -> Iterator[QueryProgress]:
-    """Log the states of a search outside an answer: it is completed at the end, and failed by an error."""
+    """Log the states of a search outside an answer. An error makes it `failed`, and else it ends as `completed`."""
     progress = QueryProgress(uuid4().hex)
     progress.log_created()
     try:

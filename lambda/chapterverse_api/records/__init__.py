@@ -1,4 +1,4 @@
 """Databases that keep conversations. A setting names one, and nothing is kept without it.
 
-What a reader selected on a page and what they tell of themselves is never kept.
+The text that a reader selected and the words that they say about themselves are never kept.
 """

@@ -4,13 +4,13 @@ The table has the partition key `pk` and the sort key `sk`, both strings; its TT
 
     thread#THREAD  turn#NUMBER    a question with its answer: `messages`, each with `role`, `turn_index` and `text`
     thread#THREAD  ~summary       the summary: `text`, `turn_range`, `summary_index`
-    turn#TURN      thread#THREAD  in which thread a turn is, and at which `number`
-    feedback       TURN           a rating; a second one takes the place of the first
-    faq            ENTRY          when a FAQ entry answered last
+    turn#TURN      thread#THREAD  the thread of a turn, and its `number` there
+    feedback       TURN           a rating; a second one replaces the first
+    faq            ENTRY          the time at which a FAQ entry answered last
 
-A turn and where it is are written in one transaction, on the condition that neither is there: of two tabs that write at
-once one finds its number taken and takes the next, and a write that is sent twice is kept once. DynamoDB removes what
-has expired within days, so what is read is checked for its age.
+A turn and its place are written in one transaction, on the condition that neither exists. If two tabs write at once,
+one of them finds its number taken and takes the next. A write that is sent twice is kept once. DynamoDB removes expired
+items only within days, so each item that is read is checked for its age.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from typing import Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import replace_unstorable
 from chapterverse.net.aws import AwsService
-from chapterverse.net.aws.dynamodb import FAILED, SECONDS, DynamoTable, Item, TableErrors, attributes
+from chapterverse.net.aws.dynamodb import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse_api.records.protocols import (
+    DEFAULT_TURNS,
     FAQ_DAYS,
-    MAX_KEPT_TURNS,
-    TURNS,
+    MAX_STORED_TURNS,
     CitedSource,
     RecordsFault,
     StoredRating,
@@ -39,12 +39,12 @@ from chapterverse_api.records.protocols import (
     time_text,
 )
 
-#: How often a turn is written that finds its number taken: by so many tabs at once at most.
-TRIES = 20
+#: Tries to write a turn whose number another tab has taken. No more tabs are expected to write at once.
+MAX_APPEND_TRIES = 20
 #: Items of one `BatchWriteItem` (DynamoDB API reference).
-_BATCH = 25
-#: Seconds after each try to remove what a busy table left over.
-_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
+_BATCH_ITEMS = 25
+#: Seconds after each try to remove the items that a busy table did not remove.
+_RETRY_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _FEEDBACK, _FAQ = "feedback", "faq"
 _SUMMARY = "~summary"
 _ERRORS = TableErrors(
@@ -62,7 +62,7 @@ class DynamoRecords:
     """Safe to share between threads.
 
     Args:
-        days: after which an item expires.
+        days: days after which an item expires.
         clock: returns the time in UTC.
     """
 
@@ -75,24 +75,24 @@ class DynamoRecords:
 
     @classmethod
     def open(cls, table: str, days: int) -> DynamoRecords:
-        """Return the records in a table of the environment's account and region; nothing is sent yet.
+        """Return the records in a table of the environment's account and region. Nothing is sent yet.
 
         Raises:
             RecordsFault: no region is named.
         """
         try:
-            return cls(AwsService.open("dynamodb", seconds=SECONDS), table, days)
+            return cls(AwsService.open("dynamodb", seconds=CALL_SECONDS), table, days)
         except ConfigurationError as error:
             raise RecordsFault(str(error)) from error
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
         now = self._clock()
-        for _ in range(TRIES):
-            latest = next(self._query(_thread(thread_id), "turn#", newest=True, most=1), None)
+        for _ in range(MAX_APPEND_TRIES):
+            latest = next(self._query(_thread(thread_id), "turn#", newest=True, limit=1), None)
             number = latest.number("number") + 1 if latest else 1
             if self._put_turn(thread_id, turn, number, now):
-                if number > MAX_KEPT_TURNS:
-                    self._remove([(_thread(thread_id), _turn_key(number - MAX_KEPT_TURNS))])
+                if number > MAX_STORED_TURNS:
+                    self._remove([(_thread(thread_id), _turn_key(number - MAX_STORED_TURNS))])
                 return
         raise RecordsFault("Too many tabs write to one conversation at once: try again later.")
 
@@ -122,10 +122,10 @@ class DynamoRecords:
         failed = self._table.transact(
             [self._put(item, "attribute_not_exists(pk)"), self._put(place, "attribute_not_exists(pk)")]
         )
-        return not failed or failed[-1] == FAILED
+        return not failed or failed[-1] == CONDITION_FAILED
 
-    def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
-        items = [item for item in self._query(_thread(thread_id), newest=True, most=turns + 1) if self._is_fresh(item)]
+    def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
+        items = [item for item in self._query(_thread(thread_id), newest=True, limit=turns + 1) if self._is_fresh(item)]
         summary = next((item for item in items if item.text("type") == "summary"), None)
         latest = [item for item in items if item.text("type") == "turn"][:turns]
         return StoredThread(
@@ -140,14 +140,14 @@ class DynamoRecords:
             return self._replace_summary(thread_id, summary, through, read.through)
         return self._put_summary(thread_id, summary, through)
 
-    def _replace_summary(self, thread_id: str, summary: str, through: int, read: int) -> bool:
-        """Replace the summary through the turn `read`; return False where that is not there any more."""
+    def _replace_summary(self, thread_id: str, summary: str, through: int, old_through: int) -> bool:
+        """Replace the summary through the turn `old_through`; return False if it is gone."""
         values: dict[str, str | int] = {
             ":text": replace_unstorable(summary),
             ":through": through,
             ":now": time_text(self._clock()),
             ":one": 1,
-            ":read": read,
+            ":read": old_through,
             ":oldest": self._oldest(),
         }
         is_written, _ = self._table.update(
@@ -163,7 +163,7 @@ class DynamoRecords:
         return is_written
 
     def _put_summary(self, thread_id: str, summary: str, through: int) -> bool:
-        """Write the first summary of a thread; return False where there is one, or the thread was forgotten."""
+        """Write the first summary of a thread; return False if there is one, or the thread was forgotten."""
         now, oldest = self._clock(), self._oldest()
         turns = self._query(_thread(thread_id), "turn#")
         since = next((item.text("created_at") for item in turns if self._is_fresh(item)), None)
@@ -200,7 +200,7 @@ class DynamoRecords:
                 {"rating": rating.rating, "reason": rating.reason, "comment": replace_unstorable(rating.comment)}
             ),
         }
-        self._table.ask("PutItem", Item=item)
+        self._table.send("PutItem", Item=item)
 
     def ratings(self, limit: int) -> list[StoredRating]:
         fresh = [item for item in self._query(_FEEDBACK) if self._is_fresh(item)]
@@ -214,7 +214,7 @@ class DynamoRecords:
         turn: Item | None = None
         if place:
             key = _key(place.text("sk"), _turn_key(place.number("number")))
-            reply = self._table.ask("GetItem", Key=key, ConsistentRead=True)
+            reply = self._table.send("GetItem", Key=key, ConsistentRead=True)
             turn = self._table.item(reply.get("Item", {}))
         return StoredRating(
             turn_id,
@@ -238,7 +238,7 @@ class DynamoRecords:
         now = self._clock()
         until = math.ceil((now + timedelta(days=FAQ_DAYS)).timestamp())
         item = {**_key(_FAQ, entry_id), **self._head(now, now), **attributes({"type": "faq", "expires": until})}
-        self._table.ask("PutItem", Item=item)
+        self._table.send("PutItem", Item=item)
 
     def matched_entries(self) -> frozenset[str]:
         oldest = self._oldest(FAQ_DAYS)
@@ -270,7 +270,7 @@ class DynamoRecords:
         return sum(item.text("type") != "place" for item in items)
 
     def _head(self, since: datetime, now: datetime) -> dict[str, Any]:
-        """Return the times that every item has: of its write, of the start of its age, and of its end."""
+        """Return the times that every item has: from which its age counts, of its write, and of its expiry."""
         until = math.ceil((since + timedelta(days=self._days)).timestamp())
         return attributes({"created_at": time_text(since), "timestamp": time_text(now), "expires": until})
 
@@ -281,26 +281,26 @@ class DynamoRecords:
     def _is_fresh(self, item: Item) -> bool:
         return item.text("created_at") >= self._oldest()
 
-    def _query(self, pk: str, beginning: str = "", *, newest: bool = False, most: int = 0) -> Iterator[Item]:
-        """Yield at most `most` items of a partition whose sort key has this beginning, in order or newest first."""
-        condition = "pk = :pk AND begins_with(sk, :sk)" if beginning else "pk = :pk"
-        values = attributes({":pk": pk, **({":sk": beginning} if beginning else {})})
+    def _query(self, pk: str, prefix: str = "", *, newest: bool = False, limit: int = 0) -> Iterator[Item]:
+        """Yield at most `limit` items of a partition whose sort key has this prefix, in order or newest first."""
+        condition = "pk = :pk AND begins_with(sk, :sk)" if prefix else "pk = :pk"
+        values = attributes({":pk": pk, **({":sk": prefix} if prefix else {})})
         request = {
             "KeyConditionExpression": condition,
             "ExpressionAttributeValues": values,
             "ScanIndexForward": not newest,
             "ConsistentRead": True,
-            **({"Limit": most} if most else {}),
+            **({"Limit": limit} if limit else {}),
         }
         for count, item in enumerate(self._pages("Query", request), 1):
             yield item
-            if count == most:
+            if count == limit:
                 return
 
     def _pages(self, operation: str, request: Mapping[str, Any]) -> Iterator[Item]:
         body = {**request}
         while True:
-            reply = self._table.ask(operation, **body)
+            reply = self._table.send(operation, **body)
             items = reply.get("Items", [])
             if not isinstance(items, list):
                 raise _ERRORS.malformed
@@ -314,12 +314,12 @@ class DynamoRecords:
         return {"Put": {**put, **({"ExpressionAttributeValues": values} if values else {})}}
 
     def _remove(self, keys: Sequence[tuple[str, str]]) -> None:
-        for start in range(0, len(keys), _BATCH):
-            batch = [{"DeleteRequest": {"Key": _key(*key)}} for key in keys[start : start + _BATCH]]
-            left: Any = {self._table.name: batch}
-            for pause in _PAUSES:
-                left = self._table.call("BatchWriteItem", {"RequestItems": left}).get("UnprocessedItems")
-                if not left:
+        for start in range(0, len(keys), _BATCH_ITEMS):
+            batch = [{"DeleteRequest": {"Key": _key(*key)}} for key in keys[start : start + _BATCH_ITEMS]]
+            unprocessed: Any = {self._table.name: batch}
+            for pause in _RETRY_PAUSES:
+                unprocessed = self._table.call("BatchWriteItem", {"RequestItems": unprocessed}).get("UnprocessedItems")
+                if not unprocessed:
                     break
                 time.sleep(pause)
             else:

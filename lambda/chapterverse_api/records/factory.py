@@ -12,7 +12,7 @@ _MAX_DAYS = 3650
 
 
 def open_records(settings: Settings) -> Records | None:
-    """Return what `settings.records` names, not connected yet; None if it names nothing.
+    """Return the database that `settings.records` names, not connected yet; None if it names none.
 
     Raises:
         ConfigurationError: it names no database that this release knows, its address can't be read, or
@@ -20,7 +20,7 @@ def open_records(settings: Settings) -> Records | None:
         RecordsFault: its package is missing, or no region is named.
     """
     kind, _, place = settings.records.partition(":")
-    days = days_of(settings)
+    days = parse_days(settings)
     if not settings.records:
         return None
     if kind == "dynamodb" and place:
@@ -33,15 +33,15 @@ def open_records(settings: Settings) -> Records | None:
         return RecordsTable(sqlite_database(Path(place)), days)
     if kind in ("postgres", "postgresql") and place:
         return RecordsTable(postgres_database(settings.records), days)
-    # What it names instead may hold a password.
+    # The message doesn't quote the setting, because it may hold a password.
     raise ConfigurationError(
         "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME or "
         "dynamodb:TABLE."
     )
 
 
-def days_of(settings: Settings) -> int:
-    """Return for how many days a conversation is kept.
+def parse_days(settings: Settings) -> int:
+    """Return the number of days for which a conversation is kept.
 
     Raises:
         ConfigurationError: the setting is no such number.

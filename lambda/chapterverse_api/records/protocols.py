@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 #: Latest turns of a thread that are read by default.
-TURNS = 12
-#: Most turns that are stored of one thread.
-MAX_KEPT_TURNS = 200
+DEFAULT_TURNS = 12
+#: The most turns that are stored of one thread.
+MAX_STORED_TURNS = 200
 #: Days for which a FAQ entry counts as used after an answer.
 FAQ_DAYS = 30
 
@@ -26,18 +26,18 @@ class RecordsFault(ChapterVerseError):
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A place that an answer rests on."""
+    """A section that an answer cites."""
 
     title: str
     url: str
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRecord:
+class StoredMessage:
     """A message of a stored turn.
 
     Attributes:
-        turn_index: the place of the turn among all messages that were ever stored of its thread, from 0.
+        turn_index: its number among all messages that were ever stored of its thread, from 0.
     """
 
     role: Literal["user", "assistant"]
@@ -51,7 +51,7 @@ class StoredTurn:
 
     Attributes:
         status: the status of the answer, as in a `ChatResponse`.
-        number: the place of the turn among all that were ever stored of its thread, from 1; 0 before it is stored.
+        number: its number among all turns that were ever stored of its thread, from 1; 0 before it is stored.
     """
 
     turn_id: str
@@ -68,10 +68,10 @@ class StoredTurn:
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
 
     @property
-    def records(self) -> tuple[TurnRecord, TurnRecord]:
+    def records(self) -> tuple[StoredMessage, StoredMessage]:
         """Return the question and the answer as documents of the type `turn`."""
         index = 2 * (self.number - 1)
-        return TurnRecord("user", index, self.question), TurnRecord("assistant", index + 1, self.answer)
+        return StoredMessage("user", index, self.question), StoredMessage("assistant", index + 1, self.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class StoredThread:
     """The stored part of a conversation.
 
     Attributes:
-        turns: the latest, oldest first.
-        summary: of all up to the turn of the number `through`; empty where there is none yet.
-        through: 0 where there is no summary.
-        summary_index: how many summaries of the thread came before this one.
+        turns: the latest turns, oldest first.
+        summary: the summary of all turns up to the number `through`; empty if there is none yet.
+        through: the number of the latest turn in the summary; 0 without a summary.
+        summary_index: the number of earlier summaries of the thread.
     """
 
     turns: tuple[StoredTurn, ...] = ()
@@ -102,8 +102,8 @@ class StoredRating:
 
     Attributes:
         rating: "up" or "down".
-        reason: a word of the contract; empty where none was given.
-        at: time of the rating, ISO 8601 UTC; empty before it is stored.
+        reason: a word of the contract; empty if the reader gave none.
+        at: the time of the rating, ISO 8601 UTC; empty before it is stored.
         turn: the stored turn; None if it is not stored, such as an answer to a selection.
     """
 
@@ -126,12 +126,16 @@ class Records(Protocol):
         """Store a turn. A repeated call changes nothing. Also remove some expired rows of any thread."""
         ...
 
-    def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
-        """Return a thread with its summary and at most so many of its latest turns; empty if nothing is stored."""
+    def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
+        """Return a thread with its summary and at most `turns` of its latest turns; empty if nothing is stored."""
         ...
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
         """Replace the summary that was read.
+
+        Args:
+            through: the number of the latest turn in the new summary.
+            read: the thread from which the summary was made.
 
         Returns:
             False, and nothing is changed, if another process replaced the summary or removed the thread meanwhile.
@@ -147,7 +151,7 @@ class Records(Protocol):
         ...
 
     def match(self, entry_id: str) -> None:
-        """Store that a FAQ entry answers a question now."""
+        """Store the time of now as that at which a FAQ entry answered last."""
         ...
 
     def matched_entries(self) -> frozenset[str]:
@@ -159,7 +163,7 @@ class Records(Protocol):
         ...
 
     def expire(self, days: int) -> int:
-        """Remove everything older in all threads; return the number of turns, summaries and ratings."""
+        """Remove everything older than `days` in all threads; return the number of turns, summaries and ratings."""
         ...
 
 
@@ -176,5 +180,5 @@ class UnavailableRecords:
 
 
 def time_text(time: datetime) -> str:
-    """Return ISO 8601 UTC, always of the same length, so that texts sort as times do."""
+    """Return a time as ISO 8601 UTC, always of the same length, so that texts sort as times do."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"

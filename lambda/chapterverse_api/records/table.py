@@ -1,15 +1,20 @@
 """The tables of conversations and ratings, the same in every database. Implements `Records`.
 
-A row of `conversations` is a turn or the summary of a thread, in the terms of an index's chunk as far as it has them:
-`type` "turn" or "summary", `text` what we said, `scope` "entity:" and the thread's id, `source` "chat", `chunk_id` the
-turn's id, `timestamp` when it was written and `created_at` from when its age counts. A summary is as old as the oldest
-turn in it, so that nothing lives on in summaries; its `chunk_index` is the number of the latest, as that of a turn is
-its own number.
+A row of `conversations` is a turn or the summary of a thread. Its columns have the names of a chunk's fields:
 
-A row of `faq_matches` says when a FAQ entry answered last, and nothing of the question.
+    type          "turn" or "summary"
+    scope         "entity:" and the thread's id
+    source        "chat"
+    chunk_id      the turn's id
+    chunk_index   the turn's number; of a summary, the number of the latest turn in it
+    text          the answer or the summary
+    created_at    the time from which its age counts; of a summary, that of the oldest turn in it
+    timestamp     the time at which it was written
 
-A row of `feedback` is a turn's rating: a second one takes the place of the first. Its `scope` is the thread's, where
-the turn is kept by then. Its age counts from that of its turn, so that no comment outlives its subject.
+A row of `faq_matches` holds the time at which a FAQ entry answered last, and nothing of the question.
+
+A row of `feedback` is the rating of a turn. A second rating replaces the first. Its `scope` is that of the thread if
+the turn was stored before. Its age counts from that of its turn, so no comment is kept longer than its turn.
 """
 
 from __future__ import annotations
@@ -24,9 +29,9 @@ from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import replace_unstorable
 from chapterverse_api.records.protocols import (
+    DEFAULT_TURNS,
     FAQ_DAYS,
-    MAX_KEPT_TURNS,
-    TURNS,
+    MAX_STORED_TURNS,
     CitedSource,
     RecordsFault,
     StoredRating,
@@ -35,10 +40,10 @@ from chapterverse_api.records.protocols import (
     time_text,
 )
 
-#: Rows of any thread that a write removes at most, when they are too old.
-SWEPT = 100
+#: Expired rows, of any thread, that a write removes at most.
+MAX_REMOVED_ROWS = 100
 
-_TABLE = """
+_CREATE_TURNS_SQL = """
     CREATE TABLE IF NOT EXISTS conversations (
         id {identity},
         scope VARCHAR(80) NOT NULL,
@@ -56,25 +61,13 @@ _TABLE = """
         UNIQUE (scope, type, chunk_id)
     )
 """
-_INDEXES = (
+_INDEX_TURNS_SQL = (
     "CREATE INDEX IF NOT EXISTS conversations_age ON conversations (created_at)",
     "CREATE INDEX IF NOT EXISTS conversations_thread ON conversations (scope, type, id)",
 )
 
-#: Tables of an earlier release had neither numbers of turns nor `summary_index`. Their summaries are made anew.
-_UPGRADE = (
-    "ALTER TABLE conversations ADD COLUMN summary_index BIGINT NOT NULL DEFAULT 0",
-    "DELETE FROM conversations WHERE type = 'summary'",
-    """
-    UPDATE conversations SET chunk_index = (
-        SELECT count(*) FROM conversations AS earlier
-        WHERE earlier.scope = conversations.scope AND earlier.id <= conversations.id
-    )
-    """,
-)
-
 _COLUMNS = "id, type, chunk_id, chunk_index, question, text, status, cited, summary_index"
-_READ = f"""
+_READ_SQL = f"""
     SELECT * FROM (
         SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'turn' AND created_at >= ?
         ORDER BY id DESC LIMIT ?
@@ -82,36 +75,36 @@ _READ = f"""
     UNION ALL
     SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'summary' AND created_at >= ?
 """  # noqa: S608  (constants)
-_APPEND = """
+_APPEND_SQL = """
     INSERT INTO conversations
         (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
     SELECT ?, 'turn', ?, coalesce(max(chunk_index), 0) + 1, 'chat', ?, ?, ?, ?, ?, ? FROM conversations
     WHERE scope = ? AND type = 'turn'
     ON CONFLICT (scope, type, chunk_id) DO NOTHING
 """
-_SHORTEN = """
+_SHORTEN_SQL = """
     DELETE FROM conversations WHERE scope = ? AND type = 'turn' AND id <= (
         SELECT id FROM conversations WHERE scope = ? AND type = 'turn' ORDER BY id DESC LIMIT 1 OFFSET ?
     )
 """
-_SWEEP = """
+_SWEEP_SQL = """
     DELETE FROM conversations WHERE id IN (
         SELECT id FROM conversations WHERE created_at < ? ORDER BY created_at LIMIT ? {skipping}
     )
 """
-_FIRST_SUMMARY = """
+_FIRST_SUMMARY_SQL = """
     INSERT INTO conversations
         (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
     SELECT ?, 'summary', '', ?, 'chat', '', ?, '', '[]', min(created_at), ? FROM conversations
     WHERE scope = ? AND type = 'turn' AND chunk_index <= ? AND created_at >= ? GROUP BY scope
     ON CONFLICT (scope, type, chunk_id) DO NOTHING
 """
-_NEXT_SUMMARY = """
+_NEXT_SUMMARY_SQL = """
     UPDATE conversations SET text = ?, chunk_index = ?, timestamp = ?, summary_index = summary_index + 1
     WHERE scope = ? AND type = 'summary' AND chunk_index = ?
 """
-_FORGET = "DELETE FROM conversations WHERE scope = ?"
-_RATING_TABLE = """
+_FORGET_SQL = "DELETE FROM conversations WHERE scope = ?"
+_CREATE_RATINGS_SQL = """
     CREATE TABLE IF NOT EXISTS feedback (
         turn_id VARCHAR(64) PRIMARY KEY,
         scope VARCHAR(80) NOT NULL,
@@ -122,58 +115,58 @@ _RATING_TABLE = """
         timestamp CHAR(27) NOT NULL
     )
 """
-_RATING_INDEXES = (
+_INDEX_RATINGS_SQL = (
     "CREATE INDEX IF NOT EXISTS feedback_age ON feedback (created_at)",
     "CREATE INDEX IF NOT EXISTS feedback_thread ON feedback (scope)",
     "CREATE INDEX IF NOT EXISTS feedback_time ON feedback (timestamp)",
     "CREATE INDEX IF NOT EXISTS conversations_turn ON conversations (chunk_id)",
 )
 
-_TURN_OF_RATING = "SELECT scope, created_at FROM conversations WHERE chunk_id = ? AND type = 'turn' AND created_at >= ?"
-_RATE = """
+_RATED_TURN_SQL = "SELECT scope, created_at FROM conversations WHERE chunk_id = ? AND type = 'turn' AND created_at >= ?"
+_RATE_SQL = """
     INSERT INTO feedback (turn_id, scope, rating, reason, comment, created_at, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (turn_id) DO UPDATE SET
         scope = excluded.scope, rating = excluded.rating, reason = excluded.reason, comment = excluded.comment,
         created_at = excluded.created_at, timestamp = excluded.timestamp
 """
-_READ_RATINGS = """
+_READ_RATINGS_SQL = """
     SELECT f.turn_id, f.rating, f.reason, f.comment, f.timestamp, c.question, c.text, c.status, c.cited,
         c.chunk_index
     FROM feedback AS f LEFT JOIN conversations AS c
         ON c.chunk_id = f.turn_id AND c.type = 'turn' AND c.created_at >= ?
     WHERE f.created_at >= ? ORDER BY f.timestamp DESC, f.turn_id LIMIT ?
 """
-# A rating may have come before its turn was kept, and then knows no thread.
-_FORGET_RATINGS = """
+# A rating that came before its turn was stored has no thread.
+_FORGET_RATINGS_SQL = """
     DELETE FROM feedback WHERE scope = ? OR turn_id IN (SELECT chunk_id FROM conversations WHERE scope = ?)
 """
-_SWEEP_RATINGS = """
+_SWEEP_RATINGS_SQL = """
     DELETE FROM feedback WHERE turn_id IN (
         SELECT turn_id FROM feedback WHERE created_at < ? ORDER BY created_at LIMIT ? {skipping}
     )
 """
 
-_FAQ_TABLE = """
+_CREATE_MATCHES_SQL = """
     CREATE TABLE IF NOT EXISTS faq_matches (entry_id VARCHAR(64) PRIMARY KEY, timestamp CHAR(27) NOT NULL)
 """
-_MATCH = """
+_MATCH_SQL = """
     INSERT INTO faq_matches (entry_id, timestamp) VALUES (?, ?)
     ON CONFLICT (entry_id) DO UPDATE SET timestamp = excluded.timestamp
 """
-_MATCHED = "SELECT entry_id FROM faq_matches WHERE timestamp >= ?"
-_SWEEP_MATCHES = "DELETE FROM faq_matches WHERE timestamp < ?"
+_READ_MATCHES_SQL = "SELECT entry_id FROM faq_matches WHERE timestamp >= ?"
+_SWEEP_MATCHES_SQL = "DELETE FROM faq_matches WHERE timestamp < ?"
 
-#: Too many to be a limit, and within what every database counts.
-_ALL = 2**31
+#: A limit that no table reaches, and that every database can count to.
+_NO_LIMIT = 2**31
 
 
-_OF_SQLITE: Faults = {
+_SQLITE_FAULTS: Faults = {
     "busy": RecordsFault("Another process is writing to the conversations in {place}: wait for it."),
     "unusable": RecordsFault("The conversations in {place} can't be used ({detail})."),
     "damaged": RecordsFault("The file {place} is no database of conversations: remove it, or name another."),
     "text": RecordsFault("The conversations in {place} can't be used (a text can't be stored)."),
 }
-_OF_POSTGRES: Faults = {
+_POSTGRES_FAULTS: Faults = {
     "missing": RecordsFault('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),
     "address": ConfigurationError(
         "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the "
@@ -184,7 +177,7 @@ _OF_POSTGRES: Faults = {
         "CHAPTERVERSE_RECORDS."
     ),
     "lost": RecordsFault("The connection to the database of the conversations broke off, or took too long."),
-    # Nothing of what the server says: it may hold a password.
+    # The server's message is not shown, because it may hold a password.
     "unusable": RecordsFault(
         "The database of the conversations refuses (SQLSTATE {state}): see that its user may write and that the table "
         "named conversations is ours."
@@ -196,8 +189,8 @@ class RecordsTable:
     """Implements `Records`.
 
     Args:
-        days: after which a row is too old.
-        clock: says what time it is, in UTC.
+        days: days after which a row expires.
+        clock: returns the time in UTC.
     """
 
     def __init__(
@@ -223,24 +216,24 @@ class RecordsTable:
         )
 
         def write(db: Statements) -> None:
-            # Two tabs must not number their turns alike.
+            # Two tabs must not give their turns the same number.
             db.lock(f"chapterverse.{scope}")
-            db.change(_APPEND, row)
-            db.change(_SHORTEN, (scope, scope, MAX_KEPT_TURNS))
-            _sweep(db, oldest, SWEPT)
+            db.change(_APPEND_SQL, row)
+            db.change(_SHORTEN_SQL, (scope, scope, MAX_STORED_TURNS))
+            _sweep(db, oldest, MAX_REMOVED_ROWS)
 
         self._database.run(write)
 
-    def thread(self, thread_id: str, turns: int = TURNS) -> StoredThread:
+    def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
         scope, oldest = _scope(thread_id), self._oldest()
         values = (scope, oldest, turns, scope, oldest)
-        rows = self._database.run(lambda db: db.rows(_READ, values), otherwise=list[Row](), reading=True)
+        rows = self._database.run(lambda db: db.rows(_READ_SQL, values), otherwise=list[Row](), reading=True)
         try:
-            found = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
+            latest_turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
         except (TypeError, ValueError) as error:
-            raise _foreign() from error
+            raise _foreign_row() from error
         summary = next(((row[5], row[3], row[8]) for row in rows if row[1] == "summary"), ("", 0, 0))
-        return StoredThread(tuple(found), *summary)
+        return StoredThread(tuple(latest_turns), *summary)
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
         scope, now, oldest, text = (
@@ -251,11 +244,11 @@ class RecordsTable:
         )
 
         def write(db: Statements) -> int:
-            # One that is too old to be read would be in the way of its successor.
+            # An expired summary would prevent the next one.
             db.change("DELETE FROM conversations WHERE scope = ? AND created_at < ?", (scope, oldest))
             if read.through:
-                return db.change(_NEXT_SUMMARY, (text, through, now, scope, read.through))
-            return db.change(_FIRST_SUMMARY, (scope, through, text, now, scope, through, oldest))
+                return db.change(_NEXT_SUMMARY_SQL, (text, through, now, scope, read.through))
+            return db.change(_FIRST_SUMMARY_SQL, (scope, through, text, now, scope, through, oldest))
 
         return bool(self._database.run(write))
 
@@ -263,68 +256,68 @@ class RecordsTable:
         now, oldest = time_text(self._clock()), self._oldest()
 
         def write(db: Statements) -> None:
-            # A turn that is too old is not known any more.
-            turns = db.rows(_TURN_OF_RATING, (rating.turn_id, oldest))
+            # An expired turn counts as one that was never stored.
+            turns = db.rows(_RATED_TURN_SQL, (rating.turn_id, oldest))
             scope, since = turns[0] if turns else ("", now)
             comment = replace_unstorable(rating.comment)
-            db.change(_RATE, (rating.turn_id, scope, rating.rating, rating.reason, comment, since, now))
-            _sweep(db, oldest, SWEPT)
+            db.change(_RATE_SQL, (rating.turn_id, scope, rating.rating, rating.reason, comment, since, now))
+            _sweep(db, oldest, MAX_REMOVED_ROWS)
 
         self._database.run(write)
 
     def ratings(self, limit: int) -> list[StoredRating]:
         values = (self._oldest(), self._oldest(), limit)
-        rows = self._database.run(lambda db: db.rows(_READ_RATINGS, values), otherwise=list[Row](), reading=True)
+        rows = self._database.run(lambda db: db.rows(_READ_RATINGS_SQL, values), otherwise=list[Row](), reading=True)
         try:
             return [_rating(row) for row in rows]
         except (TypeError, ValueError) as error:
-            raise _foreign() from error
+            raise _foreign_row() from error
 
     def match(self, entry_id: str) -> None:
         now, oldest = time_text(self._clock()), self._oldest(FAQ_DAYS)
 
         def write(db: Statements) -> None:
-            db.change(_SWEEP_MATCHES, (oldest,))
-            db.change(_MATCH, (entry_id, now))
+            db.change(_SWEEP_MATCHES_SQL, (oldest,))
+            db.change(_MATCH_SQL, (entry_id, now))
 
         self._database.run(write)
 
     def matched_entries(self) -> frozenset[str]:
         values = (self._oldest(FAQ_DAYS),)
-        rows = self._database.run(lambda db: db.rows(_MATCHED, values), otherwise=list[Row](), reading=True)
+        rows = self._database.run(lambda db: db.rows(_READ_MATCHES_SQL, values), otherwise=list[Row](), reading=True)
         return frozenset(str(row[0]) for row in rows)
 
     def forget(self, thread_id: str) -> bool:
         scope = _scope(thread_id)
 
         def remove(db: Statements) -> int:
-            # The ratings first: they are found by their turns.
-            return db.change(_FORGET_RATINGS, (scope, scope)) + db.change(_FORGET, (scope,))
+            # The ratings first, because they are found by their turns.
+            return db.change(_FORGET_RATINGS_SQL, (scope, scope)) + db.change(_FORGET_SQL, (scope,))
 
         return bool(self._database.run(remove, otherwise=0))
 
     def expire(self, days: int) -> int:
         oldest = self._oldest(days)
-        return self._database.run(lambda db: _sweep(db, oldest, _ALL), otherwise=0)
+        return self._database.run(lambda db: _sweep(db, oldest, _NO_LIMIT), otherwise=0)
 
     def _oldest(self, days: int | None = None) -> str:
-        """Return the time before which everything is too old."""
+        """Return the time before which everything is expired."""
         return time_text(self._clock() - timedelta(days=self._days if days is None else days))
 
 
 def sqlite_database(path: Path, lock_timeout: float = 2.0) -> Database:
-    """Return the database in a file of its own, which its owner alone may read.
+    """Return the database in a file of its own, which only its owner may read.
 
     Args:
         lock_timeout: seconds to wait while another process writes.
     """
     from chapterverse.database.sqlite import SqliteDatabase
 
-    return SqliteDatabase(path, _prepare, _OF_SQLITE, lock_timeout)
+    return SqliteDatabase(path, _prepare, _SQLITE_FAULTS, lock_timeout)
 
 
 def postgres_database(uri: str) -> Database:
-    """Return the database at an address, over connections that are used again. A reader waits, so none waits for long.
+    """Return the database at an address. Connections are used again, and waits are short because a reader waits too.
 
     Raises:
         ConfigurationError: the address can't be read, or psycopg is missing.
@@ -332,41 +325,37 @@ def postgres_database(uri: str) -> Database:
     from chapterverse.database.postgres import PostgresDatabase
 
     limits = {"statement_timeout": 2.0, "lock_timeout": 2.0}
-    return PostgresDatabase(uri, _prepare, _OF_POSTGRES, connect_seconds=3, silence_seconds=5, limits=limits, idle=4)
+    return PostgresDatabase(
+        uri, _prepare, _POSTGRES_FAULTS, connect_seconds=3, silence_seconds=5, limits=limits, idle=4
+    )
 
 
 def _prepare(db: Statements, make: bool) -> bool:
-    """Return whether the tables are there, after making what is missing if that is asked for.
-
-    What an earlier release did not make is made in any case.
-    """
+    """Return whether the tables are there. Make them if `make` is true, or if only some are missing."""
     names = ("conversations", "feedback", "faq_matches")
     if not make and not db.tables(*names):
         return False
     if db.tables(*names) < len(names):
         db.lock("chapterverse.conversations")
-    # Who comes second must not lock tables that others already write to.
+    # Another process may have made them meanwhile; tables that others write to must not be locked again.
     if db.tables(*names) < len(names):
-        for statement in (_TABLE.format(identity=db.identity), _RATING_TABLE, _FAQ_TABLE, *_INDEXES, *_RATING_INDEXES):
+        for statement in (
+            _CREATE_TURNS_SQL.format(identity=db.identity),
+            _CREATE_RATINGS_SQL,
+            _CREATE_MATCHES_SQL,
+            *_INDEX_TURNS_SQL,
+            *_INDEX_RATINGS_SQL,
+        ):
             db.change(statement)
-    if not _is_current(db):
-        db.lock("chapterverse.conversations")
-        if not _is_current(db):
-            for statement in _UPGRADE:
-                db.change(statement)
     return True
 
 
-def _is_current(db: Statements) -> bool:
-    """Whether the table has all columns; one that is not ours stays as it is."""
-    return not db.has_column("conversations", "chunk_index") or db.has_column("conversations", "summary_index")
+def _sweep(db: Statements, oldest: str, limit: int) -> int:
+    return sum(db.change(sql.format(skipping=db.skipping), (oldest, limit)) for sql in (_SWEEP_SQL, _SWEEP_RATINGS_SQL))
 
 
-def _sweep(db: Statements, oldest: str, most: int) -> int:
-    return sum(db.change(sql.format(skipping=db.skipping), (oldest, most)) for sql in (_SWEEP, _SWEEP_RATINGS))
+def _foreign_row() -> RecordsFault:
 
-
-def _foreign() -> RecordsFault:
     return RecordsFault("A row of the conversations was not written by this release: remove it.")
 
 

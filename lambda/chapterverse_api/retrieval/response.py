@@ -31,7 +31,6 @@ def respond_with_chunks(
     best = [_retrieved_chunk(c, score, index, head) for c, score in over[: request.top_k]]
     log.event(
         "results_filtered",
-        turn_id=None,
         execution_time=progress.seconds,
         query_id=progress.id,
         candidates=len(scored),

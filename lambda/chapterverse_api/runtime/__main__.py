@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chapterverse_api.observability import log
 
-# Nothing of the application: a failed import must be reported, which needs these modules.
+# Nothing of the application, because these modules have to report its failed import.
 from chapterverse_api.runtime import cold_start, snapstart
 from chapterverse_api.runtime.runtime_api import RuntimeApi, RuntimeFault
 
@@ -22,7 +22,7 @@ _DEFAULT = "chapterverse_api.handler.handler"
 
 def main() -> int:
     """Serve until the process is killed; return an exit code if serving fails."""
-    _write_lines()
+    _write_log_by_line()
     address = os.environ.get("AWS_LAMBDA_RUNTIME_API")
     if not address:
         return _give_up("AWS_LAMBDA_RUNTIME_API is not set: this program is started by AWS Lambda, not by hand.")
@@ -51,16 +51,15 @@ def _start(api: RuntimeApi) -> Loop | None:
         if not isinstance(handler, LambdaHandler):
             raise TypeError(f"{name} is no LambdaHandler.")
     except BaseException as error:
-        kind = type(error).__name__
-        message = f"The handler {name} can't be loaded ({kind}): {error}"
-        log.event("error", turn_id=None, code="init_failed", **log.origin_of(error), message=message)
-        api.fail_init(_kind(error), message)
+        message = f"The handler {name} can't be loaded ({type(error).__name__}): {error}"
+        log.event("error", code="init_failed", **log.error_origin(error), message=message)
+        api.fail_init(_aws_error_type(error), message)
         return None
     return Loop(api, handler)
 
 
-def _kind(error: BaseException) -> str:
-    """Return the name of a failed start in AWS's own runtime."""
+def _aws_error_type(error: BaseException) -> str:
+    """Return the name by which AWS's own runtime reports a failed start."""
     if isinstance(error, ImportError):
         return "Runtime.ImportModuleError"
     if isinstance(error, SyntaxError):
@@ -71,12 +70,12 @@ def _kind(error: BaseException) -> str:
 
 
 def _give_up(message: str) -> int:
-    log.event("error", turn_id=None, code="runtime_api", message=message)
+    log.event("error", code="runtime_api", message=message)
     return 1
 
 
-def _write_lines() -> None:
-    # Block buffering would keep lines in a frozen or killed process.
+def _write_log_by_line() -> None:
+    # A frozen or killed process would keep lines that are buffered by block.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     log.write_to(sys.stdout)

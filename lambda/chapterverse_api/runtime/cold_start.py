@@ -17,18 +17,18 @@ _LEGACY = "pydantic.v1"
 @contextmanager
 def importing() -> Iterator[None]:
     """Run the block's imports without garbage collection, without pydantic.v1, and with precompiled code."""
-    absent, collects = _LEGACY not in sys.modules, gc.isenabled()
+    is_absent, collects = _LEGACY not in sys.modules, gc.isenabled()
     # Modules are not garbage, so collecting while they load is wasted.
     gc.disable()
-    if absent:
+    if is_absent:
         # Imports of it fail in the block, as they will when pydantic drops it.
         sys.modules[_LEGACY] = None  # type: ignore[assignment]
-    precompiled.use()
+    precompiled.install()
     try:
         _import_fastapi()
         yield
     finally:
-        if absent:
+        if is_absent:
             del sys.modules[_LEGACY]
         gc.freeze()
         if collects:
@@ -45,11 +45,12 @@ def _import_fastapi() -> None:
     base: Any = BaseModel
     rebuild, config = vars(base)["model_rebuild"], base.model_config
 
-    def rebuilt(model: Any, /, **how: Any) -> bool | None:
-        # FastAPI calls it without arguments for names that are not defined yet; by first use they are.
-        return rebuild.__func__(model, **how) if how else None
+    def rebuild_if_forced(model: Any, /, **options: Any) -> bool | None:
+        # FastAPI calls it without options because of names that are not defined yet. They are by the first use.
+        return rebuild.__func__(model, **options) if options else None
 
-    base.model_config, base.model_rebuild = {**config, "defer_build": True}, classmethod(rebuilt)
+    base.model_config, base.model_rebuild = {**config, "defer_build": True}, classmethod(rebuild_if_forced)
+
     try:
         import fastapi  # noqa: F401
     finally:

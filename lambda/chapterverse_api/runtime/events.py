@@ -16,7 +16,7 @@ from chapterverse_api.rejections import Rejection
 
 
 class LambdaHandler:
-    """Answers HTTP events with the application, unreadable ones with 400, and all others with a ping's answer.
+    """Answers HTTP events with the application, unreadable ones with 400, and all others as a ping.
 
     Attributes:
         mangum: translates between events and ASGI.
@@ -30,16 +30,16 @@ class LambdaHandler:
 
     def __call__(self, event: Any, context: LambdaContext) -> dict[str, Any]:
         if not is_request(event):
-            return self._ping(context)
+            return self._answer_ping(context)
         event = _normalize(event)
-        with _within(context):
+        with _logging_request_id(context):
             try:
-                self.request(event, context)
+                self.read_request(event, context)
                 return self.mangum(event, context)
             except Exception as error:
                 return function_url_response(rejections.report(error))
 
-    def request(self, event: dict[str, Any], context: LambdaContext) -> Request:
+    def read_request(self, event: dict[str, Any], context: LambdaContext) -> Request:
         """Return the ASGI scope and body of an HTTP event.
 
         Raises:
@@ -51,20 +51,19 @@ class LambdaHandler:
             _ = request.body
         except Exception as error:
             # The error's message may quote a reader.
-            with _within(context):
+            with _logging_request_id(context):
                 log.event(
                     "error",
-                    turn_id=None,
                     code="event_unreadable",
-                    **log.origin_of(error),
+                    **log.error_origin(error),
                     message="An event is no request as a Function URL, API Gateway or a load balancer sends it: see "
                     "what invokes this function.",
                 )
             raise Rejection(400, "malformed", "The request can't be read.") from None
         return request
 
-    def _ping(self, context: LambdaContext) -> dict[str, Any]:
-        with _within(context):
+    def _answer_ping(self, context: LambdaContext) -> dict[str, Any]:
+        with _logging_request_id(context):
             try:
                 self._warm()
             except Exception as error:
@@ -74,7 +73,7 @@ class LambdaHandler:
 
 
 @contextmanager
-def _within(context: LambdaContext) -> Iterator[None]:
+def _logging_request_id(context: LambdaContext) -> Iterator[None]:
     """Log with this invocation's id during the block."""
     token = log.request_id.set(getattr(context, "aws_request_id", None))
     try:
@@ -98,11 +97,11 @@ def _normalize(event: dict[str, Any]) -> dict[str, Any]:
     http = context.get("http") if isinstance(context, dict) else None
     if not isinstance(http, dict):
         return event
-    read = {"sourceIp": "", **http}
+    readable_http = {"sourceIp": "", **http}
     stage, path = f"/{context.get('stage')}", str(http.get("path"))
     if ".execute-api." in str(context.get("domainName")) and path.startswith(f"{stage}/"):
-        read["path"] = path.removeprefix(stage)
-    return event | {"requestContext": context | {"http": read}}
+        readable_http["path"] = path.removeprefix(stage)
+    return event | {"requestContext": context | {"http": readable_http}}
 
 
 def function_url_response(rejection: Rejection) -> dict[str, Any]:
@@ -119,6 +118,6 @@ def function_url_response(rejection: Rejection) -> dict[str, Any]:
 def _check(scope: Any) -> None:
     """Raise `TypeError` for values that Mangum doesn't check and no middleware expects."""
     values = {name: scope[name] for name in ("method", "path", "scheme")} | {"client": scope["client"][0] or ""}
-    wrong = [name for name, value in values.items() if not isinstance(value, str)]
-    if wrong:
-        raise TypeError(f"no string: {', '.join(wrong)}")
+    non_strings = [name for name, value in values.items() if not isinstance(value, str)]
+    if non_strings:
+        raise TypeError(f"no string: {', '.join(non_strings)}")

@@ -18,11 +18,12 @@ from chapterverse_api.runtime.events import LambdaHandler, is_request
 from chapterverse_api.runtime.runtime_api import Invocation, RuntimeApi, RuntimeFault
 from chapterverse_api.runtime.streamed_response import SPARE_SECONDS, StreamedResponse
 
-#: Seconds between attempts to get an invocation; after the last the process ends, and Lambda starts another.
-_PAUSES = (0.1, 0.3, 0.9)
+#: Seconds between attempts to get an invocation. After the last one the process ends, and Lambda starts another.
+_RETRY_PAUSES = (0.1, 0.3, 0.9)
 #: Seconds to wait for an application to stop.
-_STOPPING_SECONDS = 0.5
-_TRACE = "_X_AMZN_TRACE_ID"
+_STOP_SECONDS = 0.5
+#: The variable of the environment in which libraries for tracing look for the trace.
+_TRACE_VARIABLE = "_X_AMZN_TRACE_ID"
 
 
 class Loop:
@@ -43,12 +44,12 @@ class Loop:
         """
         while True:
             invocation = self._next()
-            _trace(invocation.trace_id)
+            _set_trace(invocation.trace_id)
             try:
                 self.serve(invocation)
             except RuntimeFault as fault:
                 # For example 410: the invocation timed out, but the next one may work.
-                log.event("error", turn_id=None, code="response_lost", message=str(fault))
+                log.event("error", code="response_lost", message=str(fault))
 
     def serve(self, invocation: Invocation) -> None:
         """Answer one invocation.
@@ -62,14 +63,14 @@ class Loop:
         except ValueError:
             self._api.fail(invocation, "Runtime.UnmarshalError", "The event is not JSON.")
             return
-        if not streams(event):
+        if not can_stream(event):
             self._api.answer(invocation, self._handler(event, context))
             return
         app: ASGIApp = self._handler.mangum.app
         scope: Scope = {"type": "http"}
         body = b""
         try:
-            request = self._handler.request(event, context)
+            request = self._handler.read_request(event, context)
             scope, body = request.scope, request.body
         except Rejection as rejection:
             app = rejection.response()
@@ -77,16 +78,16 @@ class Loop:
         self._asyncio.run_until_complete(_stream(app, scope, response, invocation))
 
     def _next(self) -> Invocation:
-        for pause in _PAUSES:
+        for pause in _RETRY_PAUSES:
             try:
                 return self._api.next()
             except RuntimeFault as fault:
-                log.event("error", turn_id=None, code="runtime_api", message=f"{fault} It is asked again.")
+                log.event("error", code="runtime_api", message=f"{fault} It is asked again.")
                 time.sleep(pause)
         return self._api.next()
 
 
-def streams(event: Any) -> bool:
+def can_stream(event: Any) -> bool:
     """Return whether the sender of an event can stream the answer.
 
     Function URLs and HTTP APIs send the same format (2.0), but only Function URLs stream.
@@ -102,11 +103,13 @@ async def _stream(app: ASGIApp, scope: Scope, response: StreamedResponse, invoca
     """Run the application until it ends, or until just before the function's time-out."""
     task = asyncio.ensure_future(_run_app(app, scope, response))
     # With a time-out below two seconds the application gets half of it.
-    _, running = await asyncio.wait([task], timeout=max(invocation.left - SPARE_SECONDS, invocation.left / 2))
+    _, running = await asyncio.wait(
+        [task], timeout=max(invocation.seconds_left - SPARE_SECONDS, invocation.seconds_left / 2)
+    )
     if running:
         await response.abort()
         # Threads can't be stopped, so they may continue during the next invocation, without a reader.
-        await asyncio.wait([task], timeout=_STOPPING_SECONDS)
+        await asyncio.wait([task], timeout=_STOP_SECONDS)
 
 
 async def _run_app(app: ASGIApp, scope: Scope, response: StreamedResponse) -> None:
@@ -121,7 +124,7 @@ async def _run_app(app: ASGIApp, scope: Scope, response: StreamedResponse) -> No
             await rejections.report(error).response()(scope, response.receive, response.send)
 
 
-def _trace(trace_id: str | None) -> None:
-    os.environ.pop(_TRACE, None)
+def _set_trace(trace_id: str | None) -> None:
+    os.environ.pop(_TRACE_VARIABLE, None)
     if trace_id:
-        os.environ[_TRACE] = trace_id
+        os.environ[_TRACE_VARIABLE] = trace_id

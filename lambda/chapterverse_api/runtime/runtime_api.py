@@ -15,15 +15,17 @@ from typing import Any
 from chapterverse_api.observability import log
 
 _ROOT = "/2018-06-01/runtime"
-_TYPE, _BODY = "Lambda-Runtime-Function-Error-Type", "Lambda-Runtime-Function-Error-Body"
+_ERROR_TYPE, _ERROR_BODY = "Lambda-Runtime-Function-Error-Type", "Lambda-Runtime-Function-Error-Body"
 _STREAMING = {
     "Lambda-Runtime-Function-Response-Mode": "streaming",
     "Content-Type": "application/vnd.awslambda.http-integration-response",
     "Transfer-Encoding": "chunked",
-    "Trailer": f"{_TYPE}, {_BODY}",
+    "Trailer": f"{_ERROR_TYPE}, {_ERROR_BODY}",
 }
-#: Lambda's longest time-out and the tolerated clock difference, in seconds.
-_MAX_RUN_SECONDS, _SKEW_SECONDS = 900, 60
+#: Lambda's longest time-out.
+_MAX_RUN_SECONDS = 900
+#: The difference between Lambda's clock and ours that is tolerated.
+_MAX_SKEW_SECONDS = 60
 
 
 class RuntimeFault(Exception):
@@ -35,8 +37,8 @@ class Invocation:
     """One event, and the parts of Lambda's context object that an application may use.
 
     Attributes:
-        deadline: seconds since the epoch.
-        invocation_id: sent by newer hosts, which expect it back.
+        deadline: the end of the invocation, in seconds since the epoch.
+        invocation_id: an id that newer hosts send and expect back.
     """
 
     aws_request_id: str
@@ -47,12 +49,12 @@ class Invocation:
     invocation_id: str | None = None
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the process may be killed."""
         return max(0.0, self.deadline - time.time())
 
     def get_remaining_time_in_millis(self) -> int:
-        return int(self.left * 1000)
+        return int(self.seconds_left * 1000)
 
 
 class RuntimeApi:
@@ -66,7 +68,7 @@ class RuntimeApi:
 
     def next(self) -> Invocation:
         """Wait for the next invocation."""
-        headers, body = self._ask("GET", "invocation/next")
+        headers, body = self._send("GET", "invocation/next")
         request_id = headers["Lambda-Runtime-Aws-Request-Id"]
         if not request_id:
             raise RuntimeFault("The Runtime API sent an invocation without an id.")
@@ -82,7 +84,7 @@ class RuntimeApi:
     def answer(self, invocation: Invocation, value: Any) -> None:
         """Answer with one JSON document."""
         headers = {"Content-Type": "application/json", **_echo(invocation)}
-        self._ask("POST", _path(invocation, "response"), json.dumps(value).encode(), headers)
+        self._send("POST", _path(invocation, "response"), json.dumps(value).encode(), headers)
 
     def fail(self, invocation: Invocation, kind: str, message: str) -> None:
         """Report that an invocation failed."""
@@ -94,7 +96,7 @@ class RuntimeApi:
 
     def restore(self) -> None:
         """Wait until a snapshot is taken and restored."""
-        self._ask("GET", "restore/next")
+        self._send("GET", "restore/next")
         # The peer was on the machine where the snapshot was taken.
         self._http.close()
 
@@ -110,7 +112,7 @@ class RuntimeApi:
                 self._http.putheader(name, value)
             self._http.endheaders()
         except (OSError, HTTPException) as error:
-            raise self._break_off(error) from error
+            raise self._disconnect(error) from error
 
     def send(self, data: bytes, seconds: float) -> None:
         """Send a chunk, waiting at most `seconds` for a slow reader."""
@@ -118,17 +120,17 @@ class RuntimeApi:
             self._http.sock.settimeout(max(seconds, 0.001))
             self._http.send(b"%x\r\n%b\r\n" % (len(data), data))
         except OSError as error:
-            raise self._break_off(error) from error
+            raise self._disconnect(error) from error
 
     def close_stream(self, kind: str = "", message: str = "") -> None:
         """End the answer; a `kind` marks it as failed."""
-        trailers = f"{_TYPE}: {kind}\r\n{_BODY}: {_encode(kind, message)}\r\n" if kind else ""
+        trailers = f"{_ERROR_TYPE}: {kind}\r\n{_ERROR_BODY}: {_encode(kind, message)}\r\n" if kind else ""
         try:
             self._http.send(f"0\r\n{trailers}\r\n".encode())
             self._http.sock.settimeout(None)
-            self._reply()
+            self._read_reply()
         except (OSError, HTTPException) as error:
-            raise self._break_off(error) from error
+            raise self._disconnect(error) from error
 
     def _deadline(self, milliseconds: str | None) -> float:
         now = time.time()
@@ -136,26 +138,26 @@ class RuntimeApi:
             deadline_ms = int(milliseconds or "")
         except ValueError:
             deadline_ms = 0
-        # Compare whole numbers, because one of hundreds of digits is no float. A deadline in the past, or later than
+        # Compare integers, because one of hundreds of digits can't be a float. A deadline in the past, or later than
         # any time-out, comes from another clock and can't be met.
-        if now * 1000 < deadline_ms <= (now + _MAX_RUN_SECONDS + _SKEW_SECONDS) * 1000:
+        if now * 1000 < deadline_ms <= (now + _MAX_RUN_SECONDS + _MAX_SKEW_SECONDS) * 1000:
             return deadline_ms / 1000
         if not self._warned:
             self._warned = True
             message = "The Runtime API sent an invocation without a deadline that can be: 15 minutes are taken for it."
-            log.event("error", turn_id=None, code="runtime_api", message=message)
+            log.event("error", code="runtime_api", message=message)
         return now + _MAX_RUN_SECONDS
 
-    def _ask(
+    def _send(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[HTTPMessage, bytes]:
         try:
             self._http.request(method, f"{_ROOT}/{path}", body, headers or {})
-            return self._reply()
+            return self._read_reply()
         except (OSError, HTTPException) as error:
-            raise self._break_off(error) from error
+            raise self._disconnect(error) from error
 
-    def _reply(self) -> tuple[HTTPMessage, bytes]:
+    def _read_reply(self) -> tuple[HTTPMessage, bytes]:
         reply = self._http.getresponse()
         body = reply.read()
         if reply.status not in (200, 202):
@@ -164,9 +166,10 @@ class RuntimeApi:
 
     def _fail(self, path: str, kind: str, message: str, headers: dict[str, str] | None = None) -> None:
         body = json.dumps(_describe(kind, message)).encode()
-        self._ask("POST", path, body, {"Content-Type": "application/json", _TYPE: kind, **(headers or {})})
+        self._send("POST", path, body, {"Content-Type": "application/json", _ERROR_TYPE: kind, **(headers or {})})
 
-    def _break_off(self, error: Exception) -> RuntimeFault:
+    def _disconnect(self, error: Exception) -> RuntimeFault:
+
         # The next request needs a new connection, or it would read the rest of this reply.
         self._http.close()
         return RuntimeFault(f"The connection to the Runtime API broke ({type(error).__name__}).")

@@ -8,9 +8,9 @@ from typing import Any
 
 from chapterverse_api.runtime.runtime_api import RuntimeApi
 
-# Exit codes of AWS's own runtime.
-_BEFORE_FAILED = 64
-_AFTER_FAILED = 65
+#: Exit codes of AWS's own runtime.
+_BEFORE_SNAPSHOT_FAILED = 64
+_AFTER_RESTORE_FAILED = 65
 
 
 def is_wanted() -> bool:
@@ -32,17 +32,17 @@ def wait(api: RuntimeApi) -> None:
         api.restore()
     except Exception as error:
         api.fail_init("Runtime.BeforeSnapshotError", _describe(error))
-        raise SystemExit(_BEFORE_FAILED) from error
+        raise SystemExit(_BEFORE_SNAPSHOT_FAILED) from error
     try:
         for hook, args, kwargs in hooks.get_after_restore() if hooks else ():
             hook(*args, **kwargs)
     except Exception as error:
         api.fail_restore("Runtime.AfterRestoreError", _describe(error))
-        raise SystemExit(_AFTER_FAILED) from error
+        raise SystemExit(_AFTER_RESTORE_FAILED) from error
 
 
 def _hooks() -> Any:
-    """Return the hook registry of AWS's Python runtimes; None where it is missing, so nothing is registered."""
+    """Return the hook registry of AWS's Python runtimes; None if it is missing, so nothing is registered."""
     try:
         return import_module("snapshot_restore_py")
     except ImportError:

@@ -16,12 +16,13 @@ from chapterverse_api.runtime.runtime_api import Invocation, RuntimeApi, Runtime
 #: Seconds before the function's time-out at which an answer ends, so that the reader gets an error message.
 SPARE_SECONDS = 1.0
 
-# Lambda's separator between head and body.
-_BREAK = b"\0" * 8
-_LATE = Rejection(503, "too_late", "The answer took longer than this service may take.", retryable=True)
-#: How the last message of a stream begins or ends.
-_FIRST_BYTES = (b"event: final", b"event: error", b'data: {"error"')
-_LAST_BYTES = b"data: [DONE]\n\n"
+#: Lambda's separator between head and body.
+_HEAD_END = b"\0" * 8
+_TOO_LATE = Rejection(503, "too_late", "The answer took longer than this service may take.", retryable=True)
+#: Beginnings of a message that is the last one of its stream.
+_FINAL_EVENT_PREFIXES = (b"event: final", b"event: error", b'data: {"error"')
+#: The end of such a message at an address of OpenAI's API.
+_FINAL_EVENT_SUFFIX = b"data: [DONE]\n\n"
 
 
 class StreamedResponse:
@@ -71,7 +72,7 @@ class StreamedResponse:
 
     def fail(self, error: Exception) -> None:
         """End a response that the application aborted."""
-        message = rejections.of_error(error).message
+        message = rejections.from_error(error).message
         self._close(type(error).__name__, message)
 
     async def abort(self) -> None:
@@ -79,37 +80,36 @@ class StreamedResponse:
         if not self._is_over:
             log.event(
                 "error",
-                turn_id=None,
-                code=_LATE.code,
+                code=_TOO_LATE.code,
                 message="The function's time-out came before the end of the answer: give the function 30 seconds.",
             )
-            await self._say_late()
+            await self._send_too_late()
         self._disconnected.set()
 
-    async def _say_late(self) -> None:
+    async def _send_too_late(self) -> None:
         if not self._is_open:
-            await _LATE.response()({"type": "http", "path": self._path}, self.receive, self.send)
+            await _TOO_LATE.response()({"type": "http", "path": self._path}, self.receive, self.send)
             return
         if self._is_events and not self._has_last_event:
-            self._write(_LATE.event(self._path).encode())
-        # Any other half response must not look complete.
-        self._close("" if self._has_last_event else _LATE.code, _LATE.message)
+            self._write(_TOO_LATE.event(self._path).encode())
+        # Half a response of another kind must not look complete.
+        self._close("" if self._has_last_event else _TOO_LATE.code, _TOO_LATE.message)
 
     def _write(self, data: bytes) -> None:
         if self._is_over:
             return
         # A message always contains whole frames.
         self._has_last_event = self._has_last_event or (
-            self._is_events and (data.startswith(_FIRST_BYTES) or data.endswith(_LAST_BYTES))
+            self._is_events and (data.startswith(_FINAL_EVENT_PREFIXES) or data.endswith(_FINAL_EVENT_SUFFIX))
         )
         try:
             if not self._is_open:
                 self._api.open_stream(self._invocation)
                 self._is_open = True
-                self._api.send(self._head + _BREAK, self._invocation.left)
+                self._api.send(self._head + _HEAD_END, self._invocation.seconds_left)
             # An empty chunk would end the body.
             if data:
-                self._api.send(data, self._invocation.left)
+                self._api.send(data, self._invocation.seconds_left)
         except RuntimeFault as fault:
             self._lose(fault)
 
@@ -124,7 +124,7 @@ class StreamedResponse:
         self._disconnected.set()
 
     def _lose(self, fault: RuntimeFault) -> None:
-        log.event("error", turn_id=None, code="response_lost", message=str(fault))
+        log.event("error", code="response_lost", message=str(fault))
         self._is_over = True
         self._disconnected.set()
 

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from chapterverse.model import Head
 from chapterverse_api.contract import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS, ChatQuery, ResponseModel
-from chapterverse_api.validation import valid_query
+from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.
 ENVELOPE = 80
@@ -58,4 +58,4 @@ def query_of(text: str, arguments: Any, **more: Any) -> ChatQuery:
         "filters": getattr(arguments, "filters", {}),
         **more,
     }
-    return valid_query(query=text, **fields)
+    return make_query(query=text, **fields)

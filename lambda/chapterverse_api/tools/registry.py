@@ -113,7 +113,7 @@ def tool_of(
             asked = arguments.model_validate(given)
         except ValidationError as error:
             problems = [{**problem, "loc": ("arguments", *problem["loc"])} for problem in error.errors()]
-            rejected = validation.rejection(problems, {*arguments.model_fields}, whole="The object of arguments")
+            rejected = validation.rejection(problems, {*arguments.model_fields}, subject="The object of arguments")
             raise InputError(rejected.message, field=rejected.field) from None
         return dump(function(asked, context))
 

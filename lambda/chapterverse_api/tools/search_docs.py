@@ -103,7 +103,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[SiteRe
     """Search within the day's budget, as for an answer."""
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
-    with resources.budget.setting_aside(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
+    with resources.budget.reserving(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
         models = TurnModels.of(resources.models, turn_budget)
         with search_progress() as progress:
             search = SearchResources(models.embedder, models.reranker, context.deadline, progress)

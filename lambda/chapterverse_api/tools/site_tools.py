@@ -257,7 +257,7 @@ class _ToolRequest:
 
     def __call__(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
         deadline = context.deadline
-        seconds = min(self.entry.seconds, deadline.left)
+        seconds = min(self.entry.seconds, deadline.seconds_left)
         accepted = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9"}
         url = tool_address(self.entry.url, arguments)
         got = self.fetcher.get(url, {**accepted, **self.headers}, seconds=seconds, closing=deadline.closing)

@@ -1,4 +1,4 @@
-"""SQL on SQLite and Postgres: the ledger and the kept conversations write their statements once for both."""
+"""SQL on SQLite and Postgres. The ledger and the kept conversations have one set of statements for both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A Postgres database, Neon and other poolers included. Implements `chapterverse.database.Database`.
+"""A Postgres database, also behind Neon and other poolers. Implements `chapterverse.database.Database`.
 
-No sentence says anything of the address, nor what libpq says of it: where a password with an `@` or a `/` was not
-percent-encoded, libpq takes a piece of it for the host, the port or the database.
+No message quotes the address, or libpq's message about it. If a password with an `@` or a `/` is not percent-encoded,
+libpq takes a part of it for the host, the port or the database.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from chapterverse.database.statements import Faults, Prepare, Row, Statements, fault
+from chapterverse.database.statements import Faults, Prepare, Row, Statements, make_fault
 
 if TYPE_CHECKING:
     import psycopg
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-#: A failed connection has no SQLSTATE, only libpq's text: pieces of that text, and the failure's name.
+#: Patterns of libpq's messages with the failure's name in `Faults`. A failed connection has no SQLSTATE.
 _FAILURES = (
     ('authentication|no password supplied|pg_hba.conf|role ".*" (does not exist|is not permitted)', "user"),
     ("SSL|TLS|certificate", "tls"),
@@ -32,26 +32,26 @@ _FAILURES = (
     (r'invalid \w+ value|parameter "?\w+|unsupported startup parameter', "option"),
 )
 #: lock_not_available, serialization_failure, deadlock_detected.
-_BUSY = {"55P03", "40001", "40P01"}
-_SLOW, _NOT_ALLOWED = "57014", "42501"
+_BUSY_STATES = {"55P03", "40001", "40P01"}
+_SLOW_STATE, _NOT_ALLOWED_STATE = "57014", "42501"
 #: Connection exceptions, shutdowns, time limits that end a session.
-_LOST = ("08", "57P", "25P03", "25P04")
+_LOST_STATES = ("08", "57P", "25P03", "25P04")
 
 
 class PostgresDatabase:
-    """Tables in the first schema of the connection's search path; nothing is connected before `run`.
+    """Tables in the first schema of the connection's search path. Nothing is connected before `run`.
 
-    Nothing outlives its transaction, as a pooler in transaction mode demands.
+    No state of a connection outlives its transaction, as a pooler in transaction mode requires.
 
     Args:
-        connect_seconds: for reaching the server.
-        silence_seconds: after which a silent server counts as failed; the address may override both.
+        connect_seconds: seconds to reach the server, unless the address states others.
+        silence_seconds: seconds after which a silent server counts as failed, unless the address states others.
         limits: seconds for a transaction's statements by the names of Postgres's settings, such as "lock_timeout".
         pauses: seconds between the tries to connect, long enough for a database to wake up or start.
         idle: unused connections that are kept open.
 
     Raises:
-        ChapterVerseError: the fault "address", or "missing" where psycopg is not installed.
+        ChapterVerseError: the fault "address", or "missing" if psycopg is not installed.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class PostgresDatabase:
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
         except ImportError as error:
-            raise fault(faults, "missing") from error
+            raise make_fault(faults, "missing") from error
         defaults = {
             "connect_timeout": connect_seconds,
             "client_encoding": "UTF8",
@@ -84,45 +84,47 @@ class PostgresDatabase:
             self._address: dict[str, Any] = {**defaults, **conninfo_to_dict(uri)}
         except (psycopg.Error, UnicodeError):
             # The cause quotes the address.
-            raise fault(faults, "address") from None
+            raise make_fault(faults, "address") from None
         self._prepare = prepare
         self._faults = faults
         self._limits = limits
         self._pauses = pauses
-        self._most_idle = idle
+        self._max_idle = idle
         self._idle: deque[Connection] = deque()
         # The connections have no other owner that could close them.
         weakref.finalize(self, _close, self._idle)
         self._is_ready = False
 
-    def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None, reading: bool = False) -> T:
+    def run(self, work: Callable[[Statements], _T], *, otherwise: _T | None = None, reading: bool = False) -> _T:
         import psycopg
 
         idle = self._idle_connection()
         db, is_done = idle or self._connect(), False
         try:
             with db.transaction():
-                # "true" ends a setting with the transaction.
+                # "true" limits a setting to the transaction.
                 for name, seconds in self._limits.items():
                     db.execute("SELECT set_config(%s, %s, true)", (name, str(max(1, round(1000 * seconds)))))
                 statements = _PostgresStatements(db)
                 is_ready = self._is_ready or self._prepare(statements, otherwise is None)
-                result = work(statements) if is_ready else cast(T, otherwise)
+                result = work(statements) if is_ready else cast(_T, otherwise)
                 is_done = True
         except BaseException as error:
-            nobody_knows = is_done and db.closed
+            is_unknown = is_done and db.closed
             db.close()
             if not isinstance(error, psycopg.Error | UnicodeError):
                 raise
             self._is_ready = False
             name, state = _failure(error)
-            # Servers and poolers drop connections that rest; whether one lives is known when it is used.
+            # Servers and poolers close idle connections, which shows only when they are used.
             if idle and name == "lost":
                 return self.run(work, otherwise=otherwise, reading=reading)
-            raise fault(self._faults, "commit" if nobody_knows else name, detail=_detail(error), state=state) from error
-        # One that makes each connection anew also looks anew whether the tables are there.
-        self._is_ready = is_ready and self._most_idle > 0
-        if len(self._idle) < self._most_idle:
+            raise make_fault(
+                self._faults, "commit" if is_unknown else name, detail=_detail(error), state=state
+            ) from error
+        # Without idle connections the tables are checked again each time.
+        self._is_ready = is_ready and self._max_idle > 0
+        if len(self._idle) < self._max_idle:
             self._idle.append(db)
         else:
             db.close()
@@ -138,7 +140,7 @@ class PostgresDatabase:
 
         for pause in (*self._pauses, None):
             try:
-                # A pooler may give every transaction another session, where no prepared statement would be found.
+                # A pooler may give every transaction another session, which doesn't know a prepared statement.
                 db = psycopg.connect(**self._address, prepare_threshold=None, autocommit=True)
                 db.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
                 return db
@@ -146,7 +148,7 @@ class PostgresDatabase:
                 text = str(error)
                 name = next((name for pattern, name in _FAILURES if re.search(pattern, text)), "unreachable")
                 if pause is None or name != "unreachable":
-                    raise fault(self._faults, name) from None
+                    raise make_fault(self._faults, name) from None
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
@@ -173,17 +175,10 @@ class _PostgresStatements:
         return self._db.execute(_mark(sql), values).rowcount
 
     def tables(self, *names: str) -> int:
-        # Not by `to_regclass`, which remembers within a transaction what was not there.
+        # Not by `to_regclass`, which caches within a transaction that a table is missing.
         return len(
             self.rows("SELECT 1 FROM pg_class WHERE relname = ANY(?) AND pg_table_is_visible(oid)", (list(names),))
         )
-
-    def has_column(self, table: str, column: str) -> bool:
-        sql = """
-            SELECT 1 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-            WHERE relname = ? AND attname = ? AND pg_table_is_visible(attrelid)
-        """
-        return bool(self.rows(sql, (table, column)))
 
     def lock(self, name: str) -> None:
         self.rows("SELECT pg_advisory_xact_lock(hashtext(?))", (name,))
@@ -210,19 +205,19 @@ def _failure(error: Exception) -> tuple[str, str]:
     import psycopg
 
     state = getattr(error, "sqlstate", None) or ""
-    if state in _BUSY:
+    if state in _BUSY_STATES:
         return "busy", state
-    if state == _SLOW:
+    if state == _SLOW_STATE:
         return "slow", state
-    if state.startswith(_LOST) or (isinstance(error, psycopg.OperationalError) and not state):
+    if state.startswith(_LOST_STATES) or (isinstance(error, psycopg.OperationalError) and not state):
         return "lost", state
     if not state:
         return "text", state
-    return ("damaged" if state.startswith("42") and state != _NOT_ALLOWED else "unusable"), state
+    return ("damaged" if state.startswith("42") and state != _NOT_ALLOWED_STATE else "unusable"), state
 
 
 def _detail(error: Exception) -> str:
-    """Return the server's own words, which name tables and users, never the address."""
+    """Return the server's message, which may name tables and users, but never the address."""
     import psycopg
 
     return (error.diag.message_primary if isinstance(error, psycopg.Error) else None) or ""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
-from chapterverse.database.statements import Faults, Prepare, Row, Statements, fault
+from chapterverse.database.statements import Faults, Prepare, Row, Statements, make_fault
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _FAILURES = {
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "busy"),
@@ -20,27 +20,27 @@ _FAILURES = {
 }
 
 
-def failure(error: sqlite3.Error) -> str:
+def failure_name(error: sqlite3.Error) -> str:
     """Return the name of a failure in `Faults`: "busy", "unusable" or "damaged"."""
-    # The low byte is the kind of error, the rest its details; an error of Python itself has none.
+    # The low byte is the kind of error, and the rest its details. An error of Python itself has no code.
     return _FAILURES.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, "damaged")
 
 
 def make_file(path: Path, mode: int = 0o600) -> None:
-    """Make an empty file and its folder, unless it is there."""
+    """Make an empty file and its folder, unless it exists."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode)
 
 
 class SqliteDatabase:
-    """A file that is made with its folder at the first write: reading leaves no trace.
+    """A file that is made with its folder at the first write, so reading leaves no trace.
 
-    Every call opens the file anew, so none is left open and one that was removed meanwhile is missed at once.
+    Every call opens the file, so none stays open, and a file that was removed is noticed at once.
 
     Args:
         lock_timeout: seconds to wait while another process writes.
-        mode: of a new file; by default its owner alone may read it.
+        mode: the mode of a new file; by default only its owner may read it.
     """
 
     def __init__(self, path: Path, prepare: Prepare, faults: Faults, lock_timeout: float, mode: int = 0o600) -> None:
@@ -50,24 +50,24 @@ class SqliteDatabase:
         self._lock_timeout = lock_timeout
         self._mode = mode
 
-    def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None, reading: bool = False) -> T:
+    def run(self, work: Callable[[Statements], _T], *, otherwise: _T | None = None, reading: bool = False) -> _T:
         try:
             if otherwise is not None and not self._path.exists():
                 return otherwise
             with self._transaction("BEGIN" if reading else "BEGIN IMMEDIATE") as db:
-                return work(db) if self._prepare(db, otherwise is None) else cast(T, otherwise)
+                return work(db) if self._prepare(db, otherwise is None) else cast(_T, otherwise)
         except OSError as error:
-            raise fault(self._faults, "unusable", place=self._path, detail=error.strerror) from error
+            raise make_fault(self._faults, "unusable", place=self._path, detail=error.strerror) from error
         except sqlite3.Error as error:
-            raise fault(self._faults, failure(error), place=self._path, detail=error) from error
+            raise make_fault(self._faults, failure_name(error), place=self._path, detail=error) from error
         except UnicodeError as error:
-            raise fault(self._faults, "text", place=self._path) from error
+            raise make_fault(self._faults, "text", place=self._path) from error
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Statements]:
         make_file(self._path, self._mode)
         with contextlib.closing(sqlite3.connect(self._path, timeout=self._lock_timeout, isolation_level=None)) as db:
-            # What is removed is overwritten, and not only left out of the table.
+            # Overwrite what is deleted.
             db.execute("PRAGMA secure_delete = ON")
             db.execute(begin)
             # Without a commit, closing rolls back.
@@ -100,11 +100,8 @@ class _SqliteStatements:
         marks = ", ".join("?" * len(names))
         return len(self.rows(f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name IN ({marks})", names))  # noqa: S608
 
-    def has_column(self, table: str, column: str) -> bool:
-        return bool(self.rows("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)))
-
     def lock(self, name: str) -> None:
-        """Do nothing: a transaction that writes is alone."""
+        """Do nothing, because only one transaction writes at a time."""
 
     def version(self, name: str) -> int:  # noqa: ARG002  the file itself has a number
         return int(self.rows("PRAGMA user_version")[0][0])

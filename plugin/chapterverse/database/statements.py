@@ -1,4 +1,4 @@
-"""What a table needs of the database that holds it: statements in one transaction, and a sentence for each failure."""
+"""The protocols of a database: statements in one transaction, and an error for each failure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from chapterverse.errors import ChapterVerseError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 Row: TypeAlias = tuple[Any, ...]
 
-#: A model of the error for each failure, by the names below. Its sentence may hold {place}, the file; {detail}, what
-#: SQLite or the Postgres server says; and {state}, the SQLSTATE.
+#: A template of the error for each failure, by the names below. Its message may have {place}, the file; {detail}, the
+#: message of SQLite or of the Postgres server; and {state}, the SQLSTATE.
 #:
 #:     missing, address                      the package is not installed; the address can't be read
-#:     unreachable                           no server answers; where no sentence of their own says more, also:
-#:     user, tls, database, host, option     what a server, or libpq, has against the address
-#:     lost                                  the connection broke off; where no sentence of their own says more, also:
-#:     commit, busy, slow, text              it did so at the commit; others write; too slow; a text can't be stored
-#:     unusable, damaged                     it refuses; it is not ours, or broken
+#:     unreachable                           no server answers; also the template of the next ones without their own:
+#:     user, tls, database, host, option     the server, or libpq, rejects this part of the address
+#:     lost                                  the connection broke off; also the template of the next ones:
+#:     commit, busy, slow, text              at the commit; others write; too slow; a text can't be stored
+#:     unusable, damaged                     the database rejects the statement; it is not ours, or broken
 Faults: TypeAlias = Mapping[str, ChapterVerseError]
 
 _BROADER = {
@@ -29,24 +29,24 @@ _BROADER = {
 }
 
 
-def fault(faults: Faults, name: str, **values: object) -> ChapterVerseError:
+def make_fault(faults: Faults, name: str, **values: object) -> ChapterVerseError:
     """Return the error of a failure."""
-    model = faults.get(name) or faults[_BROADER[name]]
-    # A fresh one, for an exception carries the traceback of where it was raised.
-    return type(model)(str(model).format(**values))
+    template = faults.get(name) or faults[_BROADER[name]]
+    # A new error, because an exception keeps the traceback of its last raise.
+    return type(template)(str(template).format(**values))
 
 
 class Statements(Protocol):
-    """The statements of a transaction. A `?` is the place of a value.
+    """The statements of a transaction. A `?` stands for a value.
 
     Attributes:
-        identity: type of a number that grows and is never used again.
-        code_points: sorts a text by its code points, as Python does.
-        time: type of a time to the second.
-        time_text: an expression that gives such a time as ISO 8601 UTC, with {} for the column.
-        items: a table of the elements of an array in JSON, which is a value.
-        item: an expression that gives one field of such an element, itself an array, with {} for the field's place.
-        skipping: what lets a SELECT pass over the rows that another transaction is about to remove.
+        identity: the type of a number that grows and is never used again.
+        code_points: the clause by which a text is sorted by its code points, as in Python.
+        time: the type of a time to the second.
+        time_text: an expression for such a time as ISO 8601 UTC, with {} for the column.
+        items: a table of the elements of a JSON array, which is a value.
+        item: an expression for one field of such an element, itself an array, with {} for the field's index.
+        skipping: the clause by which a SELECT skips rows that another transaction is about to remove.
     """
 
     identity: str
@@ -57,52 +57,48 @@ class Statements(Protocol):
     item: str
     skipping: str
 
-    def has_column(self, table: str, column: str) -> bool:
-        """Return whether there is such a table with such a column."""
-        ...
-
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
-        """Yield the rows of a large result, which is never in memory as a whole; the caller reads to its end."""
+        """Yield the rows of a large result, which is never in memory as a whole. The caller reads to its end."""
         ...
 
     def change(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Return how many rows were changed."""
+        """Run a statement and return the number of rows that it changed."""
         ...
 
     def tables(self, *names: str) -> int:
-        """Return how many of these tables there are."""
+        """Return the number of these tables that exist."""
         ...
 
     def lock(self, name: str) -> None:
-        """Wait until no other transaction holds this name; hold it to the end."""
+        """Wait until no other transaction holds the lock of this name, and hold it to the end."""
         ...
 
     def version(self, name: str) -> int:
-        """Return the number of the newest migration, 0 before the first; `name` is the table that tells it."""
+        """Return the number of the newest migration in the table `name`, 0 before the first."""
         ...
 
     def record_migration(self, name: str, number: int) -> None:
-        """Note that a migration was applied."""
+        """Record in the table `name` that a migration was applied."""
         ...
 
 
-#: Returns whether the tables are there; makes them where its second argument says so.
+#: Returns whether the tables exist; makes them if its second argument is true.
 Prepare: TypeAlias = Callable[[Statements, bool], bool]
 
 
 class Database(Protocol):
-    """A place for tables, which makes them when it is first written to."""
+    """A database whose tables are made at the first write."""
 
-    def run(self, work: Callable[[Statements], T], *, otherwise: T | None = None, reading: bool = False) -> T:
-        """Run statements in one transaction; they may be run again from the start.
+    def run(self, work: Callable[[Statements], _T], *, otherwise: _T | None = None, reading: bool = False) -> _T:
+        """Run statements in one transaction. They may be run again from the start.
 
         Args:
-            otherwise: is returned where there are no tables yet; None makes them.
-            reading: whether they change nothing: another writer is not waited for then.
+            otherwise: the result if there are no tables yet; None makes them.
+            reading: whether they change nothing, so that they need not wait for a writer.
 
         Raises:
-            ChapterVerseError: one of its `Faults`; nothing was changed.
+            ChapterVerseError: one of the `Faults`. Nothing was changed.
         """
         ...

@@ -16,7 +16,7 @@ from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.model import EmbedderCard
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.bedrock import QUESTION, Runtime, profile
+from chapterverse.providers.bedrock import QUESTION_RETRY, Runtime, profile
 
 #: Seconds to reach the service, and for one reply.
 _BUILD_SECONDS = (3.0, 60.0)
@@ -90,7 +90,7 @@ class BedrockEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         self._check_characters([text])
-        return QUESTION.ask(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
+        return QUESTION_RETRY.run(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
 
     def _check_characters(self, texts: Sequence[str]) -> None:
         most = self.choice.model.characters
@@ -105,7 +105,7 @@ class BedrockEmbedder:
         return "RIGHT" if self.choice.model.sizes else "END"
 
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
-        return self.retry.ask(lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate)))
+        return self.retry.run(lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate)))
 
     def _send(self, client: Any, body: dict[str, Any]) -> list[Vector]:
         reply = self.runtime.invoke(client, f"{self.geography}{self.choice.name}", body)

@@ -105,7 +105,7 @@ class CohereEmbedder:
         reply = self.rest.post("/v2/embed", self._body([text], "search_query"))
         if reply.status != 200:
             raise self.errors.error(reply.status, reply.body, reply.headers)
-        self.errors.note_limits(reply.headers)
+        self.errors.save_limits(reply.headers)
         return self.choice.vectors(reply.body, 1, "Cohere")[0]
 
     def _body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:
@@ -131,7 +131,7 @@ class CohereEmbedder:
 
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
         body, client = self._body(texts, "search_document", truncate), self._sdk
-        return self.retry.ask(lambda: self._send(client, body))
+        return self.retry.run(lambda: self._send(client, body))
 
     def _send(self, client: ClientV2, body: dict[str, Any]) -> list[Vector]:
         import httpx
@@ -151,7 +151,7 @@ class CohereEmbedder:
         # The SDK builds its values from the reply unchecked, and raises these errors for a malformed one.
         except (ParsingError, TypeError, ValueError):
             raise no_reply_error("Cohere") from None
-        self.errors.note_limits(reply.headers)
+        self.errors.save_limits(reply.headers)
         return self.choice.vectors(answer, len(body["texts"]), "Cohere")
 
 

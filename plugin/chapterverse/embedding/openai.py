@@ -158,7 +158,7 @@ class OpenAIEmbedder:
 
     def _build(self, texts: Sequence[str]) -> list[Vector]:
         size, body = self._learned_size(), self._body([self._document + text for text in texts])
-        return self._retry.ask(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
+        return self._retry.run(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
 
     def _check_that_it_tells(self) -> None:
         """Reject a server that silently truncates long texts, as some do.

@@ -23,7 +23,7 @@ from chapterverse.text import tokens
 _THREADS = 4
 #: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
 _MAX_FAILURES = 3
-_RETRY = RetryPolicy(tries=4, seconds=120.0, once=True)
+_RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
 #: Share of a reply's limit that is written, for the estimate of a dry run.
 _WRITTEN = 0.5
 #: Pages whose replies name other sections that are warned of one by one.
@@ -166,7 +166,7 @@ class _EnrichmentRun:
             self._fail(request, "the model failed for other pages", again=True)
             return None
         try:
-            text = _RETRY.ask(lambda: model.write(request.instructions, request.text, request.schema, request.tokens))
+            text = _RETRY.run(lambda: model.write(request.instructions, request.text, request.schema, request.tokens))
         except ProviderError as error:
             self._failures += 1
             self._fail(request, str(error).rstrip("."), again=True)

@@ -24,7 +24,7 @@ from chapterverse.external_entries import ExternalEntry, is_web_address
 from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source, main_language
-from chapterverse.net.fetch import MAX_BYTES, SECONDS, gunzip
+from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES, gunzip
 from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.sources.folder import read_page
@@ -182,7 +182,7 @@ class _CollectionRun:
     def _get(self, url: str, *, is_listing: bool = False) -> StoredDownload | None:
         """Return the current content of an address, or that of its last fetch."""
         try:
-            seconds = min(SECONDS, self.until - time.monotonic())
+            seconds = min(FETCH_SECONDS, self.until - time.monotonic())
             if seconds <= 0:
                 raise FetchFailed(f"the fetches of this build took longer than {_ALL_SECONDS:g} seconds.")
             return self.downloads.get(url, seconds)
@@ -231,9 +231,9 @@ def _locations(content: bytes) -> tuple[str, list[str]]:
         UnreadablePage: it is no sitemap, or unpacks to too much.
     """
     if content.startswith(_GZIP):
-        content = gunzip(content, MAX_BYTES) or b""
-        if len(content) > MAX_BYTES:
-            raise UnreadablePage(f"it unpacks to more than {MAX_BYTES:,} bytes.")
+        content = gunzip(content, MAX_DOWNLOAD_BYTES) or b""
+        if len(content) > MAX_DOWNLOAD_BYTES:
+            raise UnreadablePage(f"it unpacks to more than {MAX_DOWNLOAD_BYTES:,} bytes.")
     kind = _SITEMAP.search(content)
     if not kind:
         raise UnreadablePage("it is no sitemap.")

@@ -76,7 +76,7 @@ def repair(target: Target) -> RepairReport:
     head = target.head()
     if head is None:
         raise IndexMissing(f"Nothing was published for {target.scope} yet, and {swept} leftovers were removed.")
-    if not target.store.intact(target.scope):
+    if not target.store.is_complete(target.scope):
         raise IndexCorrupt(f"The index of {target.scope} is damaged: the next `chapterverse index` builds it again.")
     rebuilt = _rebuild_ledger(target, head) if target.records(head) is None else 0
     return RepairReport(head, swept, rebuilt)

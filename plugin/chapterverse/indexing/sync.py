@@ -61,7 +61,7 @@ def index(
     """
     started = time.perf_counter()
     source_set = SourceSet.of(sources, keep)
-    damaged = not target.store.intact(target.scope)
+    damaged = not target.store.is_complete(target.scope)
     report = None if damaged else _nothing_to_do(source_set, target)
     if report is None:
         # Lock before embedding, so that the loser of a race pays for nothing.

@@ -25,7 +25,7 @@ from chapterverse.knowledge.metadata import validate_chunk
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash
 from chapterverse.readers.addresses.urls import site_base
 from chapterverse.store import Snapshot
-from chapterverse.store.heads import decode_head
+from chapterverse.store.heads import parse_head_document
 from chapterverse.text.json_text import parse_json
 
 _DIGITS = 6
@@ -140,7 +140,7 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
     for number, line in enumerate(lines, 1):
         row = _parse(line, f"{name}, line {number}")
         if "head" in row and number == 1:
-            head = decode_head(line.encode(), name)[0]
+            head = parse_head_document(line.encode(), name)[0]
             continue
         chunk, vector = _point(row, f"{name}, line {number}")
         chunks[chunk.chunk_id] = chunk

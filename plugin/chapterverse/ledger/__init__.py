@@ -1,7 +1,7 @@
-"""Ledgers record which file was indexed from which content. A setting chooses one by name.
+"""Ledgers record the content from which each file was indexed. A setting chooses one by name.
 
-The head in the store is the only truth about what readers see; the ledger only says which files may be skipped. It
-carries the generation it was written for and is worth nothing when the head's differs.
+A ledger only states which files may be skipped. Readers see the generation that the head in the store names. A ledger
+that was written for another generation is ignored.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from chapterverse.settings import DEFAULT_STORE, Settings
 
 
 def open_ledger(settings: Settings) -> Ledger:
-    """Return the ledger that `settings.ledger` names; nothing is opened yet.
+    """Return the ledger that `settings.ledger` names. Nothing is opened yet.
 
-    Without a name it is a file: inside an embedded store, else in the folder of the default one, where every remote
-    store has a file of its own.
+    Without a name it is a file: inside an embedded store, or for a remote store a file of its own in the folder of the
+    default store.
 
     Raises:
         ConfigurationError: the scheme is not one that this release knows, or its package is missing.

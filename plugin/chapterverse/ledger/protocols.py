@@ -1,4 +1,4 @@
-"""What sync needs of a ledger, and the rows that it holds."""
+"""The protocol of a ledger, and its rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Protocol
 
 from chapterverse.model import Scope
 
-#: The hash of a file whose content is not known: it equals no other, so the file is read again.
+#: The hash of a file whose content is unknown. It equals no other hash, so the file is read again.
 UNREAD = "0" * 64
-#: In place of the hash of an imported document, which has no file: a run does not change it.
+#: The hash of an imported document, which has no file. A run does not change it.
 IMPORTED = "f" * 64
 
 
@@ -19,8 +19,8 @@ class LedgerRow:
     """One row of the table `document_metadata`.
 
     Attributes:
-        pipeline: fingerprint of everything but the content that decided the file's chunks.
-        last_indexed_at: ISO 8601 UTC.
+        pipeline: the fingerprint of everything that decided the file's chunks, except its content.
+        last_indexed_at: the time of the run, ISO 8601 UTC.
     """
 
     file_path: str
@@ -39,11 +39,11 @@ class Ledger(Protocol):
         ...
 
     def generation(self, scope: Scope) -> int:
-        """Return the generation that the rows describe; 0 when there are none."""
+        """Return the generation that the rows describe; 0 if there are none."""
         ...
 
     def token(self, scope: Scope) -> str:
-        """Return the token of the head that the rows describe; "" when there are none."""
+        """Return the token of the head that the rows describe; "" if there are none."""
         ...
 
     def save(

@@ -50,7 +50,7 @@ _MIGRATIONS = (
 _VERSIONS = "ledger_migrations"
 
 _COLUMNS = [field.name for field in fields(LedgerRow)]
-#: Of the columns that are no text.
+#: Types of the columns that are no text.
 _TYPES = {"chunk_count": "INTEGER", "generation": "BIGINT", "last_indexed_at": "{time}"}
 _INSERT = f"""
     INSERT INTO document_metadata (site, version, {", ".join(_COLUMNS)})
@@ -60,12 +60,12 @@ _INSERT = f"""
 _DELETE = """
     DELETE FROM document_metadata WHERE site = ? AND version = ? AND file_path IN (SELECT {item} FROM {items})
 """
-#: Rows that are sent at once: few round trips, and little memory on either side.
-_BATCH = 5000
+#: Rows that are sent at once. There are few round trips, and little memory is needed on either side.
+_BATCH_ROWS = 5000
 
 _HASH = re.compile("[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-#: The columns' widths. The databases' own constraints repeat them for others who write to them.
+#: Checks of the columns' values. The constraints of the databases repeat them for other programs that write.
 _RULES: Mapping[str, Callable[[Any], bool]] = {
     "file_path": lambda v: isinstance(v, str) and 1 <= len(v) <= 512 and replace_unstorable(v) == v,
     "content_hash": lambda v: isinstance(v, str) and _HASH.fullmatch(v) is not None,
@@ -75,13 +75,13 @@ _RULES: Mapping[str, Callable[[Any], bool]] = {
     "last_indexed_at": lambda v: isinstance(v, str) and _TIME.fullmatch(v) is not None,
 }
 
-_OF_SQLITE: Faults = {
+_SQLITE_FAULTS: Faults = {
     "busy": IndexLocked("Another process is writing to the ledger {place}: wait for it, then run again."),
     "unusable": IndexFault("The ledger {place} can't be used ({detail})."),
     "damaged": IndexCorrupt("The ledger {place} is damaged ({detail}): remove it to start afresh."),
     "text": IndexFault("The ledger {place} can't store the text of a name or a path."),
 }
-_OF_POSTGRES: Faults = {
+_POSTGRES_FAULTS: Faults = {
     "missing": ConfigurationError('A Postgres ledger needs psycopg: pip install "chapterverse[postgres]".'),
     "address": ConfigurationError(
         "The address of the Postgres ledger can't be read: write postgresql://USER:PASSWORD@HOST/NAME, the password "
@@ -112,11 +112,11 @@ _OF_POSTGRES: Faults = {
 }
 
 #: Seconds between the tries to connect to Postgres.
-PAUSES = (0.5, 1.0, 2.0)
+CONNECT_PAUSES = (0.5, 1.0, 2.0)
 
 
 class LedgerTable:
-    """A ledger in a database. Every call is one connection and one transaction; none is open while pages are embedded.
+    """A ledger in a database. Each call is one connection and one transaction. None is open while pages are embedded.
 
     Raises, from every method:
         IndexCorrupt: the database is damaged, or not ours.
@@ -137,10 +137,10 @@ class LedgerTable:
         """
         from chapterverse.database.sqlite import SqliteDatabase
 
-        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _OF_SQLITE, lock_timeout, mode=0o644))
+        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _SQLITE_FAULTS, lock_timeout, mode=0o644))
 
     @classmethod
-    def on_postgres(cls, uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = PAUSES) -> Self:
+    def on_postgres(cls, uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = CONNECT_PAUSES) -> Self:
         """Return the ledger at an address, not connected yet.
 
         Args:
@@ -156,7 +156,7 @@ class LedgerTable:
             PostgresDatabase(
                 uri,
                 partial(_prepare, "The Postgres ledger"),
-                _OF_POSTGRES,
+                _POSTGRES_FAULTS,
                 connect_seconds=10,
                 silence_seconds=30,
                 limits={"lock_timeout": lock_timeout},
@@ -191,7 +191,7 @@ class LedgerTable:
         key = (scope.site, scope.version)
 
         def write(db: Statements) -> None:
-            # First, for on Postgres it locks the scope: two that save it at once do so one after the other.
+            # This comes first, because on Postgres it locks the scope against other runs.
             db.change(
                 "INSERT INTO ledger_generation (site, version, generation, token) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (site, version) DO UPDATE SET generation = excluded.generation, token = excluded.token",
@@ -203,8 +203,8 @@ class LedgerTable:
             types = [_TYPES.get(name, "TEXT").format(time=db.time) for name in _COLUMNS]
             casts = [f"CAST({db.item.format(place)} AS {kind})" for place, kind in enumerate(types)]
             insert, rows = _INSERT.format(fields=", ".join(casts), items=db.items), _check(writes)
-            # Of two rows with one path the last stays: Postgres refuses them in one statement.
-            while batch := {row.file_path: astuple(row) for row in islice(rows, _BATCH)}:
+            # Only the last of several rows with one path is sent, because Postgres rejects them in one statement.
+            while batch := {row.file_path: astuple(row) for row in islice(rows, _BATCH_ROWS)}:
                 db.change(insert, (*key, _json(batch.values())))
 
         self._database.run(write)
@@ -230,10 +230,10 @@ def _json(values: Iterable[object]) -> str:
 
 
 def _check(rows: Iterable[LedgerRow]) -> Iterator[LedgerRow]:
-    """Yield the rows, so that every ledger rejects the same ones in the same words.
+    """Yield the rows. Every ledger rejects the same rows with the same message.
 
     Raises:
-        IndexFault: at the first one that is out of contract.
+        IndexFault: a row is out of contract.
     """
     for row in rows:
         for name, fits in _RULES.items():

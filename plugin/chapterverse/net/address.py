@@ -1,7 +1,11 @@
-"""The address of a service: host, port, path, and whether it uses TLS. Each request adds its API version, as `/v1`."""
+"""Addresses of services, and where their hosts are: on this machine, in a private network, or public.
+
+A service's address is its host, port, path, and whether it uses TLS. Each request adds its API version, as `/v1`.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
@@ -11,6 +15,13 @@ from chapterverse.net.messages import is_header_safe
 
 _PORTS = {"http": 80, "https": 443}
 _VERSION = re.compile(r"/v\d{1,3}/*\Z", re.IGNORECASE)
+
+#: The part of IPv6 that is given out (RFC 4291).
+_GLOBAL = ipaddress.IPv6Network("2000::/3")
+#: 6to4, a part of that which holds any IPv4 address (RFC 3056).
+_SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
+#: Where a network without IPv4 reaches an IPv4 address, which is the last 32 bits (RFC 6052).
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +45,8 @@ class Address:
         return self.host, self.port or _PORTS[self.scheme]
 
     @classmethod
-    def of(cls, base_url: str) -> Address:
-        """Return the address of a service.
+    def parse(cls, base_url: str) -> Address:
+        """Read the address of a service.
 
         Raises:
             ConfigurationError: it is no http or https address, or it holds a password.
@@ -62,6 +73,36 @@ def strip_version(url: str) -> str:
     return _VERSION.sub("", url.strip())
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host name in lower case, or an IP address, is of this machine."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        # RFC 6761, section 6.3: no one can own a name below localhost.
+        return host == "localhost" or host.endswith(".localhost")
+    return ((isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip).is_loopback
+
+
+def is_private(host: str) -> bool:
+    """Return whether a host name in lower case, or an IP address, is of this machine or of a private network."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return is_loopback(host) or host.endswith((".local", ".internal"))
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address can be reached by everyone: it is no private, loopback, link-local or other such."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inside = ip.ipv4_mapped or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
+        if inside is None:
+            return ip in _GLOBAL and ip not in _SIX_TO_FOUR and ip.is_global
+        ip = inside
+    return ip.is_global and not ip.is_multicast
+
+
 def _without_secrets(base_url: str) -> str:
+
     # The part before an "@" may hold a password, and the part after a "?" a token.
     return base_url.rpartition("@")[2].partition("?")[0]

@@ -1,4 +1,4 @@
-"""The JSON client. It retries requests that are safe to retry, and none that may be billed twice."""
+"""The JSON client. It retries requests that are safe to retry, and none that could be billed twice."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from chapterverse.net.messages import asked_pause, encode_body, is_header_safe, 
 from chapterverse.net.retry import RetryPolicy, note_retry
 from chapterverse.net.stream import Closing, Stream
 
-#: Seconds to reach the server, and for one request in all: every try, the waits between them and the reply.
+#: Seconds to reach the server.
 CONNECT_SECONDS = 3.0
+#: Seconds for one request: every try, the pauses between them and the reply.
 TOTAL_SECONDS = 10.0
 TRIES = 2
 
-#: A pause of at most a second: a reader is waiting too.
-_RETRY = RetryPolicy(seconds=1.0, first=0.25, longest=0.25, spread=(1.0, 1.0))
+#: Pauses of at most a second, because a reader is waiting.
+_RETRY = RetryPolicy(total_seconds=1.0, first_pause=0.25, max_pause=0.25, spread=(1.0, 1.0))
 
-_RETRIED = {429, 500, 502, 503, 504}
+_RETRIED_STATUSES = {429, 500, 502, 503, 504}
 
 #: Statuses of requests that a service has not carried out and does not bill. A timeout (408, 499), a failure further in
 #: (424) and other statuses from 500 may come after a model has done its work; 503 says that none was begun.
-_UNBILLED = (set(range(400, 500)) - {408, 424, 499}) | {503}
+_UNBILLED_STATUSES = (set(range(400, 500)) - {408, 424, 499}) | {503}
 
 
 def is_unbilled(status: int) -> bool:
-    """Return whether a reply of this status says that the request was refused before it cost anything."""
-    return status in _UNBILLED
+    """Return whether the status means that the request was rejected before it cost anything."""
+    return status in _UNBILLED_STATUSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ class Reply:
     """A server's whole answer.
 
     Attributes:
-        headers: by their names in lower case.
+        headers: the headers by their names in lower case.
         raw: the body.
-        body: the same, parsed as JSON; None where it was none.
+        body: the same, parsed; None if it is no JSON.
     """
 
     status: int
@@ -53,10 +54,10 @@ class Reply:
 
     @classmethod
     def read(cls, exchange: Exchange, connections: Connections, request: Request) -> Reply:
-        """Read a response to its end, and give its connection back."""
+        """Read a response to its end, and release its connection."""
         raw = read_body(exchange.response, connections.host)
         reply = cls(exchange.response.status, lower_headers(exchange.response), raw, parse_reply(raw))
-        connections.give_back(exchange, request)
+        connections.release_connection(exchange, request)
         return reply
 
     @property
@@ -66,11 +67,11 @@ class Reply:
 
 
 #: The result of a request: a whole answer, or a stream.
-Received = TypeVar("Received", Reply, Stream)
+Result = TypeVar("Result", Reply, Stream)
 
 
 class JsonClient:
-    """Sends JSON to one server; every request must be one that may be sent twice, or the client `billed`."""
+    """Sends JSON to one server. Every request must be one that may be sent twice, unless the client is `billed`."""
 
     def __init__(
         self,
@@ -85,14 +86,14 @@ class JsonClient:
         """Prepare, without connecting.
 
         Args:
-            tries: how often a request is sent that is answered with 429 or 5xx.
-            billed: whether each request costs money: then it is sent again only where the first is known to have cost
-                nothing, so that one price is all that one request can come to.
+            tries: the most times that a request is sent if it is answered with 429 or 5xx.
+            billed: whether each request costs money. Then it is sent again only if the first is known to have cost
+                nothing, so that no request can cost more than one price.
 
         Raises:
             ConfigurationError: `base_url` is no http or https address, or a header holds a forbidden character.
         """
-        address = Address.of(base_url)
+        address = Address.parse(base_url)
         for name, value in headers.items():
             if not is_header_safe(value):
                 raise ConfigurationError(f"The header {name} for {address.host} holds characters that no header has.")
@@ -100,22 +101,24 @@ class JsonClient:
         self._total_seconds = total_seconds
         self._retry = replace(_RETRY, tries=tries)
         self._billed = billed
-        self._retried = {status for status in _RETRIED if is_unbilled(status)} if billed else _RETRIED
+        self._retried_statuses = (
+            {status for status in _RETRIED_STATUSES if is_unbilled(status)} if billed else _RETRIED_STATUSES
+        )
         self._connections = Connections(address, connect_seconds)
 
     def get(self, path: str) -> Reply:
-        """Return the reply to a GET; else as `post`."""
+        """Return the reply to a GET. Otherwise as `post`."""
         return self._reply(self._request("GET", path, None, self._total_seconds))
 
     def post(
         self, path: str, body: Mapping[str, Any], *, seconds: float | None = None, closing: Closing = nullcontext
     ) -> Reply:
-        """Send `body` and return the reply; 429 and 5xx (of a billed client 503) are tried again after a short wait.
+        """Send `body` and return the reply. 429 and 5xx (of a billed client 503) are tried again after a short pause.
 
         Args:
-            path: below the base URL.
-            body: is sent as JSON.
-            seconds: for all of it, in place of the client's own.
+            path: the path below the base URL.
+            body: the document that is sent as JSON.
+            seconds: the time for all of it; None for the client's own.
             closing: registers a function that ends all waiting at once, from any thread; see `Deadline.closing`.
 
         Raises:
@@ -128,12 +131,12 @@ class JsonClient:
 
     @contextmanager
     def stream(self, path: str, body: Mapping[str, Any], *, seconds: float, closing: Closing) -> Iterator[Stream]:
-        """Send `body` and give the stream that answers it; it is tried again as in `post`, but not once it began.
+        """Send `body` and yield the stream that answers it. It is tried again as in `post`, until the stream begins.
 
         Args:
-            path: below the base URL.
-            body: is sent as JSON.
-            seconds: for all of it: connecting, tries, pauses and every read.
+            path: the path below the base URL.
+            body: the document that is sent as JSON.
+            seconds: the time for all of it: connecting, tries, pauses and every read.
             closing: as for `post`.
 
         Raises:
@@ -159,13 +162,13 @@ class JsonClient:
     def _reply(self, request: Request) -> Reply:
         return self._send(request, lambda exchange: Reply.read(exchange, self._connections, request))
 
-    def _send(self, request: Request, use: Callable[[Exchange], Received]) -> Received:
-        for failed in count(1):
+    def _send(self, request: Request, use: Callable[[Exchange], Result]) -> Result:
+        for failures in count(1):
             reply = self._connections.send(request, use)
-            pause = self._retry.pause(failed, 0.0, asked_pause(reply.headers))
-            if reply.status not in self._retried or pause is None or pause > request.seconds_left:
+            pause = self._retry.pause(failures, 0.0, asked_pause(reply.headers))
+            if reply.status not in self._retried_statuses or pause is None or pause > request.seconds_left:
                 return reply
-            # A rejected request had no effect, as if it was never sent.
+            # A request that was rejected unbilled counts as never sent.
             request.abort.is_sent = not is_unbilled(reply.status)
             note_retry()
             with self._connections.translating_errors(request):

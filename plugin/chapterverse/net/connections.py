@@ -1,9 +1,8 @@
 """A pool of connections to one server, shared by threads. Every read has a deadline.
 
-The server may have closed a connection that waited, which shows only when it is used: the request fails, and it is
-unknown whether the server got it. A request that costs money must not be sent again then, and a reader still wants an
-answer. So a connection is used again only after seconds of waiting, not minutes, and if no data and no end came over
-it.
+The server may have closed an idle connection, which shows only when it is used. The request fails then, and it is
+unknown whether the server got it. A request that costs money must not be sent again, and a reader would get no answer.
+So a connection is used again only if it was idle for seconds, not minutes, and neither data nor an end came over it.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from chapterverse.net.address import Address
 T = TypeVar("T")
 
 #: Connects to a host and port within so many seconds.
-Dial = Callable[[tuple[str, int], float], socket.socket]
+Connector = Callable[[tuple[str, int], float], socket.socket]
 
-#: How a connection that the server has closed fails.
-_CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+#: The errors of a connection that the server has closed.
+_CLOSED_ERRORS = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
-#: Seconds that a connection may have waited. A machine that was halted meanwhile, as on Lambda, doesn't learn that the
-#: server closed it; services keep theirs for a minute and more.
+#: Seconds that a connection may have been idle. A machine that was frozen meanwhile, as on Lambda, doesn't notice that
+#: the server closed it. Services keep theirs open for a minute and more.
 IDLE_SECONDS = 30.0
 
-_PIECE = 256 * 1024
+_PIECE_BYTES = 256 * 1024
 
 
 class RequestAborted(OSError):
@@ -47,7 +46,7 @@ class RequestAborted(OSError):
 
 
 class Abort:
-    """The end of one request from outside. `trigger` may be called from any thread, at any time, even afterwards."""
+    """Ends one request from outside. `trigger` may be called from any thread, at any time, even afterwards."""
 
     def __init__(self) -> None:
         #: Whether the whole request may have reached the server.
@@ -65,10 +64,10 @@ class Abort:
         self._aborted.set()
         with self._lock:
             if self._socket is not None:
-                _shut(self._socket)
+                _shut_down(self._socket)
 
     def watch(self, sock: socket.socket) -> None:
-        """Take the socket that is waited for from now on.
+        """Set the socket for which the request waits from now on.
 
         Raises:
             RequestAborted: `trigger` was called before.
@@ -78,7 +77,7 @@ class Abort:
         self.check()
 
     def release(self) -> None:
-        """Let go of the socket, which may serve another request after this."""
+        """Forget the socket, which may serve another request from now on."""
         with self._lock:
             self._socket = None
 
@@ -98,11 +97,11 @@ class Request:
     """A request, with its limits.
 
     Attributes:
-        deadline: when all of it must be over, replies and pauses included, by `time.monotonic`.
+        deadline: the end of all of it, including replies and pauses, by `time.monotonic`.
         abort: ends it from another thread.
         data: the body; a path is a file that is sent piece by piece.
-        once: whether the server may bill it: it is not sent again unless it is sure that the server never had it whole.
-        stall: seconds without a byte after which nothing more is waited for.
+        once: whether the server may bill it. Then it is sent again only if the server certainly never had it whole.
+        stall: seconds without a byte after which it fails.
     """
 
     method: str
@@ -116,7 +115,7 @@ class Request:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline, 0 and less after it."""
+        """Seconds until the deadline; 0 or less after it."""
         return self.deadline - time.monotonic()
 
     def write(self, connection: http.client.HTTPConnection, path: str) -> None:
@@ -129,12 +128,12 @@ class Request:
         else:
             body, headers = self.data, dict(self.headers)
         connection.request(self.method, path, body=body, headers=headers)
-        # No server carries out a request that was not sent to its end.
+        # Until here the server can't have carried it out, because it was not sent to its end.
         self.abort.is_sent = True
 
     def _pieces(self, path: Path, sock: socket.socket) -> Iterator[bytes]:
         with path.open("rb") as file:
-            while piece := file.read(_PIECE):
+            while piece := file.read(_PIECE_BYTES):
                 sock.settimeout(_seconds_left(self.deadline, self.stall))
                 yield piece
 
@@ -148,16 +147,16 @@ class Exchange:
 
 
 class Connections:
-    """The connections to one address, made as they are needed and used again."""
+    """The connections to one address. They are opened as needed and used again."""
 
-    def __init__(self, address: Address, connect_seconds: float, dial: Dial = socket.create_connection) -> None:
-        self._dial = dial
+    def __init__(self, address: Address, connect_seconds: float, connect: Connector = socket.create_connection) -> None:
+        self._connect_socket = connect
         self._address = address
         self._connect_seconds = connect_seconds
-        # Each with the time of day at which it began to wait: that goes on while a machine is halted.
+        # Each with the time of day at which it became idle, because that clock goes on while a machine is frozen.
         self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
-        # Idle connections need no explicit end: they are closed when this is collected.
-        weakref.finalize(self, _close, self._idle)
+        # Idle connections are closed when this object is collected.
+        weakref.finalize(self, _close_all, self._idle)
 
     @property
     def host(self) -> str:
@@ -166,7 +165,7 @@ class Connections:
     def send(self, request: Request, use: Callable[[Exchange], T]) -> T:
         """Send a request and return what `use` makes of the response.
 
-        `use` has to hand the exchange to `give_back` once it is read; where it raises, the connection is closed.
+        `use` must call `release_connection` when the response is read. If it raises, the connection is closed.
 
         Raises:
             ProviderError: the server could not be reached, broke off or took too long, or the request was aborted.
@@ -175,17 +174,17 @@ class Connections:
             if connection := self._idle_connection(request):
                 try:
                     return self._exchange(connection, request, use)
-                except _CLOSED:
-                    # Closed while it was idle, or by what was sent: who knows, and who is billed for it?
+                except _CLOSED_ERRORS:
+                    # The server closed it while it was idle, or after it got the request, which it may bill.
                     if request.once and request.abort.is_sent:
                         raise
-                    # What happened to it may have happened to all, and once more is enough to find out.
-                    _close(self._idle)
+                    # The server may have closed all of them, so the request is sent once more over a new one.
+                    _close_all(self._idle)
             return self._exchange(self._connect(request), request, use)
 
-    def give_back(self, exchange: Exchange, request: Request) -> None:
+    def release_connection(self, exchange: Exchange, request: Request) -> None:
         """Keep a connection for the next request, if its response was read to the end."""
-        # First of all: an abort that comes later must not end the connection's next request.
+        # This comes first, because a later abort must not end the connection's next request.
         request.abort.release()
         if request.abort.is_aborted or exchange.response.will_close or not exchange.response.isclosed():
             exchange.connection.close()
@@ -194,7 +193,7 @@ class Connections:
 
     @contextmanager
     def translating_errors(self, request: Request) -> Iterator[None]:
-        """Raise what goes wrong with a connection in one sentence; see `send`."""
+        """Turn errors of a connection into a `ProviderError` with one sentence; see `send`."""
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
@@ -208,10 +207,10 @@ class Connections:
             raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
-        """Return the connection that was used last, if it is certainly open; else None."""
+        """Return the connection that was used last and is certainly open; None if there is none."""
         request.abort.check()
         while True:
-            # Checked and taken in one step, because another thread may take the last one in between.
+            # One step, because another thread could take the last one after a check.
             try:
                 connection, since = self._idle.pop()
             except IndexError:
@@ -222,17 +221,17 @@ class Connections:
 
     def _connect(self, request: Request) -> http.client.HTTPConnection:
         address, seconds = self._address, max(0.001, min(self._connect_seconds, request.seconds_left))
-        # With its port always: the library would take the end of an IPv6 address for one.
+        # With the port in any case, because the library would take the end of an IPv6 address for one.
         connection = http.client.HTTPConnection(*address.place, timeout=seconds)
         if address.scheme == "https":
             connection = http.client.HTTPSConnection(*address.place, context=tls_context())
-        sock = self._dial(address.place, seconds)
+        sock = self._connect_socket(address.place, seconds)
         try:
-            # Small requests: waiting for the last acknowledgement would cost 40 ms.
+            # Without this, small requests would wait 40 ms for the last acknowledgement.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             request.abort.watch(sock)
             if address.scheme == "https":
-                # In two steps, so that the greeting too can be aborted.
+                # In two steps, so that the handshake can be aborted, too.
                 sock = tls_context().wrap_socket(sock, server_hostname=address.host, do_handshake_on_connect=False)
                 request.abort.watch(sock)
                 sock.do_handshake()
@@ -263,12 +262,14 @@ class Response(http.client.HTTPResponse):
         self._timed = _TimedReader(self.fp.detach(), sock, deadline, stall)
         self.fp = io.BufferedReader(self._timed)
 
-    def hurry(self, seconds: float) -> None:
-        """Give the reads that are still to come no more than this."""
+    def limit_remaining_time(self, seconds: float) -> None:
+        """Limit the time of all further reads to so many seconds."""
         self._timed.deadline = min(self._timed.deadline, time.monotonic() + seconds)
 
 
 class _TimedReader(io.RawIOBase):
+    """Reads from a socket, each time with the rest of the total time as its limit."""
+
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float, stall: float) -> None:
         self.deadline = deadline
         self._stall = stall
@@ -287,17 +288,17 @@ class _TimedReader(io.RawIOBase):
         super().close()
 
 
-def _close(idle: deque[tuple[http.client.HTTPConnection, float]]) -> None:
+def _close_all(idle: deque[tuple[http.client.HTTPConnection, float]]) -> None:
     with suppress(IndexError):
         while True:
             idle.pop()[0].close()
 
 
 def _is_quiet(connection: http.client.HTTPConnection) -> bool:
-    """Whether no byte came over it since its last reply: a byte there is its end."""
+    """Return whether no byte came since the last reply. One that came means that the server is closing."""
     try:
         connection.sock.settimeout(0)
-        # The plain socket's method, as that of a TLS socket knows no flags.
+        # The plain socket's method, because that of a TLS socket takes no flags.
         socket.socket.recv(connection.sock, 1, socket.MSG_PEEK)
     except BlockingIOError:
         return True
@@ -315,12 +316,12 @@ def _seconds_left(deadline: float, stall: float) -> float:
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """Return the context of all connections: making one takes 20 ms."""
+    """Return the context of all connections. To make one takes 20 ms."""
     return ssl.create_default_context()
 
 
-def _shut(sock: socket.socket) -> None:
-    # Closing would free the descriptor under the thread that reads from it. The plain socket's method, as that of a
-    # TLS socket takes its encryption away from that thread.
+def _shut_down(sock: socket.socket) -> None:
+    # Not `close`, because that would free the descriptor while another thread reads from it. The plain socket's method,
+    # because that of a TLS socket would remove the encryption while that thread reads.
     with suppress(OSError):
         socket.socket.shutdown(sock, socket.SHUT_RDWR)

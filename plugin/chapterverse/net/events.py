@@ -11,7 +11,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class Event(NamedTuple):
-    """One event; `name` is "message" where the server gives none."""
+    """One event; `name` is "message" if the server gives none."""
 
     name: str
     data: str
@@ -30,11 +30,11 @@ class Parser:
 
     @property
     def pending(self) -> int:
-        """How many bytes wait for the end of their event."""
+        """The number of bytes that wait for the end of their event."""
         return self._pending + len(self._line)
 
     def feed(self, piece: bytes) -> Iterator[Event]:
-        """Yield the events that these bytes end; they may begin and stop anywhere, in a character too."""
+        """Yield the events that these bytes end. They may begin and stop anywhere, even within a character."""
         for line in self._lines(piece):
             self._pending += len(line)
             if line:
@@ -49,8 +49,8 @@ class Parser:
         if self._after_return and piece.startswith(b"\n"):
             piece = piece[1:]
         self._after_return = piece.endswith(b"\r")
-        *whole, rest = _LINE_END.split(piece)
-        for end in whole:
+        *ends, rest = _LINE_END.split(piece)
+        for end in ends:
             line = bytes(self._line + end)
             self._line.clear()
             yield line.removeprefix(_BOM) if self._is_first else line

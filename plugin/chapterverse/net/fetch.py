@@ -1,13 +1,12 @@
 """Fetches from addresses that others choose: an owner's list of sources, a redirect, the template of a tool.
 
 Such an address may lead into the network of the machine that fetches. So each hop must be HTTPS, and the address that
-is *connected* must be public: the name is resolved once, each result is checked, and the socket is opened to a checked
-result. A name that resolves to something else a moment later gains nothing.
+is *connected* must be public. The name is resolved once, each result is checked, and the socket is opened to a checked
+result. So a name that resolves to something else a moment later gains nothing.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import socket
 import threading
@@ -20,34 +19,31 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
-from chapterverse.net.address import Address
+from chapterverse.net.address import Address, is_public
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.messages import is_header_safe, lower_headers
 from chapterverse.net.stream import Closing
 
-#: Bytes of a body, as sent and as unpacked.
-MAX_BYTES = 5 * 1024 * 1024
-#: Seconds for everything: names, redirects and the whole body; and of these for one connection.
-SECONDS = 30.0
+#: The most bytes of a body, as sent and as unpacked.
+MAX_DOWNLOAD_BYTES = 5 * 1024 * 1024
+#: Seconds for everything: names, redirects and the whole body.
+FETCH_SECONDS = 30.0
+#: Seconds for one connection.
 _CONNECT_SECONDS = 5.0
 _MAX_REDIRECTS = 5
 
-#: How we name ourselves to other servers, and the name that a `robots.txt` may address.
-AGENT = "chapterverse"
+#: Our name in requests, which a `robots.txt` may address.
+USER_AGENT = "chapterverse"
 
 #: A name, or an IP address.
 _HOST = re.compile(r"[a-z0-9._:-]+\Z")
 
-_REDIRECT = {301, 302, 303, 307, 308}
+_REDIRECT_STATUSES = {301, 302, 303, 307, 308}
 #: In a path and a query these are sent as they are; everything else is encoded.
-_SAFE = "/%:@!$&'()*+,;=~-._?[]"
+_UNENCODED = "/%:@!$&'()*+,;=~-._?[]"
 
-#: The part of IPv6 that is given out (RFC 4291), and in it 6to4, which holds any IPv4 address (RFC 3056).
-_GLOBAL, _SIX_TO_FOUR = ipaddress.IPv6Network("2000::/3"), ipaddress.IPv6Network("2002::/16")
-#: Where a network without IPv4 reaches an IPv4 address, which is the last 32 bits (RFC 6052).
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
-#: Returns the addresses of a host; `socket.getaddrinfo` reduced to what is needed here.
+#: Returns the IP addresses of a host and port.
 Resolve = Callable[[str, int], Sequence[str]]
 
 
@@ -57,9 +53,9 @@ class Download:
 
     Attributes:
         url: the address after all redirects, without its fragment.
-        status: any but that of a redirect; 304 if the request had validators and nothing changed.
-        headers: by their names in lower case.
-        body: unpacked, at most `max_bytes`.
+        status: any status but that of a redirect; 304 if the request had validators and nothing changed.
+        headers: the headers by their names in lower case.
+        body: the unpacked body, at most `max_bytes`.
     """
 
     url: str
@@ -81,26 +77,25 @@ class Fetcher:
         *,
         allow_private: str = "",
         hosts: Collection[str] | None = None,
-        max_bytes: int = MAX_BYTES,
-        seconds: float = SECONDS,
+        max_bytes: int = MAX_DOWNLOAD_BYTES,
+        seconds: float = FETCH_SECONDS,
         resolve: Resolve | None = None,
     ) -> None:
         """Prepare, without connecting.
 
         Args:
-            allow_private: the setting of this name, `host:port,…`: from these, private addresses and plain HTTP are
-                allowed.
-            hosts: the only hosts that may be fetched from, redirects included, as `host` (port 443) or `host:port`;
+            allow_private: the setting of this name, `host:port,…`. Private addresses and plain HTTP are allowed there.
+            hosts: the only hosts that may be fetched from, including redirects, as `host` (port 443) or `host:port`;
                 None for every public one.
-            max_bytes: of a body, as sent and as unpacked.
-            seconds: for a whole fetch.
+            max_bytes: the most bytes of a body, as sent and as unpacked.
+            seconds: the time for a whole fetch.
             resolve: finds the addresses of a host; None asks the system.
 
         Raises:
             ConfigurationError: `allow_private` is no such list.
         """
         self._private = private_hosts(allow_private)
-        self._hosts = None if hosts is None else frozenset(_place(host, 443) for host in hosts)
+        self._hosts = None if hosts is None else frozenset(_parse_place(host, 443) for host in hosts)
         self._max_bytes = max_bytes
         self._seconds = seconds
         self._resolve = resolve or _system_resolve
@@ -117,9 +112,10 @@ class Fetcher:
         """Return the document at an address, after redirects.
 
         Args:
-            headers: sent with the request, but not to another origin that it is redirected to: they may hold a key.
-            seconds: for all of it, in place of the fetcher's own.
-            closing: takes what ends all waiting at once, from any thread; `Deadline.closing` is one.
+            headers: headers of the request. They may hold a key, so they are not sent to another origin after a
+                redirect.
+            seconds: the time for all of it; None for the fetcher's own.
+            closing: registers a function that ends all waiting at once, from any thread; see `Deadline.closing`.
 
         Raises:
             FetchFailed: the address may not be fetched, no whole answer came in time, or it is too large.
@@ -142,10 +138,10 @@ class Fetcher:
     def _hop(self, url: str, headers: Mapping[str, str], deadline: float, abort: Abort) -> Download | _Redirect:
         address, path = _split(url)
         self._check(address)
-        usual = {"User-Agent": f"{AGENT}/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
-        request = Request("GET", path, deadline, abort, None, {**usual, **headers})
+        defaults = {"User-Agent": f"{USER_AGENT}/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
+        request = Request("GET", path, deadline, abort, None, {**defaults, **headers})
         try:
-            # Two threads may make one at once; the second is then used by its own thread alone.
+            # If two threads open one at once, the second is used by its own thread only.
             connections = self._connections.get(address) or self._connections.setdefault(address, self._open(address))
             result = connections.send(request, lambda exchange: self._read(exchange, connections, request, url))
         except ProviderError as error:
@@ -167,16 +163,16 @@ class Fetcher:
             raise FetchFailed(f"{address.authority} is not an allowed host.")
 
     def _dial(self, place: tuple[str, int], seconds: float) -> socket.socket:
-        """Connect to a checked address of a host, the first that answers. Raises `FetchFailed` if one is private."""
+        """Connect to the first address of a host that answers. Raise `FetchFailed` if one is private."""
         until = time.monotonic() + seconds
-        found = _in_time(lambda: self._resolve(*place), seconds)
-        # One private address is enough: a host that has both gives out the private one when it likes.
-        if place not in self._private and not all(is_public(one) for one in found):
+        addresses = _in_time(lambda: self._resolve(*place), seconds)
+        # One private address is enough, because a host that has both kinds may return either.
+        if place not in self._private and not all(map(is_public, addresses)):
             raise FetchFailed(f"{place[0]} is at a private address, which nobody outside could fetch.")
         failure: OSError = ConnectionRefusedError()
-        for one in found:
+        for address in addresses:
             try:
-                return socket.create_connection((one, place[1]), max(0.001, until - time.monotonic()))
+                return socket.create_connection((address, place[1]), max(0.001, until - time.monotonic()))
             except OSError as error:
                 failure = error
         raise failure
@@ -186,11 +182,11 @@ class Fetcher:
         response = exchange.response
         headers = lower_headers(response)
         result: Download | _Redirect
-        if response.status in _REDIRECT and (target := headers.get("location")):
+        if response.status in _REDIRECT_STATUSES and (target := headers.get("location")):
             result = _Redirect(_join(url, target))
         else:
             result = Download(url.partition("#")[0], response.status, headers, self._body(exchange))
-        connections.give_back(exchange, request)
+        connections.release_connection(exchange, request)
         return result
 
     def _body(self, exchange: Exchange) -> bytes:
@@ -200,7 +196,7 @@ class Fetcher:
         body = response.read(self._max_bytes + 1)
         if len(body) > self._max_bytes:
             raise self._too_large(host)
-        # `read` with a number of bytes takes fewer for an answer.
+        # `read` with a number of bytes doesn't fail if the body is shorter than announced.
         if response.length:
             raise FetchFailed(f"{host} sent less than it announced.")
         return body
@@ -229,69 +225,60 @@ def private_hosts(setting: str) -> frozenset[tuple[str, int]]:
         ConfigurationError: an entry is no host with a port.
     """
     try:
-        return frozenset(_place(entry, None) for entry in setting.split(",") if entry.strip())
+        return frozenset(_parse_place(entry, None) for entry in setting.split(",") if entry.strip())
     except ValueError:
         raise ConfigurationError(
             f"CHAPTERVERSE_ALLOW_PRIVATE is {setting[:60]!a}: list hosts with their ports, such as intranet:8080."
         ) from None
 
 
-def is_public(address: str) -> bool:
-    """Return whether an IP address can be reached by everyone: it is no private, loopback, link-local or other such."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inside = ip.ipv4_mapped or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
-        if inside is None:
-            return ip in _GLOBAL and ip not in _SIX_TO_FOUR and ip.is_global
-        ip = inside
-    return ip.is_global and not ip.is_multicast
-
-
-def gunzip(data: bytes, most: int) -> bytes | None:
-    """Unpack at most `most` + 1 bytes of a gzip file, None if it is damaged. More is never unpacked."""
+def gunzip(data: bytes, max_bytes: int) -> bytes | None:
+    """Unpack at most `max_bytes` + 1 bytes of a gzip file; return None if it is damaged."""
     unpacked = bytearray()
-    while data and len(unpacked) <= most:
+    while data and len(unpacked) <= max_bytes:
         member = zlib.decompressobj(wbits=31)
         try:
-            unpacked += member.decompress(data, most + 1 - len(unpacked))
+            unpacked += member.decompress(data, max_bytes + 1 - len(unpacked))
         except zlib.error:
             return None
         if not member.eof:
-            return bytes(unpacked) if len(unpacked) > most else None
+            return bytes(unpacked) if len(unpacked) > max_bytes else None
         data = member.unused_data
     return bytes(unpacked)
 
 
 def _split(url: str) -> tuple[Address, str]:
-    """Return a server, and the path with its query. Raises `FetchFailed` for a malformed address."""
+    """Return a server, and the path with its query. Raise `FetchFailed` if the address is malformed."""
     try:
         parts = urlsplit(url)
-        address = Address.of(f"{parts.scheme}://{parts.netloc}")
+        address = Address.parse(f"{parts.scheme}://{parts.netloc}")
     except (ValueError, ConfigurationError):
-        raise _no_address(url) from None
+        raise _address_error(url) from None
     if not _HOST.match(address.host.lower()):
-        raise _no_address(url)
-    path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
-    # One origin has one form, whether its port is written or not.
+        raise _address_error(url)
+    path = quote(parts.path or "/", safe=_UNENCODED) + (
+        f"?{quote(parts.query, safe=_UNENCODED)}" if parts.query else ""
+    )
+    # An origin has the same form with and without its usual port.
     return Address(address.scheme, address.host.lower(), address.place[1], ""), path
 
 
-def _no_address(url: str) -> FetchFailed:
+def _address_error(url: str) -> FetchFailed:
     # The part before an "@" may hold a password, and the part after a "?" a token.
     return FetchFailed(f"{url.rpartition('@')[2].partition('?')[0][:200]!a} is no address to fetch.")
 
 
 def _join(url: str, target: str) -> str:
-    # A header is Latin-1 by the book, and UTF-8 in practice.
-    with_bytes = target.encode("latin-1", "replace").decode("utf-8", "replace")
+    # Headers are read as Latin-1, but in practice they are UTF-8.
+    location = target.encode("latin-1", "replace").decode("utf-8", "replace")
     try:
-        return urljoin(url, with_bytes)
+        return urljoin(url, location)
     except ValueError:
         raise FetchFailed(f"{_split(url)[0].host} redirects to what is no address.") from None
 
 
-def _place(entry: str, default: int | None) -> tuple[str, int]:
-    """Return host and port. Raises `ValueError`."""
+def _parse_place(entry: str, default: int | None) -> tuple[str, int]:
+    """Return host and port. Raise `ValueError` if the entry is malformed."""
     parts = urlsplit(f"//{entry.strip()}")
     port = parts.port or default
     if not parts.hostname or not port or parts.path or "@" in parts.netloc:
@@ -300,12 +287,12 @@ def _place(entry: str, default: int | None) -> tuple[str, int]:
 
 
 def _system_resolve(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(place[0]) for *_, place in found))
+    results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[0]) for *_, place in results))
 
 
 def _in_time(resolve: Callable[[], Sequence[str]], seconds: float) -> Sequence[str]:
-    """Return what `resolve` returns. The system bounds it by nothing that a caller could set, so a thread waits for it.
+    """Return the result of `resolve`. A thread waits for it, because the system has no time-out that a caller can set.
 
     Raises:
         OSError: it failed, or took longer.

@@ -13,14 +13,14 @@ from typing import Any
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.text.json_text import parse_json
 
-#: No model or store sends a larger reply: 96 vectors of 3,072 numbers take 8 MB.
-MAX_BYTES = 16 * 1024 * 1024
+#: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
+MAX_REPLY_BYTES = 16 * 1024 * 1024
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
     """Return a body as it is sent."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # A lone surrogate, which JSON may hold and UTF-8 may not, is sent as the "?" that it shows as.
+    # A lone surrogate, which JSON may hold and UTF-8 may not, is sent as "?".
     return text.encode(errors="replace")
 
 
@@ -30,17 +30,17 @@ def read_body(response: http.client.HTTPResponse, host: str) -> bytes:
     Raises:
         ProviderError: it is too large.
     """
-    raw = response.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
+    raw = response.read(MAX_REPLY_BYTES + 1)
+    if len(raw) > MAX_REPLY_BYTES:
         raise too_large(host)
-    # `read_body` with a number of bytes takes fewer for an answer.
+    # `read` with a number of bytes doesn't fail if the body is shorter than announced.
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
     return raw
 
 
 def parse_reply(raw: bytes) -> Any:
-    """Return the document in a body, None if it is no JSON."""
+    """Return the document in a body; None if it is no JSON."""
     try:
         return parse_json(raw)
     except ValueError:
@@ -48,12 +48,15 @@ def parse_reply(raw: bytes) -> Any:
 
 
 def too_large(host: str) -> ProviderError:
-    """Return the error that a reply without an end is."""
+    """Return the error of a reply that is too large."""
     return ProviderError(f"{host} sent more than a reply may hold: check its address.")
 
 
 def bearer(key: str, variable: str) -> dict[str, str]:
-    """Return the header that carries a key; `variable` is where the key came from.
+    """Return the header with a key.
+
+    Args:
+        variable: the variable of the environment that holds the key.
 
     Raises:
         ConfigurationError: the key is malformed. Checked here, because the error of the HTTP layer would quote the key.
@@ -64,7 +67,7 @@ def bearer(key: str, variable: str) -> dict[str, str]:
 
 
 def is_header_safe(value: str) -> bool:
-    """Whether a header, or the path of an address, may hold this."""
+    """Return whether a header, or the path of an address, may hold this value."""
     return value.isascii() and value.isprintable()
 
 
@@ -74,7 +77,7 @@ def lower_headers(response: http.client.HTTPResponse) -> dict[str, str]:
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that a reply asks for, None where it names none; header names in lower case."""
+    """Return the seconds that a reply asks clients to wait; None if it states none. Header names are in lower case."""
     for name, seconds in _PAUSES.items():
         try:
             pause = seconds(headers[name])

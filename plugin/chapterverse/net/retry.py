@@ -1,4 +1,4 @@
-"""When a request is sent again, and how many may be sent in a time."""
+"""Decides when a request is sent again, and limits how many inputs are sent in a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from chapterverse.errors import ProviderError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _observer: ContextVar[Callable[[], object] | None] = ContextVar("retry_observer", default=None)
 
@@ -40,7 +40,7 @@ class BusyError(ProviderError):
     """The service rejected a request for now.
 
     Attributes:
-        pause: seconds after which it asks to be tried again; None where it didn't say.
+        pause: seconds after which it asks to be tried again; None if it doesn't state any.
     """
 
     def __init__(self, message: str, *, pause: float | None) -> None:
@@ -53,29 +53,30 @@ class RetryPolicy:
     """Tries again after failures that may pass, and not before the time that a service names.
 
     Attributes:
-        tries: how often one request is sent.
-        seconds: of all pauses of one request; if a service asks for more, there is no further try.
-        first: the pause before the second try where the service names no time; it doubles each time.
-        longest: the most that it becomes.
-        spread: the shares of that pause between which it is drawn, so that clients that failed together don't return
-            together.
-        sleep: waits; another one makes tests fast.
+        tries: the most times that one request is sent.
+        total_seconds: the most seconds of all pauses of one request. If a service asks for more, there is no further
+            try.
+        first_pause: seconds before the second try, unless the service names a time. The pause doubles each time.
+        max_pause: the most seconds of such a pause.
+        spread: the least and the greatest factor by which a pause is multiplied at random, so that clients that failed
+            together don't return together.
+        sleep: waits for so many seconds.
         once: whether a request that may have been billed is not sent again, because its cost was reserved once.
     """
 
     tries: int = 6
-    seconds: float = 600.0
-    first: float = 1.0
-    longest: float = 60.0
+    total_seconds: float = 600.0
+    first_pause: float = 1.0
+    max_pause: float = 60.0
     spread: tuple[float, float] = (0.9, 1.1)
     sleep: Callable[[float], object] = time.sleep
     once: bool = False
 
-    def ask(self, send: Callable[[], T]) -> T:
+    def run(self, send: Callable[[], _T]) -> _T:
         """Return what `send` returns.
 
         Raises:
-            ProviderError: the failure of the last try, or one that no waiting can mend.
+            ProviderError: the failure of the last try, or one after which no further try can succeed.
         """
         waited = 0.0
         for failed in count(1):
@@ -96,38 +97,39 @@ class RetryPolicy:
         """Return the seconds to wait before the next try; None after the last one.
 
         Args:
-            failures: how many tries failed.
-            spent_seconds: seconds that count against `seconds`.
+            failures: the number of tries that failed.
+            spent_seconds: the part of `total_seconds` that is used up.
             requested_pause: the seconds that the service asks for; None if it doesn't state any.
         """
-        own = min(self.longest, self.first * 2.0 ** (failures - 1)) * random.uniform(*self.spread)  # noqa: S311 no secret
-        pause = own if requested_pause is None else requested_pause
-        return None if failures >= self.tries or spent_seconds + pause > self.seconds else pause
+        factor = random.uniform(*self.spread)  # noqa: S311 no secret
+        pause = min(self.max_pause, self.first_pause * 2.0 ** (failures - 1)) * factor
+        pause = pause if requested_pause is None else requested_pause
+        return None if failures >= self.tries or spent_seconds + pause > self.total_seconds else pause
 
 
 class RateLimiter:
-    """Lets so many inputs pass in any window of time, and makes the next ones wait. Safe to share between threads."""
+    """Lets at most `max_inputs` pass in any `seconds`, and makes the next ones wait. Safe to share between threads."""
 
     def __init__(
         self,
-        most: int,
+        max_inputs: int,
         seconds: float,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self.most = most
+        self.max_inputs = max_inputs
         self.seconds = seconds
         self._clock = clock
         self._sleep = sleep
         self._history: deque[tuple[float, int]] = deque()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def wait(self, inputs: int) -> None:
-        """Return when `inputs` more may be sent; one that is over the rate alone waits for an empty window."""
-        # One that waits keeps the others waiting, which are in line behind it anyway.
-        with self._turn:
-            while self._history and sum(n for _, n in self._history) + inputs > self.most:
+        """Return when `inputs` more may be sent. More inputs than the limit wait for an empty window."""
+        # A thread that waits keeps the lock, because the others come after it anyway.
+        with self._lock:
+            while self._history and sum(n for _, n in self._history) + inputs > self.max_inputs:
                 at, _ = self._history.popleft()
                 self._sleep(max(0.0, at + self.seconds - self._clock()))
             self._history.append((self._clock(), inputs))

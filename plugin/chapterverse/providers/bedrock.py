@@ -1,6 +1,6 @@
 """Calls Amazon Bedrock by boto3's `bedrock-runtime` client: `InvokeModel` and `Converse`.
 
-Region, credentials and addresses are those of `AWS_*` as boto3 reads them, `AWS_ENDPOINT_URL` included.
+boto3 reads the region, credentials and addresses from `AWS_*`, including `AWS_ENDPOINT_URL`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import Closing, asked_pause, is_unbilled
@@ -22,16 +22,16 @@ from chapterverse.net.retry import BusyError, RetryPolicy
 from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
-#: How a question is tried: twice, with a short wait between, as a reader is waiting too, and billed at most once.
-QUESTION = RetryPolicy(tries=2, seconds=1.0, longest=0.25, once=True)
+#: Retries for a question: one, after a short pause, because a reader is waiting, and only if the first was not billed.
+QUESTION_RETRY = RetryPolicy(tries=2, total_seconds=1.0, max_pause=0.25, once=True)
 
-#: Seconds for what a stream says behind the answer of the tokens it took.
+#: Seconds to wait after the end of an answer for the event with its billed tokens.
 _USAGE_SECONDS = 1.0
 
 #: A cross-region inference profile is the model's id behind a geography: "us.cohere.embed-v4:0".
 _PROFILE = re.compile(r"(?P<geography>[a-z][a-z-]*\.)?(?P<model>cohere\..*)")
 
-#: What the operator can do about a refusal, by the name that the service gives it.
+#: Messages with what the operator can do, by the service's code of the error.
 _REASONS = {
     "AccessDeniedException": "gave no access: allow bedrock:InvokeModel and the model for these credentials",
     "ResourceNotFoundException": "has no such model in this region, or no longer: check its name and the region",
@@ -67,7 +67,7 @@ _CONVERSE_REASONS = {
     "ServiceUnavailableException": "is not available now: try again later",
 }
 
-_PASSING = {
+_RETRIED_CODES = {
     "ThrottlingException", "ModelNotReadyException", "ModelTimeoutException", "ModelStreamErrorException",
     "InternalServerException", "ServiceUnavailableException",
 }  # fmt: skip
@@ -83,10 +83,10 @@ def profile(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Clients of one AWS configuration, and what their failures mean.
+    """Clients of one AWS configuration, and their errors as ours.
 
     Attributes:
-        part: who asks, for the messages: "embedder", "reranker", "generator" or "checker".
+        part: the part that uses it, for messages: "embedder", "reranker", "generator" or "checker".
     """
 
     part: str
@@ -95,7 +95,7 @@ class Runtime:
 
     @classmethod
     def open(cls, part: str) -> Runtime:
-        """Return the runtime that the environment describes; nothing is sent yet.
+        """Return the runtime that the environment describes. Nothing is sent yet.
 
         Raises:
             ConfigurationError: boto3 is not installed, or there is no usable AWS configuration.
@@ -115,7 +115,11 @@ class Runtime:
         return cls(part, session)
 
     def client(self, connect_seconds: float, read_seconds: float) -> Any:
-        """Return a client that waits so long to reach the service, and for one reply. Threads may share it.
+        """Return a client. Threads may share it.
+
+        Args:
+            connect_seconds: the time to reach the service.
+            read_seconds: the time for one reply.
 
         Raises:
             ConfigurationError: the credentials or the address can't be used.
@@ -146,22 +150,22 @@ class Runtime:
             return parse_json(reply["body"].read())
 
     def converse(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
-        """Send a conversation and return the reply; else as `events`."""
-
-        return self._whole(client, "converse", request, seconds, closing)
+        """Send a conversation and return the reply. Otherwise as `events`."""
+        return self._run_in_thread(client, "converse", request, seconds, closing)
 
     def apply_guardrail(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
-        """Send a text and its grounding source to a guardrail and return its assessment; else as `events`.
+        """Send a text and its grounding source to a guardrail and return its assessment. Otherwise as `events`.
 
         Args:
-            request: what boto3's `apply_guardrail` takes.
+            request: parameters of boto3's `apply_guardrail`.
         """
-        return self._whole(client, "apply_guardrail", request, seconds, closing, _GUARDRAIL_REASONS)
+        return self._run_in_thread(client, "apply_guardrail", request, seconds, closing, _GUARDRAIL_REASONS)
 
     def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
-        """Send a conversation and yield the events of its stream as they come, up to and with `messageStop`.
+        """Send a conversation and yield the events of its stream as they come.
 
-        What follows that is `metadata`, with the tokens that are billed; it is waited for a second, and then left.
+        The last event of the answer is `messageStop`. The event `metadata` with the billed tokens follows it, and is
+        yielded if it comes within a second.
 
         boto3 can't be interrupted, so it waits in a thread of its own, and the caller can leave at any time. Then that
         thread's connection is shut down, which tells the service that its client has left. Before the stream has begun,
@@ -169,7 +173,7 @@ class Runtime:
 
         Args:
             request: parameters of boto3's `converse_stream`.
-            seconds: for all of it.
+            seconds: the time for all of it.
             closing: registers a function that ends all waiting at once, from any thread; see `Deadline.closing`.
 
         Raises:
@@ -177,8 +181,8 @@ class Runtime:
         """
 
         def ask(wait: _Wait) -> Iterator[Any]:
-            stream = QUESTION.ask(lambda: self._call(client, "converse_stream", request))["stream"]
-            # Closing it from here would wait for the read that is to be ended.
+            stream = QUESTION_RETRY.run(lambda: self._call(client, "converse_stream", request))["stream"]
+            # To close it from another thread would wait for the read that must be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
             try:
                 with self._translating_errors(_CONVERSE_REASONS):
@@ -192,17 +196,17 @@ class Runtime:
                 yield event
                 fields = event if isinstance(event, dict) else {}
                 if "messageStop" in fields:
-                    wait.is_whole = True
-                    wait.hurry(_USAGE_SECONDS)
-                elif wait.is_whole and "metadata" in fields:
+                    wait.is_complete = True
+                    wait.limit_remaining_time(_USAGE_SECONDS)
+                elif wait.is_complete and "metadata" in fields:
                     return
         except ProviderError:
-            if not wait.is_whole:
+            if not wait.is_complete:
                 raise
-        if not wait.is_whole:
+        if not wait.is_complete:
             raise _connection_error()
 
-    def _whole(
+    def _run_in_thread(
         self,
         client: Any,
         operation: str,
@@ -212,7 +216,7 @@ class Runtime:
         reasons: Mapping[str, str] = _CONVERSE_REASONS,
     ) -> Any:
         def ask(_: _Wait) -> Iterator[Any]:
-            yield QUESTION.ask(lambda: self._call(client, operation, request, reasons))
+            yield QUESTION_RETRY.run(lambda: self._call(client, operation, request, reasons))
 
         return next(_Wait(seconds).results(ask, closing))
 
@@ -228,7 +232,7 @@ class Runtime:
             return getattr(client, operation)(**request)
 
     def _wake(self, client: Any) -> None:
-        """Close connections that waited for long, for the reason that `net.connections` names; others are made."""
+        """Close connections that were idle for long, as `net.connections` does. New ones are opened as needed."""
         now = time.time()
         if not 0 <= now - self._last_use.get(id(client), now) < IDLE_SECONDS:
             client.close()
@@ -236,7 +240,7 @@ class Runtime:
 
     @contextmanager
     def _translating_errors(self, reasons: Mapping[str, str]) -> Iterator[None]:
-        """Raise what boto3 raises in one sentence of ours."""
+        """Turn boto3's errors into ours."""
         from botocore import exceptions as aws
         from botocore.eventstream import ParserError
         from botocore.parsers import ResponseParserError
@@ -244,7 +248,7 @@ class Runtime:
 
         try:
             yield
-        # boto3's own errors may quote what was sent or an account's id, so none is left as a cause.
+        # boto3's errors may quote the request or an account's id, so none is kept as a cause.
         except aws.ClientError as error:
             raise _failure(error.response, reasons) from None
         except (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError):
@@ -268,40 +272,43 @@ class Runtime:
         )
 
 
+_ResultKind: TypeAlias = Literal["item", "end", "error", "abandoned"]
+
+
 class _Wait:
-    """Waits for what another thread makes, as long as the caller does.
+    """Yields the results of another thread, until the caller leaves or the time is up.
 
     Attributes:
-        shut: ends what that thread waits for, once there is something.
-        is_whole: whether all that matters was made; that thread may read the rest, and keep its connection.
+        shut: ends the wait of that thread; None before there is one.
+        is_complete: whether the answer is complete. That thread may read the rest then, and keep its connection.
     """
 
     def __init__(self, seconds: float) -> None:
         self.shut: Callable[[], object] | None = None
-        self.is_whole = False
+        self.is_complete = False
         self._end = time.monotonic() + seconds
         self._over = Event()
-        self._results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._results: SimpleQueue[tuple[_ResultKind, Any]] = SimpleQueue()
 
     @property
     def is_over(self) -> bool:
-        """Whether the caller has left, so that no more events are needed."""
-        return self._over.is_set() and not self.is_whole
+        """Whether the caller has left an incomplete answer, so no more events are needed."""
+        return self._over.is_set() and not self.is_complete
 
-    def hurry(self, seconds: float) -> None:
-        """Wait no longer than this for the rest."""
+    def limit_remaining_time(self, seconds: float) -> None:
+        """Limit the time for the rest to so many seconds."""
         self._end = min(self._end, time.monotonic() + seconds)
 
     def results(self, make: Callable[[_Wait], Iterator[Any]], closing: Closing) -> Iterator[Any]:
-        """Yield what `make` yields in its thread.
+        """Yield the results of `make`, which runs in another thread.
 
         Raises:
-            ProviderError: as `make` does, or the time was up, or the caller's turn ended.
+            ProviderError: `make` raised it, the time is up, or the caller's turn ended.
         """
         if self._end <= time.monotonic():
-            raise _late()
+            raise _timeout_error()
         Thread(target=self._run, args=(make,), name="bedrock", daemon=True).start()
-        with closing(lambda: self._results.put(("left", None))):
+        with closing(lambda: self._results.put(("abandoned", None))):
             try:
                 while True:
                     yield self._next()
@@ -309,7 +316,7 @@ class _Wait:
                 return
             finally:
                 self._over.set()
-                if self.shut and not self.is_whole:
+                if self.shut and not self.is_complete:
                     with suppress(Exception):
                         self.shut()
 
@@ -317,34 +324,34 @@ class _Wait:
         try:
             kind, item = self._results.get(timeout=max(0.0, self._end - time.monotonic()))
         except Empty:
-            raise _late() from None
-        if kind == "left":
+            raise _timeout_error() from None
+        if kind == "abandoned":
             raise ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
-        if kind == "failed":
+        if kind == "error":
             raise item
-        if kind == "ended":
+        if kind == "end":
             raise _StreamEnded
         return item
 
     def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
         try:
             for item in make(self):
-                self._results.put(("made", item))
+                self._results.put(("item", item))
                 if self.is_over:
                     break
-            self._results.put(("ended", None))
-        # In a thread of its own an error has no other way to the caller.
+            self._results.put(("end", None))
+        # The queue is the only way by which an error of this thread reaches the caller.
         except ProviderError as error:
-            self._results.put(("failed", error))
+            self._results.put(("error", error))
         except Exception:
-            self._results.put(("failed", _connection_error()))
+            self._results.put(("error", _connection_error()))
 
 
 class _StreamEnded(Exception):
-    """Nothing more is made."""
+    """The other thread has no more results."""
 
 
-def _late() -> ProviderError:
+def _timeout_error() -> ProviderError:
     return ProviderError("Bedrock did not answer in time.", retryable=True)
 
 
@@ -353,18 +360,18 @@ def _connection_error() -> ProviderError:
 
 
 def _failure(response: Any, reasons: Mapping[str, str]) -> ProviderError:
-    # The service's own message is left out: it may quote what was sent, and ours are printed and logged.
+    # The service's own message is not shown, because it may quote the request, and ours are printed and logged.
     code = str(response.get("Error", {}).get("Code", ""))
-    # Inside a stream names begin with a small letter.
+    # Inside a stream, codes begin with a small letter.
     code = code[:1].upper() + code[1:]
     meta = response.get("ResponseMetadata", {})
     status = int(meta.get("HTTPStatusCode", 0))
     message = f"Bedrock {reasons.get(code, f'failed with status {status}')}."
     failure = ProviderError(message)
-    if code in _PASSING or status == 429 or status >= 500:
+    if code in _RETRIED_CODES or status == 429 or status >= 500:
         failure = BusyError(message, pause=asked_pause(meta.get("HTTPHeaders", {})))
     elif code == "ValidationException":
         failure = TextRejected(message)
-    # Inside a stream there is no status, and what came before it is billed.
+    # Inside a stream there is no status, and the events before the error are billed.
     failure.unbilled = is_unbilled(status)
     return failure

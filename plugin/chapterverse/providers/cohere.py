@@ -1,4 +1,4 @@
-"""Cohere's address and key, its errors in our words, and the limits of a trial key."""
+"""Cohere's address and key, its errors as ours, and the limits of a trial key."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _REASONS = {
     429: "has a rate limit that was reached: try again later",
 }
 
-#: Headers by which Cohere tells a trial key's limits: calls in a month, and in a minute.
-_LIMITS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
+#: Headers with the limits of a trial key: calls in a month, and in a minute.
+_LIMIT_HEADERS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
 
 
 def access(settings: Settings, part: str) -> tuple[str, str]:
     """Return Cohere's address and the key.
 
     Args:
-        part: who asks, for the message: "embedder", "reranker" or "generator".
+        part: the part that needs it, for the message: "embedder", "reranker" or "generator".
 
     Raises:
         ConfigurationError: there is no key.
@@ -47,32 +47,32 @@ class CohereErrors:
     """The errors of one endpoint.
 
     Attributes:
-        trial: a trial key's limits by the last good reply; Cohere's errors don't state them.
+        trial: the limits of a trial key in the last good reply, because Cohere's errors don't state them.
     """
 
     trial: dict[str, str] = field(default_factory=dict)
 
-    def note_limits(self, headers: Mapping[str, str]) -> None:
-        """Remember the limits that a good reply names; header names in lower case."""
-        self.trial.update({name: headers[name] for name in _LIMITS if headers.get(name, "").isdigit()})
+    def save_limits(self, headers: Mapping[str, str]) -> None:
+        """Save the limits that a good reply states. Header names are in lower case."""
+        self.trial.update({name: headers[name] for name in _LIMIT_HEADERS if headers.get(name, "").isdigit()})
 
     def error(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
-        """Return the error that a reply of any status but 200 is.
+        """Return the error of a reply with any status but 200.
 
-        Cohere's own message is left out: it may quote what was sent, and ours are printed and logged.
+        Cohere's own message is not shown, because it may quote the request, and ours are printed and logged.
         """
         if 200 <= status < 300:
             return no_reply_error("Cohere")
         text = str(body).lower()
         if status == 429 and (self.trial or "trial key" in text):
-            failure = self._trial_is_over(text, headers)
+            failure = self._trial_error(text, headers)
             failure.unbilled = is_unbilled(status)
             return failure
         message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
         return provider_error(message, status, asked_pause(headers))
 
-    def _trial_is_over(self, text: str, headers: Mapping[str, str]) -> ProviderError:
-        month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMITS)
+    def _trial_error(self, text: str, headers: Mapping[str, str]) -> ProviderError:
+        month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMIT_HEADERS)
         if re.search(r"/ ?month|per month", text):
             return ProviderError(
                 f"Cohere's trial key has used up its {month} of this month: use a production key, or wait for the next."

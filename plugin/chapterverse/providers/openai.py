@@ -1,4 +1,4 @@
-"""The address and key of a server with OpenAI's interface, and its errors in our words."""
+"""The address and key of a server with OpenAI's interface, and its errors as ours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def require_key(url: str, headers: dict[str, str], part: str) -> None:
     """Raise `ConfigurationError` if OpenAI itself is asked without a key.
 
     Args:
-        part: who asks, for the message: "embedder" or "generator".
+        part: the part that needs it, for the message: "embedder" or "generator".
     """
     if not headers and is_openai(url):
         raise ConfigurationError(
@@ -52,9 +52,9 @@ class OpenAIErrors:
     """The errors of one endpoint.
 
     Attributes:
-        service: its name at the start of a sentence.
-        name: what to check where it doesn't know the model.
-        rejected: statuses of a request that it will never take as it is.
+        service: the name of the endpoint at the start of a sentence.
+        name: the setting to check if it doesn't know the model.
+        rejected: statuses of a request that it will never accept as it is.
     """
 
     service: str
@@ -62,8 +62,8 @@ class OpenAIErrors:
     rejected: frozenset[int] = frozenset()
 
     def error(self, status: int, body: Any, pause: float | None = None) -> ProviderError:
-        """Return the error that a reply of any status but 200 is; `pause` as in `provider_error`."""
-        # The service's own message is left out: it may quote what was sent, or a part of the key.
+        """Return the error of a reply with any status but 200; `pause` as in `provider_error`."""
+        # The service's own message is not shown, because it may quote the request, or a part of the key.
         error = body.get("error") if isinstance(body, dict) else None
         if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
             status = 402

@@ -1,6 +1,6 @@
-"""Stores: where points live. A reader opens a *snapshot* (one generation, whole); a publisher opens a *publication*.
+"""Stores hold the points of indexes. A reader opens a *snapshot*, one whole generation, a publisher a *publication*.
 
-One protocol, its implementations beside it, chosen by the scheme of `settings.store`.
+There is one protocol with several implementations. The scheme of `settings.store` chooses one.
 """
 
 from __future__ import annotations

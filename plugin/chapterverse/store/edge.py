@@ -1,13 +1,13 @@
 """The embedded store: the Qdrant engine in process, one immutable folder a generation.
 
     ROOT/SITE/VERSION/head.json          names the live generation; replaced by one atomic rename
-    ROOT/SITE/VERSION/publish.lock       held by the one publisher
+    ROOT/SITE/VERSION/publish.lock       locked by the one publisher
     ROOT/SITE/VERSION/GENERATION-TOKEN/  a sealed shard (see `chapterverse.store.shard`)
-    ROOT/SITE/VERSION/*.new              what a publisher works on; after a kill, what the next one sweeps away
+    ROOT/SITE/VERSION/*.new              the draft of a publisher; after a kill, the next publisher removes it
 
-Readers only open folders that are never written again: a shard that is written while another process holds it open
-blocks or gets corrupted (measured). After an exception of the engine the state of a shard is unknown, so a publication
-works on a copy and throws it away after any error.
+Readers only open folders that are never written again. A shard that is written while another process has it open blocks
+or gets corrupted (measured). After an exception of the engine the state of a shard is unknown, so a publication works
+on a copy and throws it away after any error.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from chapterverse.store.heads import (
     unreadable_error,
     write_head,
 )
-from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, writing
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, translating_write_errors
 
 _LOCK = "publish.lock"
-#: How long a lock may be held by somebody who only looks (`is_publishing`).
-_LOCK_TRIES, _LOCK_PAUSE = 10, 0.02
+#: Tries to get the lock, and seconds between them. A process that only looks (`is_publishing`) holds it for a moment.
+_LOCK_TRIES, _LOCK_PAUSE_SECONDS = 10, 0.02
 
 
 class EdgeStore:
     """All generations under one folder. Implements `chapterverse.store.Store`."""
 
-    #: The system frees the lock of a process that was killed.
+    #: The kernel releases the lock of a process that is killed.
     lease_seconds = 0.0
     max_age = 0.0
 
@@ -72,7 +72,7 @@ class EdgeStore:
 
         return open_live(scope, lambda: self._live(scope), load)
 
-    def intact(self, scope: Scope) -> bool:
+    def is_complete(self, scope: Scope) -> bool:
         try:
             folder = self._folder(scope) / self._live(scope)[1]
             files.Manifest.load(folder).check(folder)
@@ -99,7 +99,7 @@ class EdgeStore:
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[EdgePublication]:
         folder = self._folder(scope)
         with contextlib.ExitStack() as lock:
-            with writing(folder):
+            with translating_write_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 lock.enter_context(_lock(folder / _LOCK, scope))
                 _sweep(folder)
@@ -113,7 +113,7 @@ class EdgeStore:
         folder = self._folder(scope)
         if not (folder / HEAD).exists():
             return
-        with writing(folder), _lock(folder / _LOCK, scope):
+        with translating_write_errors(folder), _lock(folder / _LOCK, scope):
             (folder / HEAD).unlink(missing_ok=True)
             files.sync_folder(folder)
         self.sweep(scope)
@@ -122,8 +122,8 @@ class EdgeStore:
         folder = self._folder(scope)
         if not folder.is_dir():
             return 0
-        with writing(folder), _lock(folder / _LOCK, scope):
-            # A damaged head doesn't tell which folders it reaches; `index` replaces it as a whole.
+        with translating_write_errors(folder), _lock(folder / _LOCK, scope):
+            # `read_head` fails if the head is damaged, because it is then unknown which folders it reaches.
             live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
             garbage = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
             for path in garbage:
@@ -131,7 +131,7 @@ class EdgeStore:
             return len(garbage)
 
     def _previous(self, scope: Scope) -> ShardSnapshot | None:
-        # What is damaged can't be continued, only replaced as a whole.
+        # A damaged generation can only be replaced as a whole.
         with contextlib.suppress(IndexMissing, IndexCorrupt):
             return self.snapshot(scope)
         return None
@@ -147,7 +147,11 @@ class EdgeStore:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Return what may be folders of sites or versions. Raises `IndexFault` if the system doesn't allow listing them."""
+    """Return the folders that may be those of sites or versions.
+
+    Raises:
+        IndexFault: the system doesn't allow listing them.
+    """
     try:
         return [path for path in folder.iterdir() if is_folder_name(path.name)]
     except (FileNotFoundError, NotADirectoryError):
@@ -157,25 +161,25 @@ def _folders(folder: Path) -> list[Path]:
 
 
 class EdgePublication(ShardPublication):
-    """A private copy of the live shard, until `commit` makes it the live one. Implements `store.Publication`."""
+    """A private copy of the live shard, until `commit` makes it live. Implements `chapterverse.store.Publication`."""
 
     def __init__(self, folder: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:
         self._folder = folder
         self._token = secrets.token_hex(6)
-        self._live_now = False
+        self._is_live = False
         super().__init__(folder / f"{self._token}.new", folder / live_name(folder), previous, embedder)
 
     def renew(self) -> None:
-        """Do nothing: the lock holds as long as this process lives."""
+        """Do nothing, because the lock lasts as long as this process."""
 
     def commit(self, head: Head) -> None:
         check_next(head, self.previous.head if self.previous else None)
-        with writing(self._folder):
+        with translating_write_errors(self._folder):
             self._seal()
             files.sync(self._place)
             self._rename(f"{head.generation:06d}-{self._token}")
             write_head(self._folder, head, self._place.name)
-        self._live_now = True
+        self._is_live = True
         # Readers see the generation already, so an error here doesn't fail the publication.
         with contextlib.suppress(OSError):
             files.sync_folder(self._folder)
@@ -183,10 +187,10 @@ class EdgePublication(ShardPublication):
         _retire(self._folder, {head.generation - 1, head.generation})
 
     def discard(self) -> None:
-        """Throw the draft away, unless it went live."""
+        """Throw the draft away, unless it is live."""
         self._close()
-        # An interrupt may come between the head's move and our note of it.
-        if not self._live_now and self._place.name != live_name(self._folder):
+        # An interrupt may come after the head has changed and before `_is_live` is set.
+        if not self._is_live and self._place.name != live_name(self._folder):
             shutil.rmtree(self._place, ignore_errors=True)
 
     def _rename(self, name: str) -> None:
@@ -195,14 +199,14 @@ class EdgePublication(ShardPublication):
 
 
 def _generations(folder: Path) -> dict[Path, int]:
-    """Return the folders of generations with their numbers."""
+    """Return the numbers of the generations by their folders."""
     numbers = {path: path.name.partition("-")[0] for path in folder.iterdir() if path.is_dir()}
     return {path: int(number) for path, number in numbers.items() if number.isdecimal()}
 
 
-def _retire(folder: Path, keep: set[int]) -> None:
+def _retire(folder: Path, readable: set[int]) -> None:
     for path, number in _generations(folder).items():
-        if number not in keep:
+        if number not in readable:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -210,7 +214,7 @@ def _sweep(folder: Path) -> None:
     """Remove the files of a killed publisher. The caller holds the lock, so no other process uses them."""
     live = folder / live_name(folder)
     generations = _generations(folder)
-    # A kill between the rename and the head leaves a generation that no head ever named.
+    # A kill after the rename and before the change of the head leaves a generation that no head names.
     unnamed = [p for p, number in generations.items() if p != live and number >= generations.get(live, 0)]
     for path in [*unnamed, *folder.glob("*.new")]:
         _remove(path)
@@ -232,5 +236,5 @@ def _lock(path: Path, scope: Scope) -> Iterator[None]:
                     raise IndexLocked(
                         f"Another process is publishing {scope} to {path.parent}: wait for it, then run again."
                     ) from None
-                time.sleep(_LOCK_PAUSE)
+                time.sleep(_LOCK_PAUSE_SECONDS)
         yield

@@ -10,7 +10,7 @@ from chapterverse.store.protocols import Store
 
 
 def open_store(settings: Settings) -> Store:
-    """Return the store that `settings.store` names; nothing is read or sent yet.
+    """Return the store that `settings.store` names. Nothing is read or sent yet.
 
     Raises:
         ConfigurationError: the scheme is not one that this release knows, or its place, key or package is missing.

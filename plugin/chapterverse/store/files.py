@@ -13,20 +13,20 @@ from pathlib import Path
 from chapterverse.errors import IndexCorrupt
 from chapterverse.text.json_text import parse_json
 
-#: Bytes that are copied at once, or left out where they are zeros: a file system in memory (tmpfs) makes data of every
-#: hole that somebody has read through a map.
-_BLOCK = 1 << 16
-_ZEROS = bytes(_BLOCK)
-#: What is left to others, and what holes take on a disk that doesn't keep them.
-_RESERVE = 64 << 20
-#: A folder in which an engine that opens the shard just now prepares a file.
-_SCRATCH = ".atomicwrite"
-#: What every engine that opens the shard writes anew, with the same meaning.
-_REWRITTEN = {"edge_config.json", "segment.json"}
+#: Bytes that are copied at once. A block of zeros is skipped, because a file system in memory (tmpfs) makes data of
+#: every hole that is read through a map.
+_BLOCK_BYTES = 1 << 16
+_ZEROS = bytes(_BLOCK_BYTES)
+#: Bytes that must stay free, for other programs, and for holes on a disk that doesn't keep them.
+_RESERVE_BYTES = 64 << 20
+#: Prefix of the folder in which an engine prepares a file while it opens the shard.
+_SCRATCH_PREFIX = ".atomicwrite"
+#: Files that every engine writes again when it opens the shard, with the same meaning.
+_REWRITTEN_FILES = {"edge_config.json", "segment.json"}
 
 _MANIFEST = "manifest.json"
-#: Places of replaced points that a shard may hold beside those of its own number of chunks.
-_SPARE = 1000
+#: Slots of replaced points that any shard may have. A shard may have one more for each of its chunks.
+_SPARE_SLOTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,9 @@ class Manifest:
 
     Attributes:
         files: the size of every file that readers don't rewrite, by its path in the folder.
-        slots: places of points, those of replaced and deleted ones included: the engine never uses one twice.
-        constants: the fields without an index, in which all points have the same, with their value if they have one.
+        slots: the number of points that were ever written. The engine never uses the slot of a replaced or deleted one
+            again.
+        constants: the fields without an index, in which all points have the same value, with that value if any.
     """
 
     files: Mapping[str, int]
@@ -44,8 +45,8 @@ class Manifest:
     constants: Mapping[str, Sequence[str | int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: Path, slots: int, constants: Mapping[str, Sequence[str | int]]) -> Manifest:
-        """Return the description of a folder as it is now."""
+    def describe(cls, folder: Path, slots: int, constants: Mapping[str, Sequence[str | int]]) -> Manifest:
+        """Return the manifest of a folder as it is now."""
         return cls(sizes(folder), slots, constants)
 
     @classmethod
@@ -56,17 +57,17 @@ class Manifest:
         (folder / _MANIFEST).write_text(json.dumps(asdict(self), indent=1, sort_keys=True), encoding="utf-8")
 
     def check(self, folder: Path) -> None:
-        """Raises `IndexCorrupt` if a file is missing, cut short or strange."""
+        """Raise `IndexCorrupt` if a file is missing, cut short or unknown."""
         if sizes(folder) != self.files:
             raise IndexCorrupt(f"Files in {folder} are missing or cut short: build it again.")
 
     def is_worn(self, chunks: int) -> bool:
-        """Return whether most of a shard with so many chunks is places of points that are gone."""
-        return self.slots > 2 * chunks + _SPARE
+        """Return whether most slots of a shard with so many chunks are those of deleted points."""
+        return self.slots > 2 * chunks + _SPARE_SLOTS
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy a sealed folder; what is a hole in its files stays one."""
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a sealed folder with the holes of its files."""
     target.mkdir()
     for folder, names in folders(source):
         for name in names:
@@ -80,28 +81,28 @@ def allocated_bytes(root: Path) -> int:
     return sum((root / folder / name).stat().st_blocks * 512 for folder, names in folders(root) for name in names)
 
 
-def need(folder: Path, size: int) -> None:
-    """Raise the error of a full disk while it is still only an error.
+def require_space(folder: Path, size: int) -> None:
+    """Raise the error of a full disk unless `size` bytes are free, and a reserve.
 
-    The engine writes through memory maps, where a full disk kills the process.
+    The engine writes through memory maps, where a full disk would kill the process.
     """
-    if shutil.disk_usage(folder).free < size + _RESERVE:
+    if shutil.disk_usage(folder).free < size + _RESERVE_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def sizes(root: Path) -> dict[str, int]:
-    """Return the size of every file by its path below `root`, but for the manifest and those that readers rewrite."""
+    """Return the size of every file by its path below `root`, without the manifest and files that readers rewrite."""
     by_path: dict[str, int] = {}
     for folder, names in folders(root):
         for name in names:
-            if name not in _REWRITTEN:
+            if name not in _REWRITTEN_FILES:
                 by_path[(folder / name).as_posix()] = (root / folder / name).stat().st_size
     by_path.pop(_MANIFEST, None)
     return by_path
 
 
 def sync(root: Path) -> None:
-    """Return when a power cut can't take anything below `root` any more."""
+    """Make everything below `root` survive a power cut."""
     for folder, names in folders(root):
         for name in names:
             _sync(root / folder / name)
@@ -131,7 +132,7 @@ def folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _children(folder: Path) -> list[str]:
-    return sorted(e.name for e in os.scandir(folder) if e.is_dir() and not e.name.startswith(_SCRATCH))
+    return sorted(e.name for e in os.scandir(folder) if e.is_dir() and not e.name.startswith(_SCRATCH_PREFIX))
 
 
 def _copy_file(source: Path, target: Path) -> None:
@@ -140,7 +141,7 @@ def _copy_file(source: Path, target: Path) -> None:
         twin.truncate(size)
         for start, end in extents(original.fileno(), size):
             while start < end:
-                data = os.pread(original.fileno(), min(_BLOCK, end - start), start)
+                data = os.pread(original.fileno(), min(_BLOCK_BYTES, end - start), start)
                 if data == _ZEROS[: len(data)]:
                     start += len(data)
                 else:
@@ -150,15 +151,15 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield where a file of this size holds data between its holes."""
+    """Yield the start and the end of each stretch of data between the holes of a file of this size."""
     end = 0
     while end < size:
         try:
             start = os.lseek(handle, end, os.SEEK_DATA)
             end = os.lseek(handle, start, os.SEEK_HOLE)
         except OSError as error:
-            # "No such address" means that the rest of the file is a hole; any other error, that the file system doesn't
-            # report holes.
+            # "No such address" means that the rest of the file is a hole. Any other error means that the file system
+            # doesn't report holes.
             if error.errno != errno.ENXIO:
                 yield end, size
             return

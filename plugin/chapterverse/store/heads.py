@@ -1,4 +1,7 @@
-"""What names the live generation of one scope: replaced as a whole, and only when all it names is durable."""
+"""Reads and writes heads. A head names the live generation of a scope.
+
+It is replaced as a whole, and only when its generation is durable.
+"""
 
 from __future__ import annotations
 
@@ -19,41 +22,45 @@ from chapterverse.text.json_text import parse_json
 
 HEAD = "head.json"
 _NEXT = "head.new"
-#: A site's or version's name may be empty or long; a folder's name may not.
-_NO_NAME = "@"
+#: The folder of a site or version whose name is empty.
+_EMPTY_NAME = "@"
+#: Longer names of sites and versions are shortened, because a folder's name may not be long.
 _MAX_NAME_CHARS = 100
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_~%=@-]+")
 
 
 def folder_name(name: str) -> str:
-    """Return a name for a file system or bucket that no site or version can turn into a path, different for each."""
+    """Return a name for a file system or bucket. It differs for each site or version, and is never a path."""
     quoted = quote(name, safe="", errors="surrogatepass").replace(".", "%2E")
     if len(quoted) > _MAX_NAME_CHARS:
         digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
         return f"{quoted[:64]}={digest[:32]}"
-    return quoted or _NO_NAME
+    return quoted or _EMPTY_NAME
 
 
 def is_folder_name(name: str) -> bool:
-    """Return whether `folder_name` may have written a name: a volume's `lost+found` is none of ours."""
+    """Return whether a name may be one of `folder_name`. A volume's `lost+found` is not."""
     return _FOLDER_NAME.fullmatch(name) is not None
 
 
-def decode_head(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
+def parse_head_document(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
     """Return the head that a document holds, and the document.
+
+    Args:
+        place: the place of the document, for messages.
 
     Raises:
         IndexMismatch: it is in a newer format.
-        IndexCorrupt: it is damaged; `place` is named as where it was found.
+        IndexCorrupt: it is damaged.
     """
     with translating_errors(describe_damage(place)):
         document = parse_json(raw)
-        return head_of(document["head"]), document
+        return parse_head(document["head"]), document
 
 
 @contextlib.contextmanager
 def translating_errors(damage: str) -> Iterator[None]:
-    """Raise `IndexCorrupt` with a message where a stored document lacks a field, or holds another type of value."""
+    """Raise `IndexCorrupt` with a message if a stored document lacks a field, or holds a value of another type."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -61,7 +68,7 @@ def translating_errors(damage: str) -> Iterator[None]:
 
 
 def describe_damage(place: object) -> str:
-    """Return the message for a damaged head; `place` is where it was found."""
+    """Return the message for a damaged head at this place."""
     return f"{place} is damaged: build the index again."
 
 
@@ -70,7 +77,7 @@ def missing_error(scope: Scope) -> IndexMissing:
     return IndexMissing(f"Nothing was published for {scope} yet: index the site first.")
 
 
-def head_of(fields: Mapping[str, Any]) -> Head:
+def parse_head(fields: Mapping[str, Any]) -> Head:
     """Return the head with these fields.
 
     Raises:
@@ -94,8 +101,8 @@ def head_of(fields: Mapping[str, Any]) -> Head:
     return head
 
 
-def encode(head: Head, **more: Any) -> bytes:
-    return json.dumps({**more, "head": asdict(head)}, ensure_ascii=False, indent=1, sort_keys=True).encode()
+def encode(head: Head, **fields: Any) -> bytes:
+    return json.dumps({**fields, "head": asdict(head)}, ensure_ascii=False, indent=1, sort_keys=True).encode()
 
 
 def check_next(head: Head, previous: Head | None) -> None:
@@ -105,7 +112,7 @@ def check_next(head: Head, previous: Head | None) -> None:
 
 
 def overtaken_error(head: Head) -> IndexLocked:
-    """Return the error of a publication that another one was faster than."""
+    """Return the error of a publication that lost a race against another one."""
     return IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
 
 
@@ -126,7 +133,7 @@ def read_head(path: Path) -> tuple[Head, str]:
         raise IndexCorrupt(describe_damage(path)) from None
     except OSError as error:
         raise unreadable_error(path, error) from error
-    head, document = decode_head(raw, path)
+    head, document = parse_head_document(raw, path)
     if not isinstance(document.get("folder"), str):
         raise IndexCorrupt(describe_damage(path))
     return head, document["folder"]
@@ -138,7 +145,7 @@ def unreadable_error(path: Path, error: OSError) -> IndexFault:
 
 
 def write_head(folder: Path, head: Head, name: str) -> None:
-    """Move the head; readers see the generation from the last instruction on."""
+    """Replace the head. Readers see the generation from the last instruction on."""
     with (folder / _NEXT).open("wb") as file:
         file.write(encode(head, folder=name))
         file.flush()

@@ -1,15 +1,15 @@
-"""A sealed folder as one file that keeps its holes: how a generation travels.
+"""Packs a sealed folder into one file that keeps its holes, to upload a generation, and unpacks it.
 
-The files of a shard have holes: the archives that Python reads would store them or write them out.
-Ours is the line `CVPACK1`, then entries of one letter each with its fields; integers are little-endian.
+The archives that Python can read would store the holes of a shard's files, or write them out. A pack is the line
+`CVPACK1`, then entries of one letter each with its fields. Integers are little-endian.
 
-    D  path length u16, path                          a folder, before what is in it
-    F  path length u16, path, size u64                a file, nothing but a hole as yet
-    B  offset u64, length u32, stored u32, bytes      data of the file before; deflated where `stored` is below `length`
+    D  path length u16, path                          a folder, before its content
+    F  path length u16, path, size u64                a file, a single hole at first
+    B  offset u64, length u32, stored u32, bytes      data of the last file; deflated if `stored` is below `length`
     E  the end
 
-What is unpacked is hostile until its hash is found to be right: a path can't leave the folder, a block can't leave its
-file, and no entry makes anything but new folders and new plain files.
+The content is not trusted until its hash is checked at the end. So a path can't leave the folder, a block can't leave
+its file, and entries make only new folders and new plain files.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from chapterverse.errors import IndexCorrupt
 from chapterverse.store import files
 
 _MAGIC = b"CVPACK1\n"
-_PATH, _SIZE, _BLOCK = struct.Struct("<H"), struct.Struct("<Q"), struct.Struct("<QII")
-#: Bytes of a block: holes within the data are left out in these steps, and it bounds the memory that either side needs.
-_STEP = 1 << 16
-_HOLE = bytes(_STEP)
-#: Deflating must save a quarter, or the block is faster as it is: text does, vectors don't.
-_WORTH = 0.75
+_PATH_LENGTH, _FILE_SIZE, _BLOCK_HEADER = struct.Struct("<H"), struct.Struct("<Q"), struct.Struct("<QII")
+#: Bytes of a block. Zeros within the data are skipped by blocks, and a block bounds the memory that either side needs.
+_BLOCK_BYTES = 1 << 16
+_HOLE = bytes(_BLOCK_BYTES)
+#: A block is deflated if that saves a quarter, as it does for text. Vectors are faster as they are.
+_MAX_DEFLATED_SHARE = 0.75
 _MAX_FILE_BYTES = 1 << 40
-#: Folders in each other; the engine makes six. Removing a tree goes down into it, and Python only so far.
+#: Folders in each other. The engine makes six. Python removes a tree by recursion, whose depth is limited.
 _MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, slots=True)
 class PackedSize:
-    """What is known of a packed folder: its size in bytes, and their SHA-256 in hex."""
+    """The size of a pack in bytes, and its SHA-256 in hex."""
 
     size: int
     sha256: str
 
 
 def pack_folder(folder: Path, target: BinaryIO) -> PackedSize:
-    """Write a sealed folder to an open file; return what was written."""
+    """Write a sealed folder to an open file; return the size and the hash of the pack."""
     sink = _Sink(target)
     sink.write(_MAGIC)
     for below, names in files.folders(folder):
@@ -63,25 +63,25 @@ def pack_folder(folder: Path, target: BinaryIO) -> PackedSize:
 
 
 def unpack(chunks: Iterable[bytes], folder: Path, packed_size: PackedSize) -> None:
-    """Make `folder` of a pack that comes in chunks of any size.
+    """Make `folder` from a pack that comes in chunks of any size.
 
     Raises:
-        IndexCorrupt: it is not the pack that was promised; the folder holds a part of it then.
-        OSError: the disk refused.
+        IndexCorrupt: it is not the pack that `packed_size` describes. The folder holds a part of it then.
+        OSError: the folder can't be written.
     """
     folder.mkdir()
     source = _Source(chunks, packed_size)
     if source.take(len(_MAGIC)) != _MAGIC:
         _raise_damage()
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as open_files:
         file: BinaryIO | None = None
         while (kind := source.take(1)) != b"E":
             if kind == b"D":
-                with _as_damage():
+                with _translating_damage():
                     (folder / _path(source)).mkdir()
             elif kind == b"F":
-                opened.close()
-                file = opened.enter_context(_new_file(folder, source))
+                open_files.close()
+                file = open_files.enter_context(_new_file(folder, source))
             elif kind == b"B" and file is not None:
                 _unpack_block(source, file)
             else:
@@ -90,7 +90,7 @@ def unpack(chunks: Iterable[bytes], folder: Path, packed_size: PackedSize) -> No
 
 
 class _Sink:
-    """An open file that is hashed as it is written."""
+    """Hashes an open file while it is written."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
@@ -104,30 +104,30 @@ class _Sink:
 
     def entry(self, kind: bytes, path: Path) -> None:
         name = path.as_posix().encode()
-        self.write(kind + _PATH.pack(len(name)) + name)
+        self.write(kind + _PATH_LENGTH.pack(len(name)) + name)
 
 
 def _pack_file(file: BinaryIO, path: Path, sink: _Sink) -> None:
     size = os.fstat(file.fileno()).st_size
     sink.entry(b"F", path)
-    sink.write(_SIZE.pack(size))
+    sink.write(_FILE_SIZE.pack(size))
     for start, end in files.extents(file.fileno(), size):
         file.seek(start)
         while start < end:
-            data = file.read(min(_STEP, end - start))
+            data = file.read(min(_BLOCK_BYTES, end - start))
             if data != _HOLE[: len(data)]:
                 deflated = zlib.compress(data, 1)
-                stored = deflated if len(deflated) < _WORTH * len(data) else data
-                sink.write(b"B" + _BLOCK.pack(start, len(data), len(stored)) + stored)
+                stored = deflated if len(deflated) < _MAX_DEFLATED_SHARE * len(data) else data
+                sink.write(b"B" + _BLOCK_HEADER.pack(start, len(data), len(stored)) + stored)
             start += len(data)
 
 
 class _Source:
-    """The bytes of a pack in order, hashed as they come."""
+    """The bytes of a pack in order, hashed while they are read."""
 
     def __init__(self, chunks: Iterable[bytes], packed_size: PackedSize) -> None:
         self._chunks = iter(chunks)
-        self._packed = packed_size
+        self._packed_size = packed_size
         self._digest = hashlib.sha256()
         self._size = 0
         self._buffer = bytearray()
@@ -136,19 +136,19 @@ class _Source:
         while len(self._buffer) < size:
             if not self._more():
                 _raise_damage()
-        taken = bytes(self._buffer[:size])
+        data = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return taken
+        return data
 
     def check_end(self) -> None:
-        if self._buffer or self._more() or PackedSize(self._size, self._digest.hexdigest()) != self._packed:
+        if self._buffer or self._more() or PackedSize(self._size, self._digest.hexdigest()) != self._packed_size:
             _raise_damage()
 
     def _more(self) -> bool:
         chunk = next(self._chunks, b"")
         self._size += len(chunk)
         # A sender of more than was promised must not fill the disk.
-        if self._size > self._packed.size:
+        if self._size > self._packed_size.size:
             _raise_damage()
         self._digest.update(chunk)
         self._buffer += chunk
@@ -156,8 +156,8 @@ class _Source:
 
 
 def _path(source: _Source) -> str:
-    """Return a path that stays in its folder."""
-    raw = source.take(*_PATH.unpack(source.take(_PATH.size)))
+    """Return a path that can't leave its folder."""
+    raw = source.take(*_PATH_LENGTH.unpack(source.take(_PATH_LENGTH.size)))
     try:
         path = raw.decode()
     except UnicodeDecodeError:
@@ -170,10 +170,10 @@ def _path(source: _Source) -> str:
 
 def _new_file(folder: Path, source: _Source) -> BinaryIO:
     path = _path(source)
-    (size,) = _SIZE.unpack(source.take(_SIZE.size))
+    (size,) = _FILE_SIZE.unpack(source.take(_FILE_SIZE.size))
     if size > _MAX_FILE_BYTES:
         _raise_damage()
-    with _as_damage():
+    with _translating_damage():
         file = (folder / path).open("xb", buffering=0)
     try:
         file.truncate(size)
@@ -184,9 +184,9 @@ def _new_file(folder: Path, source: _Source) -> BinaryIO:
 
 
 def _unpack_block(source: _Source, file: BinaryIO) -> None:
-    offset, length, stored = _BLOCK.unpack(source.take(_BLOCK.size))
+    offset, length, stored = _BLOCK_HEADER.unpack(source.take(_BLOCK_HEADER.size))
     end = os.fstat(file.fileno()).st_size
-    if not (0 < stored <= length <= _STEP and offset + length <= end and offset >= file.tell()):
+    if not (0 < stored <= length <= _BLOCK_BYTES and offset + length <= end and offset >= file.tell()):
         _raise_damage()
     data = source.take(stored)
     if stored < length:
@@ -210,8 +210,8 @@ def _inflate(data: bytes, length: int) -> bytes:
 
 
 @contextlib.contextmanager
-def _as_damage() -> Iterator[None]:
-    """Paths that collide, lie in no folder or are too long are the pack's fault and not the disk's."""
+def _translating_damage() -> Iterator[None]:
+    """Report paths that collide, lie in no folder or are too long as damage of the pack, because the disk is sound."""
     try:
         yield
     except (FileExistsError, FileNotFoundError, NotADirectoryError):

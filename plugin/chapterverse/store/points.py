@@ -1,4 +1,4 @@
-"""What every store does with points in the same way: check them, slice them, rank them, and leave out odd filters."""
+"""Checks points, cuts them into batches and ranks them, in the same way for every store."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from chapterverse.model import PERSONA, Point
 from chapterverse.text.json_text import INTEGERS
 from chapterverse.text.utf8 import SURROGATE
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-#: Results beyond the wanted ones, so that a tie at the edge is seen.
+#: Results that are ranked beyond the limit, so that a tie at the limit is noticed.
 _TIE_MARGIN = 16
 
 
 def check_point(point: Point, dense_size: int) -> None:
-    """Raises `IndexMismatch` if a vector is malformed, or of another size than the index's.
+    """Raise `IndexMismatch` if a vector is malformed, or of another size than the index's.
 
-    It is checked before the point reaches the engine, which would accept it and break.
+    The engine would accept such a point and break.
     """
     indices, values, dense = point.lexical.indices, point.lexical.values, point.dense
     ascending = all(a < b for a, b in pairwise(indices))
     bounded = not indices or (indices[0] >= 0 and indices[-1] < 2**32)
-    sound = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
-    if not sound or not all(map(math.isfinite, dense or ())):
+    is_valid = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
+    if not is_valid or not all(map(math.isfinite, dense or ())):
         raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
     if len(dense or ()) != (0 if point.chunk.type == PERSONA else dense_size):
         raise IndexMismatch(
@@ -35,27 +35,29 @@ def check_point(point: Point, dense_size: int) -> None:
         )
 
 
-def slices(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def batches(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
     return (values[at : at + size] for at in range(0, len(values), size))
 
 
-def best(ask: Callable[[int], Sequence[T]], order: Callable[[T], tuple[float, object]], limit: int) -> list[T]:
-    """Return the best results, with ties cut by our own order, for the engine's own order of them is a whim.
+def rank_with_ties(
+    rank: Callable[[int], Sequence[_T]], order: Callable[[_T], tuple[float, object]], limit: int
+) -> list[_T]:
+    """Return the best results. Ties are put into our own order, because the engine's order of them is arbitrary.
 
     Args:
-        ask: returns the engine's best results, at most so many.
-        order: gives the score, negated, and what decides a tie.
+        rank: returns the engine's best results, at most so many.
+        order: returns the negated score of a result, and the key that decides a tie.
     """
-    asked = limit + _TIE_MARGIN
+    size = limit + _TIE_MARGIN
     while True:
-        results = ask(asked)
-        if len(results) < asked or order(results[-1])[0] != order(results[limit - 1])[0]:
+        results = rank(size)
+        if len(results) < size or order(results[-1])[0] != order(results[limit - 1])[0]:
             return sorted(results, key=order)[:limit]
-        asked *= 4
+        size *= 4
 
 
 def is_storable(value: str | int) -> bool:
-    """Return whether a store can hold this value of a field; one that it can't hold it can't find either."""
+    """Return whether a store can hold this value of a field. It can't find other values either."""
     if isinstance(value, int):
         return value in INTEGERS
     return value.isascii() or not SURROGATE.search(value)

@@ -1,13 +1,13 @@
-"""The room that the engine takes in advance: cut off when a folder is sealed, given back to a copy that is written.
+"""Cuts off the space that the engine allocates in advance when a folder is sealed, and restores it in a copy.
 
-The engine makes files as large as they may become, 160 MB for one chunk, nearly all of it holes. A reader
-pays for that: the engine touches most pages, and memory that backs a file system (tmpfs) is allocated for each of
-them. These are the files (qdrant-edge-py 0.9.0), each beside what says how much of it is in use:
+The engine makes files as large as they may become, 160 MB for one chunk, nearly all of it holes. Readers pay for that,
+because the engine touches most pages, and a file system in memory (tmpfs) allocates each of them. These are the files
+(qdrant-edge-py 0.9.0), each with the file that states how much of it is in use:
 
     page_N.dat      values, in blocks: bitmask.dat has a bit for each block, config.json the sizes of block and page
-    tracker.dat     where each value is: a header that counts places, then 16 bytes a place
+    tracker.dat     the places of values: a header that counts them, then 16 bytes each
     chunk_N.mmap    dense vectors: status.dat counts them, config.json has their size and how many a file holds
-    flags_a.dat     a bit a place: status.dat counts them. The engine gives it at least 1 MB whenever it opens it
+    flags_a.dat     a bit for each point: status.dat counts them. The engine allocates at least 1 MB when it opens it
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-#: What a file system allocates at once; a file that is mapped must not be empty.
-_PAGE = mmap.PAGESIZE
+#: The bytes that a file system allocates at once. A mapped file has at least these, because it must not be empty.
+_PAGE_BYTES = mmap.PAGESIZE
 _TRACKER, _MIN_TRACKER_BYTES = "tracker.dat", 1 << 20
-_PLACE = 16
+_TRACKER_ENTRY_BYTES = 16
 _FLAGS = "flags_a.dat"
-#: Of a 32-bit number.
-_COMPONENT = 4
+#: Bytes of one 32-bit component of a vector.
+_COMPONENT_BYTES = 4
 
 
 def trim(shard: Path) -> None:
-    """Cut the files of a closed shard behind what they hold. Readers need no more; a writer needs `restore` first."""
+    """Cut the unused ends off the files of a closed shard. A writer needs `restore` first; readers don't."""
     for folder, config in _storages(shard):
         if "page_size_bytes" in config:
             _trim_values(folder, config["page_size_bytes"], config["block_size_bytes"])
         else:
-            _trim_vectors(folder, config["chunk_size_vectors"], config["dim"] * _COMPONENT)
+            _trim_vectors(folder, config["chunk_size_vectors"], config["dim"] * _COMPONENT_BYTES)
 
 
 def restore(shard: Path) -> None:
@@ -50,54 +50,54 @@ def restore(shard: Path) -> None:
 
 
 def release(folder: Path, names: Iterable[str]) -> None:
-    """Free what is allocated for flags that don't exist: an opening engine reads them as well.
+    """Free the space of flags that don't exist, which is allocated because the engine reads them when it opens.
 
-    A reader sees nothing but zeros there, before and afterwards, also while others have the files open.
+    Readers see zeros there before and afterwards, even while they have the files open.
 
     Args:
-        names: files below the folder, of which those of flags are looked at.
+        names: paths of files below the folder; those of other files than flags are ignored.
     """
     for name in names:
         if name.endswith(_FLAGS):
-            # Where the system can't, they stay allocated.
+            # If the system can't free it, it stays allocated.
             with contextlib.suppress(OSError):
                 _release(folder / name)
 
 
 def _release(path: Path) -> None:
     allocated = path.stat().st_blocks * 512
-    # A place in memory of two pages more is not worth a request.
-    if allocated <= 2 * _PAGE:
+    # To free one or two pages is not worth a call.
+    if allocated <= 2 * _PAGE_BYTES:
         return
-    flags = _number(path.with_name("status.dat"), 8)
-    used = _round((flags + 7) // 8)
+    flags = _read_number(path.with_name("status.dat"), 8)
+    used = _round_to_page((flags + 7) // 8)
     if allocated <= used or not hasattr(mmap, "MADV_REMOVE"):
         return
-    with path.open("r+b", buffering=0) as file, mmap.mmap(file.fileno(), 0) as mapped:
-        if used < len(mapped):
-            mapped.madvise(mmap.MADV_REMOVE, used, len(mapped) - used)
+    with path.open("r+b", buffering=0) as file, mmap.mmap(file.fileno(), 0) as memory_map:
+        if used < len(memory_map):
+            memory_map.madvise(mmap.MADV_REMOVE, used, len(memory_map) - used)
 
 
 def _trim_values(folder: Path, page_size: int, block_size: int) -> None:
     bits = (folder / "bitmask.dat").read_bytes()
-    of_page = page_size // block_size // 8
-    for number, start in enumerate(range(0, len(bits), of_page)):
-        used = int.from_bytes(bits[start : start + of_page], "little").bit_length()
+    bytes_per_page = page_size // block_size // 8
+    for number, start in enumerate(range(0, len(bits), bytes_per_page)):
+        used = int.from_bytes(bits[start : start + bytes_per_page], "little").bit_length()
         _truncate(folder / f"page_{number}.dat", used * block_size)
-    places = _number(folder / _TRACKER, 4)
-    _truncate(folder / _TRACKER, 4 + places * _PLACE)
+    places = _read_number(folder / _TRACKER, 4)
+    _truncate(folder / _TRACKER, 4 + places * _TRACKER_ENTRY_BYTES)
 
 
-def _trim_vectors(folder: Path, of_file: int, size: int) -> None:
-    remaining = _number(folder / "status.dat", 8)
+def _trim_vectors(folder: Path, per_file: int, size: int) -> None:
+    remaining = _read_number(folder / "status.dat", 8)
     for number in range(len(list(folder.glob("chunk_*.mmap")))):
-        _truncate(folder / f"chunk_{number}.mmap", max(0, min(of_file, remaining)) * size)
-        remaining -= of_file
+        _truncate(folder / f"chunk_{number}.mmap", max(0, min(per_file, remaining)) * size)
+        remaining -= per_file
 
 
 def _truncate(path: Path, used_bytes: int) -> None:
-    # Never longer than it is: what the engine would read there is not ours to make up.
-    os.truncate(path, min(path.stat().st_size, max(_PAGE, _round(used_bytes))))
+    # Never make it longer, because the engine would read the new end as data.
+    os.truncate(path, min(path.stat().st_size, max(_PAGE_BYTES, _round_to_page(used_bytes))))
 
 
 def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -108,11 +108,11 @@ def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield path.parent, config
 
 
-def _number(path: Path, size: int) -> int:
-    """Return the unsigned number that a file begins with."""
+def _read_number(path: Path, size: int) -> int:
+    """Return the unsigned number at the beginning of a file."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(size), "little")
 
 
-def _round(size: int) -> int:
-    return -(-size // _PAGE) * _PAGE
+def _round_to_page(size: int) -> int:
+    return -(-size // _PAGE_BYTES) * _PAGE_BYTES

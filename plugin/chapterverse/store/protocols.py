@@ -1,4 +1,4 @@
-"""What the rest of the system needs of a store: snapshots to read, publications to write."""
+"""The protocols of a store: snapshots to read, publications to write."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 from chapterverse.filters import Filter
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 
-#: Makes a block in which one request runs; it may refuse to begin, by an `IndexUnavailable`.
-Asking: TypeAlias = Callable[[], AbstractContextManager[None]]
+#: Returns the context manager around one request, such as a circuit breaker's. It may raise `IndexUnavailable` at once.
+RequestGuard: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 class Hit(NamedTuple):
-    """One result of one search side.
+    """One result of a search by words or by vectors.
 
     Attributes:
         score: the engine's own score, comparable within one search only.
@@ -27,7 +27,7 @@ class Hit(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """One generation of one scope, as it was published; stays readable while newer ones are published."""
+    """One generation of one scope, as it was published. It stays readable while newer ones are published."""
 
     @property
     def head(self) -> Head: ...
@@ -37,43 +37,43 @@ class Snapshot(Protocol):
         ...
 
     def search_dense(self, vector: Sequence[float], limit: int, filters: Filter | None = None) -> list[Hit]:
-        """Return the nearest by cosine, best first, ties by chunk id."""
+        """Return the nearest hits by cosine, best first, ties by chunk id."""
         ...
 
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
-        """Return for each hashed term in how many of the generation's chunks it occurs."""
+        """Return for each hashed term the number of chunks of the generation in which it occurs."""
         ...
 
     def values(self, field: str) -> tuple[str | int, ...]:
-        """Return the distinct values of an indexed field in ascending order; of a list field those of its elements."""
+        """Return the distinct values of an indexed field, or of its elements if it is a list, in ascending order."""
         ...
 
-    def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
-        """Return all chunks of a page in order, or those of another field's value, such as one `url`."""
+    def page(self, value: str, field: str = "source_file_path") -> list[Chunk]:
+        """Return all chunks of a page in order, or all chunks with this value in another field, such as a `url`."""
         ...
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
-        """Yield the points of these pages, or all, with their vectors, by chunk id."""
+        """Yield the points of these pages with their vectors, in the order of their chunk ids; None yields all."""
         ...
 
     def vectors(self, embed_hashes: Collection[str]) -> dict[str, tuple[float, ...] | None]:
-        """Return the dense vector of each of these hashes that the index holds; None in an index without any."""
+        """Return the dense vectors of those of these hashes that the index holds; None if it has no dense vectors."""
         ...
 
 
 class Publication(Protocol):
-    """The only way to write: all changes become visible at once by `commit`, or none of them ever does."""
+    """The only way to write. `commit` makes all changes visible at once; without it none of them ever is."""
 
     @property
     def previous(self) -> Snapshot | None:
-        """What readers see until the commit; None for a first publication."""
+        """The generation that readers see until the commit; None for a first publication."""
         ...
 
     def renew(self) -> None:
-        """Say that this publisher is still at work; cheap, and called often while pages are read and embedded.
+        """Renew the lease. Cheap; call it often while pages are read and embedded.
 
         Raises:
-            IndexLocked: another process took over, because this one was silent for too long.
+            IndexLocked: another process took over, because this one did not renew its lease in time.
         """
         ...
 
@@ -84,14 +84,14 @@ class Publication(Protocol):
     def delete(self, chunk_ids: Sequence[str]) -> None: ...
 
     def preview(self) -> Snapshot:
-        """Return what would be published now, for fitting the calibration before the commit.
+        """Return the generation as a commit would publish it now, to fit the calibration before the commit.
 
-        Of its head only `pages`, `chunks` and `languages` say something. It is good until the next write or commit.
+        Its head has only `pages`, `chunks` and `languages`. It is valid until the next write or commit.
         """
         ...
 
     def commit(self, head: Head) -> None:
-        """Make everything durable, then move the head to it.
+        """Make everything durable, then make it the live generation.
 
         Raises:
             IndexLocked: another process published to the scope meanwhile.
@@ -104,12 +104,12 @@ class Store(Protocol):
 
     @property
     def lease_seconds(self) -> float:
-        """Seconds for which a publisher that was killed keeps others out; 0 where its death is seen at once."""
+        """How long a killed publisher blocks others, in seconds; 0 if they see at once that it has ended."""
         ...
 
     @property
     def max_age(self) -> float:
-        """Seconds for which a service may take the heads for what they were; 0 where a look at them costs nothing."""
+        """How long a service may cache the heads, in seconds; 0 if reading them is cheap."""
         ...
 
     def heads(self) -> list[Head]:
@@ -126,7 +126,7 @@ class Store(Protocol):
         ...
 
     def snapshot(self, scope: Scope) -> Snapshot:
-        """Open what is live now.
+        """Open the live generation.
 
         Raises:
             IndexMissing: nothing was published for the scope.
@@ -135,20 +135,21 @@ class Store(Protocol):
         """
         ...
 
-    def intact(self, scope: Scope) -> bool:
-        """Return whether what is live is whole, by a look that opens nothing; also when nothing was published."""
+    def is_complete(self, scope: Scope) -> bool:
+        """Return whether the live generation is complete, without opening it; true if nothing was published."""
         ...
 
     def is_publishing(self, scope: Scope) -> bool:
-        """Return whether somebody is publishing to the scope right now."""
+        """Return whether a process is publishing to the scope right now."""
         ...
 
     def publish(self, scope: Scope, embedder: EmbedderCard) -> AbstractContextManager[Publication]:
-        """Open a publication; leaving it without a commit leaves no trace.
+        """Open a publication. If it ends without a commit, it leaves no trace.
 
         Args:
-            scope: the head to move.
-            embedder: what makes the dense vectors; where the live index is of another, the publication starts empty.
+            scope: the scope to publish to.
+            embedder: the embedder of the dense vectors. If it is not that of the live index, the publication starts
+                empty.
 
         Raises:
             IndexLocked: another process is publishing to the scope.
@@ -156,9 +157,9 @@ class Store(Protocol):
         ...
 
     def unpublish(self, scope: Scope) -> None:
-        """Remove the live head of a scope, and then all that it reached; without one nothing happens.
+        """Remove the live head of a scope, and then its generations. Without a head do nothing.
 
-        A reader that has a snapshot open may keep it.
+        A reader with an open snapshot may keep it.
 
         Raises:
             IndexLocked: another process is publishing to the scope.
@@ -166,9 +167,9 @@ class Store(Protocol):
         ...
 
     def sweep(self, scope: Scope) -> int:
-        """Remove everything of the scope, of any age, that its head doesn't reach; return how much there was.
+        """Remove everything of the scope that its head doesn't reach, and return the number of items.
 
-        Unlike the clean-up after a publication this waits for no reader, so it is for `repair` alone.
+        Unlike the clean-up after a publication this waits for no reader, so only `repair` calls it.
 
         Raises:
             IndexLocked: another process is publishing to the scope.
@@ -178,21 +179,20 @@ class Store(Protocol):
 
 @runtime_checkable
 class CachingStore(Protocol):
-    """A store that leaves what it opened on this machine, for processes that come later."""
+    """A store that caches opened generations on this machine for later processes."""
 
     def open_cached(self) -> list[Snapshot]:
-        """Open the whole generations that are there, one of a scope at most, without a request to the store."""
+        """Open the complete generations in the cache, at most one of a scope, without a request to the store."""
         ...
 
 
 @runtime_checkable
 class GuardedStore(Protocol):
-    """A store on a server, which readers may leave alone while it does not answer."""
+    """A remote store whose requests can run behind a circuit breaker."""
 
-    def guard(self, asking: Asking) -> None:
-        """Run every request from now on in such a block.
+    def guard(self, request_guard: RequestGuard) -> None:
+        """Run every further request in a context that `request_guard` returns.
 
-        What leaves the block as an `IndexUnavailable` or a `ProviderError` is a failure of the server, and nothing
-        else is.
+        Only an `IndexUnavailable` or a `ProviderError` that leaves the context is a failure of the server.
         """
         ...

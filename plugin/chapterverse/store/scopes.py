@@ -10,7 +10,7 @@ from chapterverse.store.protocols import Store
 
 
 def only_scope(store: Store, site: str = "", version: str | None = None) -> Scope:
-    """Return the scope that `site` and `version` name; either may be left out where the store holds just one.
+    """Return the scope that `site` and `version` name. Either may be omitted if only one scope matches.
 
     Raises:
         IndexMissing: nothing matches.
@@ -20,7 +20,7 @@ def only_scope(store: Store, site: str = "", version: str | None = None) -> Scop
 
 
 def only_head(heads: Sequence[Head], site: str = "", version: str | None = None) -> Head:
-    """Return the one of these heads that `site` and `version` name; raises as `only_scope` does."""
+    """Return the one of these heads that `site` and `version` name. Raises the errors of `only_scope`."""
     matches = [h for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
     if len(matches) == 1:
         return matches[0]

@@ -1,11 +1,11 @@
 """One sealed folder of the embedded engine, opened for reading.
 
     shard/         the engine's files (qdrant-edge-py 0.9.0)
-    terms.bin      in how many chunks each term occurs
-    manifest.json  what these files must look like, and what all points have in the fields without an index
+    terms.bin      the number of chunks in which each term occurs
+    manifest.json  the sizes of these files, and the values of the fields without an index, which all points share
 
-The files are compared with the manifest before the engine sees them: a truncated one makes it panic, or kills the
-interpreter. A panic of the engine is no `Exception`, so `BaseException` is caught and becomes one of our errors.
+The files are compared with the manifest before the engine opens them, because a truncated file makes it panic, or kills
+the interpreter. A panic of the engine is no `Exception`, so `BaseException` is caught and becomes one of our errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from chapterverse.filters import SELDOM, And, Filter, In
 from chapterverse.model import Chunk, Point, SparseVector
 from chapterverse.store import files, preallocation
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import best, is_storable
+from chapterverse.store.points import is_storable, rank_with_ties
 from chapterverse.store.protocols import Hit
 
 _Key = TypeVar("_Key")
@@ -39,33 +39,35 @@ _Value = TypeVar("_Value")
 
 SHARD, TERMS = "shard", "terms.bin"
 
-_SCROLL = 1000
-#: Points that each half of a `TwoGenerationCache` keeps, about 10 kB each, so 50 MB; pages likewise, of so many chunks
-#: at the most.
-_POINTS, _PAGES, _PAGE = 2500, 125, 50
-#: More than the values that any field has.
-_VALUES = 2**31
-#: To look for none of a field's values reads every point, unless the field has an index.
+#: Points of one reply of the engine.
+_SCROLL_POINTS = 1000
+#: Points in each half of the cache of points, about 10 kB each, so 50 MB.
+_MAX_CACHED_POINTS = 2500
+#: Pages in each half of the cache of pages.
+_MAX_CACHED_PAGES = 125
+#: Chunks of a page that is cached.
+_MAX_PAGE_CHUNKS = 50
+#: More values than any field has.
+_ALL_VALUES = 2**31
+#: Matches no point. An empty list of values would read every point, unless the field has an index.
 _NO_POINT = edge.HasIdCondition(set())
+#: The engine's messages if the system denies it space, rights or handles. The files themselves are intact then.
+_OS_ERRORS = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
-    """The content of a shard: the number of pages and chunks, and the languages."""
+class ShardStats:
+    """The number of a shard's pages and chunks, and its languages."""
 
     pages: int
     chunks: int
     languages: tuple[str, ...]
 
 
-#: The engine's messages where the system denies it space, rights or handles, and the files themselves are intact.
-_BY_THE_SYSTEM = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
+class SegmentedCache(Generic[_Key, _Value]):
+    """A cache in two halves. The older half is dropped when the newer one is full. Safe to use from several threads.
 
-
-class TwoGenerationCache(Generic[_Key, _Value]):
-    """A cache of points, because making a point from the engine's payload takes longer than finding it.
-
-    Of two halves the older is dropped when the newer is full. Safe to use from several threads.
+    Points are cached because to make one from the engine's payload takes longer than to find it.
     """
 
     def __init__(self, size: int) -> None:
@@ -89,9 +91,9 @@ class TwoGenerationCache(Generic[_Key, _Value]):
 
 
 class TermCounts:
-    """In how many chunks each term occurs, which the engine knows and doesn't tell.
+    """The number of chunks in which each term occurs. The engine counts them, too, but doesn't provide the counts.
 
-    Two sorted arrays: 8 bytes a term on disk, one binary search to look one up.
+    It is two arrays, sorted by term: 8 bytes a term on disk, and one binary search to look one up.
     """
 
     def __init__(self, terms: array[int], counts: array[int]) -> None:
@@ -104,20 +106,20 @@ class TermCounts:
 
     @classmethod
     def load(cls, path: Path) -> TermCounts:
-        """Read them. Raises `IndexCorrupt` if the file is damaged."""
-        both = array("I")
+        """Read a file that `save` wrote. Raises `IndexCorrupt` if it is damaged."""
+        numbers = array("I")
         raw = path.read_bytes()
-        if len(raw) % (2 * both.itemsize):
+        if len(raw) % (2 * numbers.itemsize):
             raise IndexCorrupt(f"{path} is damaged: remove the index and build it again.")
-        both.frombytes(raw)
-        half = len(both) // 2
-        return cls(both[:half], both[half:])
+        numbers.frombytes(raw)
+        half = len(numbers) // 2
+        return cls(numbers[:half], numbers[half:])
 
     def save(self, path: Path) -> None:
         path.write_bytes(self._terms.tobytes() + self._counts.tobytes())
 
     def add(self, differences: Counter[int]) -> TermCounts:
-        """Return them with these numbers of chunks added, which may be negative."""
+        """Return the sums of these counts and differences, which may be negative."""
         counts = Counter(dict(zip(self._terms, self._counts, strict=True)))
         counts.update(differences)
         pairs = sorted((term, count) for term, count in counts.items() if count)
@@ -147,41 +149,44 @@ class Shard:
         self._terms = terms
         self._constants = dict(constants)
         self._dense_size = dense_size
-        #: By ids as numbers, which have a hash at once.
-        self._points = TwoGenerationCache[int, tuple[Chunk, SparseVector]](_POINTS)
+        #: By ids as numbers, whose hashes cost nothing.
+        self._points = SegmentedCache[int, tuple[Chunk, SparseVector]](_MAX_CACHED_POINTS)
         #: By field and value.
-        self._pages = TwoGenerationCache[tuple[str, str], tuple[Chunk, ...]](_PAGES)
+        self._pages = SegmentedCache[tuple[str, str], tuple[Chunk, ...]](_MAX_CACHED_PAGES)
 
     @classmethod
     def load(cls, folder: Path, dense_size: int) -> Shard:
-        """Open a sealed folder whose dense vectors have this size, 0 for none.
+        """Open a sealed folder.
+
+        Args:
+            dense_size: the dimensions of its dense vectors; 0 for none.
 
         Raises:
             IndexCorrupt: files are missing or damaged.
         """
-        with engine_at(folder):
+        with translating_read_errors(folder):
             manifest = Manifest.load(folder)
             manifest.check(folder)
-            terms, place = TermCounts.load(folder / TERMS), folder
-            # The engine writes to the files that it opens. Where it can't, it opens a copy.
+            terms, writable = TermCounts.load(folder / TERMS), folder
+            # The engine writes to the files that it opens. If it may not, it opens a copy.
             if not os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-                place = Path(tempfile.mkdtemp(prefix="chapterverse-"))
-                files.copy(folder / SHARD, place / SHARD)
-            shard = cls(folder, edge.EdgeShard.load(str(place / SHARD)), terms, dense_size, manifest.constants)
-            if place != folder:
-                weakref.finalize(shard, shutil.rmtree, place, ignore_errors=True)
-            preallocation.release(place, manifest.files)
+                writable = Path(tempfile.mkdtemp(prefix="chapterverse-"))
+                files.copy_folder(folder / SHARD, writable / SHARD)
+            shard = cls(folder, edge.EdgeShard.load(str(writable / SHARD)), terms, dense_size, manifest.constants)
+            if writable != folder:
+                weakref.finalize(shard, shutil.rmtree, writable, ignore_errors=True)
+            preallocation.release(writable, manifest.files)
             return shard
 
     def close(self) -> None:
-        """Close the files; the shard is not usable afterwards."""
+        """Close the files. The shard is not usable afterwards."""
         self._engine.close()
 
-    def census(self) -> Census:
-        with engine_at(self._folder):
+    def stats(self) -> ShardStats:
+        with translating_read_errors(self._folder):
             chunks = self._engine.count(edge.CountRequest(exact=True))
         pages, languages = (self._values(name, exact=True) for name in ("source_file_path", "language"))
-        return Census(len(pages), chunks, tuple(languages))
+        return ShardStats(len(pages), chunks, tuple(languages))
 
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
         return self._terms.counts(indices)
@@ -201,18 +206,18 @@ class Shard:
         if field in SELDOM:
             points = self._scroll(None, payload=[field], vectors=False)
             return tuple(sorted({p.payload[field] for p in points if field in p.payload}))
-        # The engine's counts are estimates, but its values are exact, and thirty times as fast.
+        # Without exact counts the engine is thirty times as fast, and its values are exact all the same.
         return tuple(self._values(field, exact=False))
 
-    def page(self, place: str, field: str = "source_file_path") -> list[Chunk]:
-        chunks = self._pages.get((field, place))
+    def page(self, value: str, field: str = "source_file_path") -> list[Chunk]:
+        chunks = self._pages.get((field, value))
         if chunks is None:
-            ids = [r.id for r in self._scroll(In(field, (place,)), payload=False, vectors=False)]
-            with engine_at(self._folder):
+            ids = [r.id for r in self._scroll(In(field, (value,)), payload=False, vectors=False)]
+            with translating_read_errors(self._folder):
                 points = self._fetch(ids)
             chunks = tuple(sorted((points[i.int][0] for i in ids), key=lambda c: c.chunk_index))
-            if len(chunks) <= _PAGE:
-                self._pages[field, place] = chunks
+            if len(chunks) <= _MAX_PAGE_CHUNKS:
+                self._pages[field, value] = chunks
         return list(chunks)
 
     def points(self, file_paths: Iterable[str] | None = None) -> Iterator[Point]:
@@ -228,23 +233,25 @@ class Shard:
         """Return the distinct values of an indexed field or a constant, ascending."""
         if name in self._constants:
             return [*self._constants[name]]
-        with engine_at(self._folder):
-            return sorted(hit.value for hit in self._engine.facet(edge.FacetRequest(name, _VALUES, exact=exact)).hits)
+        with translating_read_errors(self._folder):
+            return sorted(
+                hit.value for hit in self._engine.facet(edge.FacetRequest(name, _ALL_VALUES, exact=exact)).hits
+            )
 
     def _search(self, query: Any, limit: int, filters: Filter | None) -> list[Hit]:
         """Return the best hits. The engine only ranks; payloads are fetched for the best hits alone."""
         where = self._where(filters)
 
-        def ask(most: int) -> list[tuple[float, Any]]:
+        def rank(size: int) -> list[tuple[float, Any]]:
             # The engine makes a new object for an id at each access.
             return [
-                (-r.score, r.id) for r in self._engine.query(edge.QueryRequest(query=query, limit=most, filter=where))
+                (-r.score, r.id) for r in self._engine.query(edge.QueryRequest(query=query, limit=size, filter=where))
             ]
 
-        with engine_at(self._folder):
-            ranked = best(ask, lambda result: result, limit)
+        with translating_read_errors(self._folder):
+            ranked = rank_with_ties(rank, lambda result: result, limit)
             points = self._fetch([i for _, i in ranked])
-            return [Hit(points[i.int][0], -low, points[i.int][1]) for low, i in ranked]
+            return [Hit(points[i.int][0], -negated, points[i.int][1]) for negated, i in ranked]
 
     def _fetch(self, ids: Sequence[Any]) -> dict[int, tuple[Chunk, SparseVector]]:
         """Return points by their ids as numbers; the engine loads those that are not in the cache."""
@@ -258,10 +265,10 @@ class Shard:
     def _scroll(self, filters: Filter | None, *, payload: bool | list[str], vectors: bool) -> Iterator[Any]:
         where, after = self._where(filters), None
         while True:
-            with engine_at(self._folder):
+            with translating_read_errors(self._folder):
                 records, after = self._engine.scroll(
                     edge.ScrollRequest(
-                        offset=after, limit=_SCROLL, filter=where, with_payload=payload, with_vector=vectors
+                        offset=after, limit=_SCROLL_POINTS, filter=where, with_payload=payload, with_vector=vectors
                     )
                 )
             yield from records
@@ -273,29 +280,36 @@ class Shard:
 
     def _condition(self, filters: Filter) -> Any:
         if isinstance(filters, In):
-            # The stubs want lists of one type; a value that can't be stored can't be found either.
-            anything: list[Any] = [value for value in filters.values if is_storable(value)]
+            # Any, because the stubs ask for lists of one type. A value that can't be stored can't be found either.
+            values: list[Any] = [value for value in filters.values if is_storable(value)]
             constant = self._constants.get(filters.field)
             if constant is not None:
-                return edge.Filter() if set(constant).intersection(anything) else _NO_POINT
-            return edge.FieldCondition(filters.field, match=edge.MatchAny(anything)) if anything else _NO_POINT
+                return edge.Filter() if set(constant).intersection(values) else _NO_POINT
+            return edge.FieldCondition(filters.field, match=edge.MatchAny(values)) if values else _NO_POINT
         if isinstance(filters, And):
             return edge.Filter(must=[self._condition(part) for part in filters.parts])
-        # To the engine an empty list is no condition at all.
+        # The engine takes an empty list for no condition.
         return edge.Filter(should=[self._condition(part) for part in filters.parts] or [_NO_POINT])
 
 
 @contextlib.contextmanager
-def engine_at(folder: Path) -> Iterator[None]:
-    """Turn any error of the engine into one sentence."""
+def translating_read_errors(folder: Path) -> Iterator[None]:
+    """Turn any error of the engine into an error with one sentence.
+
+    Raises:
+        IndexFault: the system did not allow reading the files, which are intact.
+        IndexCorrupt: the index is damaged.
+    """
     try:
         yield
     except (ChapterVerseError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        refused = _BY_THE_SYSTEM.search(str(error))
-        if refused:
-            raise IndexFault(f"The index in {folder} can't be opened ({refused.group()}): it is not harmed.") from error
+        os_error = _OS_ERRORS.search(str(error))
+        if os_error:
+            raise IndexFault(
+                f"The index in {folder} can't be opened ({os_error.group()}): it is not harmed."
+            ) from error
         raise IndexCorrupt(f"The index in {folder} is damaged: build it again.") from error
 
 

@@ -1,8 +1,8 @@
 """A private shard folder that one publication writes, until it is sealed and never written again.
 
-Everything is checked before it reaches the engine: a sparse vector of unequal lengths makes it panic and the shard
-unloadable, and a batch with one bad point is half applied (qdrant-edge-py 0.9.0). After any error of the engine the
-state of the draft is unknown, so it is thrown away.
+Everything is checked before it reaches the engine. A sparse vector of unequal lengths makes it panic and the shard
+unloadable, and of a batch with one bad point it applies a part (qdrant-edge-py 0.9.0). After any error of the engine
+the state of the draft is unknown, so it is thrown away.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from chapterverse.filters import FIELDS, NUMBERS, SELDOM
 from chapterverse.model import Point
 from chapterverse.store import files, preallocation
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import check_point, slices
-from chapterverse.store.shard import SHARD, TERMS, Shard, TermCounts, engine_at, sparse
+from chapterverse.store.points import batches, check_point
+from chapterverse.store.shard import SHARD, TERMS, Shard, TermCounts, sparse, translating_read_errors
 
-#: Fields with an index, except those in which all points have the same: each index makes a shard open some ms later.
+#: Fields that may have an index. Those in which all points have the same value have none, because each index makes a
+#: shard open some ms later.
 _INDEXED = tuple(name for name in FIELDS if name not in SELDOM)
-_BATCH = 500
-#: What the disk must have for each character of text, with payload, vectors and indexes (2.5 to 4 were measured).
-_BYTES_OF_A_CHARACTER = 16
+_BATCH_POINTS = 500
+#: Bytes that must be free on the disk for each character of text, with payload, vectors and indexes (2.5 to 4 were
+#: measured).
+_DISK_BYTES_PER_CHAR = 16
 
 
 class ShardDraft(Shard):
-    """A shard with `write` and `delete`; it can be searched between them, after `settle`."""
+    """A shard with `write` and `delete`. It can be searched after `settle`."""
 
     def __init__(self, folder: Path, engine: Any, terms: TermCounts, dense_size: int, manifest: Manifest) -> None:
         super().__init__(folder, engine, terms, dense_size, manifest.constants)
         self._slots = manifest.slots
-        self._added: Counter[int] = Counter()
-        self._settled = False
+        self._count_differences: Counter[int] = Counter()
+        self._is_settled = False
 
     @classmethod
     def create(cls, folder: Path, dense_size: int) -> ShardDraft:
-        """Make an empty one."""
+        """Make an empty draft."""
         dense = {"dense": edge.EdgeVectorParams(size=dense_size, distance=edge.Distance.Cosine)} if dense_size else {}
         config = edge.EdgeConfig(
             vectors=dense,
             sparse_vectors={"lexical": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
-            # Without a log there is no lock, so that any number of readers may open the sealed shard.
+            # Without a log there is no lock, so any number of readers may open the sealed shard.
             wal_enabled=False,
-            # More are for several segments, and this has one. Woken for each search, eight take a tenth of what a
-            # busy service has.
+            # One segment needs one thread; eight would cost a busy service a tenth of its processor time.
             max_search_threads=1,
         )
-        files.need(folder.parent, 0)
+        files.require_space(folder.parent, 0)
         folder.mkdir()
         engine = edge.EdgeShard.create(str(folder / SHARD), config)
         for name in _INDEXED:
@@ -60,10 +61,10 @@ class ShardDraft(Shard):
 
     @classmethod
     def copy(cls, source: Path, folder: Path, dense_size: int) -> ShardDraft:
-        """Make one of a sealed folder."""
-        files.need(folder.parent, files.allocated_bytes(source))
-        files.copy(source, folder)
-        with engine_at(folder):
+        """Make a draft with the points of a sealed folder."""
+        files.require_space(folder.parent, files.allocated_bytes(source))
+        files.copy_folder(source, folder)
+        with translating_read_errors(folder):
             preallocation.restore(folder / SHARD)
             engine = edge.EdgeShard.load(str(folder / SHARD))
             return cls(folder, engine, TermCounts.load(folder / TERMS), dense_size, Manifest.load(folder))
@@ -74,43 +75,43 @@ class ShardDraft(Shard):
         for point in batch.values():
             check_point(point, self._dense_size)
         self._index_varying(batch.values())
-        for ids in slices(list(batch), _BATCH):
-            files.need(self._folder, sum(_BYTES_OF_A_CHARACTER * len(batch[i].chunk.text) for i in ids))
-            self._forget(ids)
+        for ids in batches(list(batch), _BATCH_POINTS):
+            files.require_space(self._folder, sum(_DISK_BYTES_PER_CHAR * len(batch[i].chunk.text) for i in ids))
+            self._subtract_terms(ids)
             for i in ids:
-                self._added.update(batch[i].lexical.indices)
+                self._count_differences.update(batch[i].lexical.indices)
             self._update(edge.UpdateOperation.upsert_points([_engine_point(batch[i]) for i in ids]))
             self._slots += len(ids)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
-        for ids in slices(list(dict.fromkeys(chunk_ids)), _BATCH):
-            self._forget(ids)
+        for ids in batches(list(dict.fromkeys(chunk_ids)), _BATCH_POINTS):
+            self._subtract_terms(ids)
             self._update(edge.UpdateOperation.delete_points([*ids]))
 
     def settle(self) -> None:
-        """Make everything visible to searches as every later reader will see it.
+        """Make all writes visible to searches, as every later reader will see them.
 
-        The engine counts deleted points in its term statistics until it is opened again, and what it keeps in journals
-        goes to its place at the first opening, which must not happen while others read.
+        The engine is opened again, because it counts deleted points in its term statistics until then. It also applies
+        its journals at the first opening, which must not happen while others read.
         """
-        if self._settled:
+        if self._is_settled:
             return
-        self._terms = self._terms.add(self._added)
-        self._added = Counter()
+        self._terms = self._terms.add(self._count_differences)
+        self._count_differences = Counter()
         self._drop_indexes()
         self._engine.flush()
         self._engine.close()
         self._engine = edge.EdgeShard.load(str(self._folder / SHARD))
-        self._settled = True
+        self._is_settled = True
 
     def seal(self) -> None:
-        """Write everything out and close; a power cut may still take it (see `files.sync`)."""
+        """Write everything out and close. A power cut may still lose it (see `files.sync`)."""
         self.settle()
         self._engine.flush()
         self._engine.close()
         preallocation.trim(self._folder / SHARD)
         self._terms.save(self._folder / TERMS)
-        manifest = Manifest.of(self._folder, self._slots, self._constants)
+        manifest = Manifest.describe(self._folder, self._slots, self._constants)
         manifest.save(self._folder)
         preallocation.release(self._folder, manifest.files)
 
@@ -122,29 +123,29 @@ class ShardDraft(Shard):
                 del self._constants[name]
 
     def _drop_indexes(self) -> None:
-        """Turn each field in which all points have the same into a constant."""
+        """Turn each field in which all points have the same value into a constant."""
         chunks = self._engine.count(edge.CountRequest(exact=True))
         if not chunks:
             self._constants = {name: [] for name in self._constants}
         for name in _INDEXED:
             if name not in self._constants:
-                # The most frequent come first; those of deleted points are still there.
+                # The most frequent values come first. Values of deleted points are among them, with a count of 0.
                 hits = self._engine.facet(edge.FacetRequest(name, 2, exact=True)).hits
                 counts = {hit.value: hit.count for hit in hits if hit.count}
                 if not counts or list(counts.values()) == [chunks]:
                     self._engine.update(edge.UpdateOperation.delete_field_index(name))
                     self._constants[name] = list(counts)
 
-    def _forget(self, ids: Sequence[str]) -> None:
-        """Take the terms of what is replaced or deleted out of the counts."""
+    def _subtract_terms(self, ids: Sequence[str]) -> None:
+        """Subtract the terms of points that are replaced or deleted from the counts."""
         for record in self._engine.retrieve([UUID(i) for i in ids], False, ["lexical"]):
-            self._added.subtract(sparse(record.vector).indices)
+            self._count_differences.subtract(sparse(record.vector).indices)
 
     def _update(self, operation: Any) -> None:
         self._engine.update(operation)
         self._points.clear()
         self._pages.clear()
-        self._settled = False
+        self._is_settled = False
 
 
 def _new_index(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""Writing on a private copy of the live shard: what the embedded and the S3 store have in common.
+"""Writes to a private copy of the live shard, for the embedded store and the S3 store.
 
-Both publish whole folders that are never written again. They differ in where the copy comes from and in how the head
-moves to it.
+Both publish whole folders that are never written again. They differ in the source of the copy, and in how the copy
+becomes the live generation.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_REWRITE_BATCH = 1000
+_REWRITE_POINTS = 1000
 
 
 class ShardSnapshot:
-    """One generation in a folder. Implements `chapterverse.store.Snapshot`; searches are the shard's."""
+    """One generation in a folder. Implements `chapterverse.store.Snapshot` with the shard's methods."""
 
     def __init__(self, head: Head, shard: Shard) -> None:
         self.head = head
         self.search_lexical = shard.search_lexical
         self.search_dense = shard.search_dense
         self.document_frequencies = shard.document_frequencies
-        # A generation never changes, so what was looked up once is known.
+        # A generation never changes, so its values are cached.
         self.values = cache(shard.values)
         self.page = shard.page
         self.points = shard.points
@@ -46,9 +46,9 @@ class ShardPublication:
     """All of `chapterverse.store.Publication` but `renew` and `commit`.
 
     Args:
-        place: path of the draft, in an existing folder.
+        place: the path of the draft, in an existing folder.
         live: the sealed folder of `previous`, to start from.
-        previous: the generation that readers see; None for a first publication, or if that is damaged.
+        previous: the generation that readers see; None for a first publication, or if it is damaged.
     """
 
     def __init__(self, place: Path, live: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:
@@ -59,18 +59,18 @@ class ShardPublication:
         self._shard: ShardDraft | None = None
 
     def write(self, points: Sequence[Point]) -> None:
-        with writing(self._place.parent):
+        with translating_write_errors(self._place.parent):
             self._draft().write(points)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
-        with writing(self._place.parent):
+        with translating_write_errors(self._place.parent):
             self._draft().delete(chunk_ids)
 
     def preview(self) -> ShardSnapshot:
-        with writing(self._place.parent):
+        with translating_write_errors(self._place.parent):
             self._draft().settle()
-        census = self._draft().census()
-        head = Head("", "", 0, census.pages, census.chunks, "", languages=census.languages)
+        stats = self._draft().stats()
+        head = Head("", "", 0, stats.pages, stats.chunks, "", languages=stats.languages)
         return ShardSnapshot(head, self._draft())
 
     def _seal(self) -> None:
@@ -82,7 +82,7 @@ class ShardPublication:
             self._shard.close()
 
     def _draft(self) -> ShardDraft:
-        """Return the private copy, made at the first write: a publication that writes nothing copies nothing."""
+        """Return the private copy. It is made at the first write, so that one without writes copies nothing."""
         if self._shard is None:
             self._shard = self._new_draft()
         return self._shard
@@ -97,31 +97,35 @@ class ShardPublication:
             return ShardDraft.copy(self._live, self._place, size)
         draft = ShardDraft.create(self._place, size)
         points = self.previous.points()
-        while batch := list(islice(points, _REWRITE_BATCH)):
+        while batch := list(islice(points, _REWRITE_POINTS)):
             draft.write(batch)
         return draft
 
 
 def open_live(scope: Scope, live: Callable[[], T], load: Callable[[T], ShardSnapshot]) -> ShardSnapshot:
-    """Return what `load` opens of the record that names the live generation.
+    """Open the live generation.
+
+    Args:
+        live: returns the record that names it.
+        load: opens the generation of a record.
 
     Raises:
-        IndexCorrupt: it is damaged.
+        IndexCorrupt: it is damaged, or was replaced three times meanwhile.
     """
     for _ in range(3):
         record = live()
         try:
             return load(record)
         except IndexCorrupt:
-            # The generation may have been removed between reading its name and opening it: look again.
+            # The generation may have been removed after its name was read.
             if live() == record:
                 raise
     raise IndexCorrupt(f"The index of {scope} moves faster than it can be opened: try again.")
 
 
 @contextlib.contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Say in one sentence why the disk refused; nothing that readers see has changed then."""
+def translating_write_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the disk and of the engine into an `IndexFault`. Readers see no change then."""
     try:
         yield
     except (ChapterVerseError, KeyboardInterrupt, SystemExit):

@@ -86,12 +86,12 @@ def test_where_nobody_tells_what_was_billed_there_may_have_been_thoughts(
         name = "any"
 
         def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
-            request.usage.read, request.usage.written = usage
+            request.usage.input_tokens, request.usage.output_tokens = usage
             yield Span("Here.")
 
     turn_budget = TurnBudget()
     metered = MeteredGenerator(
-        Saying(), ModelCall(CircuitBreaker("generator"), Price(written=1), turn_budget, thoughts=2000)
+        Saying(), ModelCall(CircuitBreaker("generator"), Price(output_token=1), turn_budget, thoughts=2000)
     )
     list(metered.generate(make_request(usage=Usage())))
     assert turn_budget.micros == written

@@ -15,7 +15,7 @@ from api.quill import ask
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
-from chapterverse_api.circuit_breaker import FAILURES
+from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.generation.draft import Span
@@ -101,7 +101,7 @@ def test_every_turn_has_its_own_id_and_keeps_the_readers_thread(service: Service
 def test_an_uncertain_answer_is_one_quote_that_says_so_and_where_to_look_on(service: Service) -> None:
     answer = ask(service, "nginx cache headers")
     assert answer.status == "partial"
-    assert answer.response.startswith(phrases.of("en").unsure)
+    assert answer.response.startswith(phrases.for_language("en").unsure)
     assert [(s.kind, len(s.citations)) for s in answer.segments] == [("framing", 0), ("framing", 0), ("quote", 1)]
     assert answer.segments[-1].mark
     assert answer.nearest[0].url == "https://quill.example.com/docs/cache/#clearing-the-cache"
@@ -134,10 +134,10 @@ def test_a_section_without_a_sentence_is_quoted_or_refused_and_fails_nothing(
     tmp_path: Path, page: str, question: str, status: str
 ) -> None:
     service = quill.service(quill.publish(tmp_path, {"tool.md": f"# Tool\n\nFor wood.\n\n{page}"}))
-    for _ in range(FAILURES):
+    for _ in range(FAILURE_THRESHOLD):
         answer = ask(service, question)
         assert (answer.status, answer.degraded_reason) == (status, None)
-    assert not service.resources.models.circuit.open
+    assert not service.resources.models.circuit.is_open
 
 
 def test_a_selection_of_a_whole_section_is_quoted(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_nothing_is_shown_of_a_short_answer_that_no_source_carries(index: Path) 
     deltas, answer = drafted(service, QUESTION)
     # A longer one is shown, and its end says what it is.
     assert (answer.status, answer.sources_cited) == ("not_in_docs", [])
-    assert deltas == answer.response == f"{FOREIGN} " * 3 + f"\n\n{phrases.of('en').refused}"
+    assert deltas == answer.response == f"{FOREIGN} " * 3 + f"\n\n{phrases.for_language('en').refused}"
     assert answer.nearest
 
 
@@ -301,7 +301,7 @@ def test_a_late_refusal_keeps_what_was_shown(index: Path) -> None:
     service, _ = told(index, Span(f"{TRUE}\n\n", ("1",)), Span("NOT_IN_DOCS\n\n"), Span("And so on."))
     deltas, answer = drafted(service, QUESTION)
     assert answer.status == "not_in_docs"
-    assert deltas == answer.response == f"{TRUE}\n\n\n\n{phrases.of('en').refused}"
+    assert deltas == answer.response == f"{TRUE}\n\n\n\n{phrases.for_language('en').refused}"
     assert answer.segments[0].citations == ["1"]
 
 
@@ -328,7 +328,7 @@ def test_a_sentence_that_never_ends_is_cut_behind_a_word(index: Path) -> None:
 
     answer = ask(quill.service(Settings(store=f"edge:{index}"), generator=Endless()), QUESTION)
     assert answer.status == "partial"
-    assert answer.response.endswith(phrases.of("en").cut)
+    assert answer.response.endswith(phrases.for_language("en").cut)
     assert 1_500 > len(answer.response) > 500
     assert "evil" not in answer.model_dump_json()
     assert closed == [True]
@@ -336,11 +336,11 @@ def test_a_sentence_that_never_ends_is_cut_behind_a_word(index: Path) -> None:
 
 def test_a_block_of_code_that_is_cut_is_closed(index: Path) -> None:
     service, _ = told(index, Span(f"{TRUE}\n\n```sh\nquill cache clean\nquill cac", ("1",), cut=True))
-    assert ask(service, QUESTION).response.endswith(f"\n```\n\n{phrases.of('en').cut}")
+    assert ask(service, QUESTION).response.endswith(f"\n```\n\n{phrases.for_language('en').cut}")
     code = "```sh\n" + "quill cache clean\n" * 1_000
     service, _ = told(index, Span(f"{TRUE}\n\n{code}", ("1",)), Span("More."))
     answer = ask(service, QUESTION)
-    assert answer.response.endswith(f"quill cache clean\n\n```\n\n{phrases.of('en').cut}")
+    assert answer.response.endswith(f"quill cache clean\n\n```\n\n{phrases.for_language('en').cut}")
     assert len(answer.response) < 8_200
 
 
@@ -377,39 +377,39 @@ def test_an_answer_that_was_cut_says_so(index: Path) -> None:
     service, _ = told(index, Span(f"{TRUE} `quill cache prune` removes the entries", ("1",), cut=True))
     answer = ask(service, QUESTION)
     assert answer.status == "partial"
-    assert answer.response.endswith(phrases.of("en").cut)
+    assert answer.response.endswith(phrases.for_language("en").cut)
     assert answer.segments[-1].citations == []
 
 
 def test_a_model_that_keeps_failing_is_not_asked_any_more(index: Path) -> None:
     service, generator = told(index, breaks=0)
-    answers = [ask(service, QUESTION) for _ in range(FAILURES + 2)]
+    answers = [ask(service, QUESTION) for _ in range(FAILURE_THRESHOLD + 2)]
     assert {a.status for a in answers} == {"degraded"}
-    assert len(generator.requests) == FAILURES
+    assert len(generator.requests) == FAILURE_THRESHOLD
     assert service.status().degraded == ["generator"]
 
 
 def test_a_model_that_refuses_is_up(index: Path) -> None:
     service, _ = told(index, breaks=0)
-    for _ in range(FAILURES - 1):
+    for _ in range(FAILURE_THRESHOLD - 1):
         ask(service, QUESTION)
     service = quill.changed(service, generator=ScriptedGenerator(Span("NOT_IN_DOCS")))
     assert ask(service, QUESTION).status == "not_in_docs"
     service = quill.changed(service, generator=ScriptedGenerator(breaks=0))
     ask(service, QUESTION)
-    assert not service.resources.models.circuit.open
+    assert not service.resources.models.circuit.is_open
 
 
 def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
     service, _ = told(index, breaks=0)
-    for _ in range(FAILURES):
+    for _ in range(FAILURE_THRESHOLD):
         deadline = Deadline()
         events = service.chat(ChatQuery(query=QUESTION), deadline=deadline)
         next(events)
         deadline.abort()
         with pytest.raises(ClientDisconnected):
             list(events)
-    assert not service.resources.models.circuit.open
+    assert not service.resources.models.circuit.is_open
 
 
 @pytest.mark.parametrize("page", ["https://evil.example.net/cache/", "http://quill.example.com.evil.net/docs/"])
@@ -454,7 +454,7 @@ def test_without_a_model_the_docs_are_quoted_on_a_selection_and_not_the_selectio
 @pytest.mark.parametrize(("said", "language"), [("thanks!", "en"), ("Bist du ein Mensch?", "de"), ("讲个笑话", "zh")])
 def test_small_talk_gets_one_friendly_sentence_in_its_language(service: Service, said: str, language: str) -> None:
     answer = ask(service, said)
-    assert (answer.status, answer.response) == ("not_in_docs", phrases.of(language).purpose)
+    assert (answer.status, answer.response) == ("not_in_docs", phrases.for_language(language).purpose)
     assert (answer.nearest, answer.source_chunks) == ([], [])
 
 
@@ -544,7 +544,7 @@ def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("language", ["en", "en-GB"])
 def test_an_answer_from_another_language_says_so_first(bilingual: Path, language: str) -> None:
-    note = f"{phrases.of('en').other_language}\n\n"
+    note = f"{phrases.for_language('en').other_language}\n\n"
     service = quill.service(Settings(store=f"edge:{bilingual}"))
     events = list(service.chat(ChatQuery.model_validate({"query": ABROAD, "language": language})))
     deltas = [event.text for event in events if isinstance(event, Delta)]
@@ -559,7 +559,7 @@ def test_an_answer_from_another_language_says_so_first(bilingual: Path, language
 
 
 def test_the_note_stands_before_a_models_own_words_and_before_what_replaces_them(bilingual: Path) -> None:
-    note = f"{phrases.of('en').other_language}\n\n"
+    note = f"{phrases.for_language('en').other_language}\n\n"
     quote = "Wombats graben nachts lange Gänge unter dem Serverraum."
     service, generator = told(bilingual, Span(quote, ("1",)))
     answer = ask(service, ABROAD, language="en")
@@ -580,4 +580,4 @@ def test_at_home_there_is_no_note(bilingual: Path) -> None:
     service = quill.service(Settings(store=f"edge:{bilingual}"))
     answer = ask(service, ABROAD, language="de")
     assert answer.status == "answered"
-    assert phrases.of("de").other_language not in answer.response
+    assert phrases.for_language("de").other_language not in answer.response

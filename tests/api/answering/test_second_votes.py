@@ -19,7 +19,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.turn_cost import MAX_CHECK_BYTES, MAX_CHECKS, max_turn_cost
-from chapterverse_api.budget.daily_budget import Level, TurnBudget
+from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
@@ -224,7 +224,7 @@ def test_a_vote_without_a_count_costs_more_than_was_sent(index: Path, server: Op
     ("economy", "", 1), ("free", "", 1),
 ])  # fmt: skip
 def test_a_paid_checker_is_asked_while_most_of_the_budget_is_left(
-    index: Path, server: OpenAIServer, level: Level, prices: str, votes: int
+    index: Path, server: OpenAIServer, level: BudgetLevel, prices: str, votes: int
 ) -> None:
     asked = service(index, server, SURE, DOUBTFUL, prices=prices)
     answered(asked, budget=TurnBudget(level))
@@ -233,7 +233,7 @@ def test_a_paid_checker_is_asked_while_most_of_the_budget_is_left(
 
 @pytest.mark.slow
 def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer) -> None:
-    prices = Prices(checker=Price(read=3, written=7))
+    prices = Prices(checker=Price(input_token=3, output_token=7))
     most = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps=False).full
     assert max_turn_cost(ChatQuery(query=QUESTION), Prices(), keeps=False).full == 0
     # The longest texts that are asked about, and a server that does not count.
@@ -261,13 +261,13 @@ print(sorted(name for name in sys.modules if "checkers" in name or "second_votes
 
 def test_the_checker_has_a_price(index: Path) -> None:
     def of(**settings: str) -> Price:
-        return Prices.of(Settings(**settings)).checker
+        return Prices.from_settings(Settings(**settings)).checker
 
     assert of() == FREE
     assert of(checker="openai:bespoke-minicheck", openai_url="http://localhost:11434") == FREE
-    assert of(checker="openai:gpt-4.1-mini") == Price(read=0.4, written=1.6)
-    assert of(checker="openai:unknown") == Price(read=5, written=25, search=2500)
+    assert of(checker="openai:gpt-4.1-mini") == Price(input_token=0.4, output_token=1.6)
+    assert of(checker="openai:unknown") == Price(input_token=5, output_token=25, search=2500)
     # By the thousand characters of source, question and claim.
     assert of(checker="bedrock:guardrail/abc") == Price(search=100)
     assert of(checker="bedrock:guardrail/abc", prices="checker=0.25") == Price(search=250)
-    assert of(checker="openai:unknown", prices="checker=1/2") == Price(read=1, written=2)
+    assert of(checker="openai:unknown", prices="checker=1/2") == Price(input_token=1, output_token=2)

@@ -18,7 +18,7 @@ from fakes.clocks import Clock
 NOON = 1_800_000_000.0
 ACCOUNT = "docs#2027-01-15"
 WORST = CostCeiling(full=100, economy=10)
-TOKEN = Price(read=1)
+TOKEN = Price(input_token=1)
 
 
 class Broken:
@@ -46,24 +46,24 @@ class Broken:
     def spent_micros(self, account: str) -> int:
         return self.inner.spent_micros(account)
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         raise NotImplementedError
 
 
 def spend(budget: DailyBudget, micros: float, worst: CostCeiling = WORST) -> TurnBudget:
     """Go through one turn that costs so much, if anything may be paid."""
-    with budget.setting_aside(worst) as turn_budget:
+    with budget.reserving(worst) as turn_budget:
         if turn_budget.level != "free":
-            turn_budget.add(TOKEN, read=micros)
+            turn_budget.add(TOKEN, input_tokens=micros)
     return turn_budget
 
 
 def test_what_a_turn_did_cost_is_what_counts() -> None:
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
-    with budget.setting_aside(WORST) as turn_budget:
+    with budget.reserving(WORST) as turn_budget:
         assert limiter.spent_micros(ACCOUNT) == 100
-        turn_budget.add(TOKEN, read=7.2)
+        turn_budget.add(TOKEN, input_tokens=7.2)
     assert limiter.spent_micros(ACCOUNT) == 8
     assert (turn_budget.level, turn_budget.reason, turn_budget.share) == ("full", None, 0.1)
 
@@ -88,8 +88,8 @@ def test_a_turn_that_failed_settles_what_it_had_cost() -> None:
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
 
     def failing() -> None:
-        with budget.setting_aside(WORST) as turn_budget:
-            turn_budget.add(TOKEN, read=30)
+        with budget.reserving(WORST) as turn_budget:
+            turn_budget.add(TOKEN, input_tokens=30)
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -153,8 +153,8 @@ def test_a_limiter_that_fails_at_the_end_has_counted_the_worst(caplog: pytest.Lo
     broken = Broken()
     broken.works = True
     budget = DailyBudget(broken, 1000, "docs", clock=Clock(NOON))
-    with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.setting_aside(WORST) as turn_budget:
-        turn_budget.add(TOKEN, read=5)
+    with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.reserving(WORST) as turn_budget:
+        turn_budget.add(TOKEN, input_tokens=5)
         broken.works = False
     assert broken.spent_micros(ACCOUNT) == 100
     assert "limiter_unavailable" in caplog.text
@@ -162,15 +162,15 @@ def test_a_limiter_that_fails_at_the_end_has_counted_the_worst(caplog: pytest.Lo
 
 @pytest.mark.parametrize(("said", "cap"), [("5", 5_000_000), ("0.5", 500_000), (" 0 ", 0), ("1e1", 10_000_000)])
 def test_an_amount_is_in_dollars(said: str, cap: int) -> None:
-    assert DailyBudget.of(Settings(daily_budget_usd=said))._cap == cap
+    assert DailyBudget.from_settings(Settings(daily_budget_usd=said))._cap == cap
 
 
 @pytest.mark.parametrize("said", ["", "five", "-1", "nan", "inf", "$5", "2000000"])
 def test_an_amount_that_is_none_is_told(said: str) -> None:
     with pytest.raises(ConfigurationError, match=r"CHAPTERVERSE_DAILY_BUDGET_USD is no amount: set it to US dollars"):
-        DailyBudget.of(Settings(daily_budget_usd=said))
+        DailyBudget.from_settings(Settings(daily_budget_usd=said))
 
 
 def test_a_budget_can_be_turned_off() -> None:
-    with DailyBudget.of(Settings(daily_budget_usd="Off")).setting_aside(WORST) as turn_budget:
+    with DailyBudget.from_settings(Settings(daily_budget_usd="Off")).reserving(WORST) as turn_budget:
         assert (turn_budget.level, turn_budget.share) == ("full", None)

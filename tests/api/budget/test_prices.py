@@ -10,11 +10,11 @@ from chapterverse_api.retrieval.rerankers import cohere as cohere_reranker
 
 
 def prices(embedder: float | None = None, **settings: str) -> Prices:
-    return Prices.of(Settings(**settings), embedder)
+    return Prices.from_settings(Settings(**settings), embedder)
 
 
 def test_a_dollar_for_a_million_tokens_is_a_microdollar_for_one() -> None:
-    assert Price(read=2.5, written=10, search=2000).of(read=1000, written=100, searches=2) == 2500 + 1000 + 4000
+    assert Price(2.5, 10, search=2000).cost(input_tokens=1000, output_tokens=100, searches=2) == 2500 + 1000 + 4000
 
 
 def test_what_runs_here_costs_nothing() -> None:
@@ -34,8 +34,8 @@ def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> No
 @pytest.mark.parametrize("name", ["cohere:command-z", "openai:some-new-one", "bedrock:us.vendor.model-v1:0"])
 def test_a_model_that_nobody_knows_is_counted_as_a_dear_one(name: str) -> None:
     unknown, dearest = prices(generator=name).generator, prices(generator="cohere").generator
-    assert unknown.read > dearest.read
-    assert unknown.written > dearest.written
+    assert unknown.input_token > dearest.input_token
+    assert unknown.output_token > dearest.output_token
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_the_cheaper_generator_is_one_of_the_same_provider() -> None:
     assert economy_generator_name(Settings(generator="openai:x")) == "openai:x"
     assert economy_generator_name(Settings(generator="openai:x", economy_generator="openai:y")) == "openai:y"
     assert economy_generator_name(Settings()) == "extractive"
-    assert prices(generator="cohere").economy.written < prices(generator="cohere").generator.written
+    assert prices(generator="cohere").economy.output_token < prices(generator="cohere").generator.output_token

@@ -10,7 +10,7 @@ from chapterverse_api.records.protocols import StoredThread
 
 SIGNER = Signer()
 DOCKER = "How do I install Quill with Docker on a server?"
-REFUSED = phrases.of("en").refused
+REFUSED = phrases.for_language("en").refused
 
 
 def said(*texts: str) -> list[Message]:

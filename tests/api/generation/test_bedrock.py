@@ -64,7 +64,7 @@ def test_an_answer_comes_without_its_marks_and_with_what_they_say(server: Bedroc
 def test_thoughts_that_nobody_sees_are_counted(server: BedrockServer) -> None:
     server.thoughts, asked = 400, make_request(usage=Usage())
     drafted(BedrockGenerator.open(NOVA), asked)
-    assert (asked.usage.read, asked.usage.written) == (1, 400 + tokens("It has 32 characters [1]."))
+    assert (asked.usage.input_tokens, asked.usage.output_tokens) == (1, 400 + tokens("It has 32 characters [1]."))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_follows_the_answer_takes_nothing_from_it(server: BedrockServer, be
     asked = make_request(usage=Usage())
     server.play(playing(said("A key [1]."), stopped(), *behind))
     assert cited(drafted(BedrockGenerator.open(NOVA), asked)) == [("A key.", ("1",))]
-    assert (asked.usage.read, asked.usage.written) == (0, 0)
+    assert (asked.usage.input_tokens, asked.usage.output_tokens) == (0, 0)
 
 
 def test_a_service_that_falls_silent_behind_the_answer_is_not_waited_for(server: BedrockServer) -> None:

@@ -37,7 +37,7 @@ def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer
     assert drafted(made, asked) == (Span("It has 32 characters.", ("1",)),)
     # It is taken as it is: to ask for it once more would be to pay for it once more.
     assert [r.body["stream"] for r in server.history] == [True]
-    assert (asked.usage.read, asked.usage.written) == (1, tokens("It has 32 characters [1]."))
+    assert (asked.usage.input_tokens, asked.usage.output_tokens) == (1, tokens("It has 32 characters [1]."))
     server.finish = "length"
     assert drafted(made)[-1].cut
     for broken in ({"error": {"message": "s3cret"}}, b"{", b"[" * 100_000):
@@ -54,7 +54,7 @@ def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer
 def test_thoughts_that_nobody_sees_are_counted(server: OpenAIServer) -> None:
     server.thoughts, asked = 2000, make_request(usage=Usage())
     drafted(generator(server), asked)
-    assert (asked.usage.read, asked.usage.written) == (1, 2000 + tokens("It has 32 characters [1]."))
+    assert (asked.usage.input_tokens, asked.usage.output_tokens) == (1, 2000 + tokens("It has 32 characters [1]."))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_only_what_can_be_is_counted(server: OpenAIServer, said: object, read: i
         Fault(change=lambda _: iter([chunk({"content": "A [1]"}, "stop"), event({"choices": [], "usage": said})]))
     )
     assert drafted(generator(server), asked)
-    assert (asked.usage.read, asked.usage.written) == (read, written)
+    assert (asked.usage.input_tokens, asked.usage.output_tokens) == (read, written)
 
 
 @pytest.mark.parametrize("behind", [[b"data: {s3cret\n\n"], [b"data: 5\n\n"], [b"event: error\ndata: {}\n\n"]])

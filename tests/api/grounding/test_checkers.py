@@ -73,7 +73,7 @@ def test_minicheck_is_asked_by_its_template(openai: OpenAIServer) -> None:
         "temperature": 0.1,
         "max_tokens": 16,
     }
-    assert (request.usage.read, request.usage.written) == (1, 1)
+    assert (request.usage.input_tokens, request.usage.output_tokens) == (1, 1)
 
 
 @pytest.mark.parametrize(

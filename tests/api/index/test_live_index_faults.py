@@ -311,7 +311,7 @@ def test_a_look_that_nobody_foresaw_to_fail_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     publish(bucket, "a")
-    monkeypatch.setattr(reader, "intact", lambda _: 1 / 0)
+    monkeypatch.setattr(reader, "is_complete", lambda _: 1 / 0)
     with caplog.at_level(logging.ERROR, "chapterverse"):
         assert not index.intact(index.live_heads())
     assert [json.loads(r.message)["type"] for r in caplog.records] == ["ZeroDivisionError"]

@@ -153,12 +153,12 @@ def test_amounts_are_exact_far_beyond_any_bill(place: Open) -> None:
 
 def test_a_token_is_new_once(place: Open) -> None:
     limiter = place()
-    assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
-    assert not place().first("t", MIDNIGHT + 300, MIDNIGHT + 1)
-    assert not limiter.first("t", MIDNIGHT + 900, MIDNIGHT + 299)
-    assert limiter.first("u", MIDNIGHT + 300, MIDNIGHT)
-    assert limiter.first("t", MIDNIGHT + 900, MIDNIGHT + 300)
-    assert not limiter.first("t", MIDNIGHT + 900, MIDNIGHT + 301)
+    assert limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
+    assert not place().use_token("t", MIDNIGHT + 300, MIDNIGHT + 1)
+    assert not limiter.use_token("t", MIDNIGHT + 900, MIDNIGHT + 299)
+    assert limiter.use_token("u", MIDNIGHT + 300, MIDNIGHT)
+    assert limiter.use_token("t", MIDNIGHT + 900, MIDNIGHT + 300)
+    assert not limiter.use_token("t", MIDNIGHT + 900, MIDNIGHT + 301)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "ü", "\U0001f600", "a#b@c", "x" * 900, "'; DROP TABLE limiter_tokens; --"])
@@ -169,7 +169,7 @@ def test_names_are_only_names(place: Open, text: str) -> None:
     assert reserved
     limiter.settle(reserved, 2)
     assert limiter.spent_micros(text) == 2
-    assert [limiter.first(text, MIDNIGHT + 9, MIDNIGHT) for _ in range(2)] == [True, False]
+    assert [limiter.use_token(text, MIDNIGHT + 9, MIDNIGHT) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize("name", ["", "redis", "redis:6379", "sqlite", "sqlite:", "dynamodb", "dynamodb:", "memory:x"])

@@ -8,7 +8,7 @@ from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.aws import AwsFault, AwsService
 from chapterverse_api.limits import dynamodb as dynamodb_module
-from chapterverse_api.limits.dynamodb import ABANDONED, STALE, DynamoLimiter
+from chapterverse_api.limits.dynamodb import ABANDONED_SECONDS, MAX_STALE_ATTRIBUTES, DynamoLimiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, said, unanswered
@@ -40,7 +40,7 @@ def test_every_step_is_one_request(dynamodb: DynamoServer, limiter: DynamoLimite
     assert reserved
     assert limiter.reserve("docs", 7, 10, MIDNIGHT) is None
     limiter.settle(reserved, 1)
-    assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
+    assert limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
     assert [operation for operation, _ in dynamodb.calls] == ["UpdateItem"] * 6
     assert limiter.spent_micros("docs") == 1
     assert dynamodb.calls[-1][0] == "GetItem"
@@ -57,7 +57,7 @@ def test_every_item_expires(dynamodb: DynamoServer, table: str, limiter: DynamoL
     now = MIDNIGHT + 12.5
     assert limiter.admit("a", WINDOWS, now) is None
     assert limiter.reserve("docs", 7, 10, now)
-    assert limiter.first("t", now + 300, now)
+    assert limiter.use_token("t", now + 300, now)
     ends = {item["pk"]["S"].partition("#")[0]: float(item["expires"]["N"]) for item in dynamodb.items(table)}
     assert ends == {
         "requests": MIDNIGHT + 12 + 2 * DAY,
@@ -82,9 +82,9 @@ def test_what_arrives_twice_counts_once(dynamodb: DynamoServer, limiter: DynamoL
     limiter.settle(reserved, 20)
     assert limiter.spent_micros("docs") == 20
     again()
-    assert limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
+    assert limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
     again()
-    assert not limiter.first("t", MIDNIGHT + 300, MIDNIGHT)
+    assert not limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT)
     assert not dynamodb.faults
 
 
@@ -113,7 +113,7 @@ def test_a_reply_that_does_not_show_what_was_written_permits_nothing(
     for step in (
         lambda: limiter.reserve("docs", 7, 10, MIDNIGHT),
         lambda: limiter.admit("a", WINDOWS, MIDNIGHT),
-        lambda: limiter.first("t", MIDNIGHT + 300, MIDNIGHT),
+        lambda: limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT),
     ):
         dynamodb.faults.append(said(body))
         with pytest.raises(LimiterFault) as caught:
@@ -126,11 +126,11 @@ def test_a_sum_that_is_none_permits_nothing(
     dynamodb: DynamoServer, limiter: DynamoLimiter, monkeypatch: pytest.MonkeyPatch, spent: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(dynamodb_module.secrets, "token_hex", lambda _: "00")
-    ours = f"open@{int(MIDNIGHT)}-00"
+    own_id = f"open@{int(MIDNIGHT)}-00"
     for reply in (
-        said(attributes(spent=spent, **{ours: {"N": "7"}})),
-        said(attributes(spent={"N": "7"}, **{ours: spent})),
-        said({"__type": "x#ConditionalCheckFailedException", "Item": {"spent": spent, ours: {"N": "7"}}}, "400 Bad"),
+        said(attributes(spent=spent, **{own_id: {"N": "7"}})),
+        said(attributes(spent={"N": "7"}, **{own_id: spent})),
+        said({"__type": "x#ConditionalCheckFailedException", "Item": {"spent": spent, own_id: {"N": "7"}}}, "400 Bad"),
     ):
         dynamodb.faults.append(reply)
         with pytest.raises(LimiterFault) as caught:
@@ -168,26 +168,26 @@ def test_what_a_moments_trouble_refuses_is_asked_again(dynamodb: DynamoServer, l
 def test_a_clients_item_stays_small(dynamodb: DynamoServer, table: str, limiter: DynamoLimiter) -> None:
     windows = [RateWindow(3, MINUTE), RateWindow(100_000, DAY)]
     sizes = []
-    for minute in range(2 * STALE):
+    for minute in range(2 * MAX_STALE_ATTRIBUTES):
         assert limiter.admit("a", windows, MIDNIGHT + 60 * minute) is None
         sizes.append(len(only_item(dynamodb, table)))
-    assert max(sizes) <= STALE + 7
+    assert max(sizes) <= MAX_STALE_ATTRIBUTES + 7
     # No window that still counts was removed.
-    last = MIDNIGHT + 60 * (2 * STALE - 1)
+    last = MIDNIGHT + 60 * (2 * MAX_STALE_ATTRIBUTES - 1)
     assert [limiter.admit("a", windows, last) for _ in range(3)] == [None, None, 60.0]
-    assert only_item(dynamodb, table)[f"86400@{int(MIDNIGHT)}"]["N"] == str(2 * STALE + 2)
+    assert only_item(dynamodb, table)[f"86400@{int(MIDNIGHT)}"]["N"] == str(2 * MAX_STALE_ATTRIBUTES + 2)
 
 
 def test_what_killed_processes_left_goes_from_the_item_and_stays_spent(
     dynamodb: DynamoServer, table: str, limiter: DynamoLimiter
 ) -> None:
-    left = [limiter.reserve("docs", 10, 10_000, MIDNIGHT) for _ in range(STALE + 1)]
-    alive = limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED - 1)
+    left = [limiter.reserve("docs", 10, 10_000, MIDNIGHT) for _ in range(MAX_STALE_ATTRIBUTES + 1)]
+    alive = limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED_SECONDS - 1)
     assert alive
-    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED)
+    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED_SECONDS)
     names = [name for name in only_item(dynamodb, table) if name.startswith("open@")]
     assert len(names) == 2
-    spent = 10 * (STALE + 3)
+    spent = 10 * (MAX_STALE_ATTRIBUTES + 3)
     assert limiter.spent_micros("docs") == spent
     for reserved in left:
         assert reserved
@@ -198,11 +198,11 @@ def test_what_killed_processes_left_goes_from_the_item_and_stays_spent(
 
 
 def test_an_item_that_can_not_be_made_smaller_is_left_as_it_is(dynamodb: DynamoServer, limiter: DynamoLimiter) -> None:
-    for _ in range(STALE + 1):
+    for _ in range(MAX_STALE_ATTRIBUTES + 1):
         assert limiter.reserve("docs", 10, 10_000, MIDNIGHT)
     dynamodb.faults.extend([dynamodb_server.well, refused("AccessDeniedException")])
-    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED)
-    assert limiter.spent_micros("docs") == 10 * (STALE + 2)
+    assert limiter.reserve("docs", 10, 10_000, MIDNIGHT + ABANDONED_SECONDS)
+    assert limiter.spent_micros("docs") == 10 * (MAX_STALE_ATTRIBUTES + 2)
 
 
 def all_steps(limiter: DynamoLimiter) -> list[str]:
@@ -213,7 +213,7 @@ def all_steps(limiter: DynamoLimiter) -> list[str]:
         lambda: limiter.reserve("docs", 1, 10, MIDNIGHT),
         lambda: limiter.settle(Reservation("1-2", "docs", 1, 0), 0),
         lambda: limiter.spent_micros("docs"),
-        lambda: limiter.first("t", MIDNIGHT + 300, MIDNIGHT),
+        lambda: limiter.use_token("t", MIDNIGHT + 300, MIDNIGHT),
     ):
         with pytest.raises(LimiterFault) as caught:
             step()

@@ -24,13 +24,13 @@ def test_it_forgets_what_is_over() -> None:
         now = MIDNIGHT + i * HOUR
         assert limiter.admit("a", windows, now) is None
         assert limiter.reserve(f"docs#{i}", 1, 1, now)
-        assert limiter.first(f"t{i}", now + 300, now)
+        assert limiter.use_token(f"t{i}", now + 300, now)
     # The client, its windows, the accounts of two days and the last tokens.
     assert size(limiter) < 12 + ACCOUNT_SECONDS / HOUR
 
 
 def test_of_many_clients_those_that_asked_last_are_remembered() -> None:
-    limiter, windows = MemoryLimiter(clients=50), [RateWindow(1, DAY)]
+    limiter, windows = MemoryLimiter(max_clients=50), [RateWindow(1, DAY)]
     for i in range(50):
         assert limiter.admit(f"{i}", windows, MIDNIGHT) is None
     # Whoever is refused is remembered for it.
@@ -57,7 +57,7 @@ def test_no_step_comes_between_another_one(step: str) -> None:
     steps: dict[str, Callable[[int], bool]] = {
         "admit": lambda _: limiter.admit("a", windows, MIDNIGHT) is None,
         "reserve": lambda _: limiter.reserve("docs", 1, 2000, MIDNIGHT) is not None,
-        "first": lambda i: limiter.first(f"t{i // 4}", MIDNIGHT + 1, MIDNIGHT),
+        "first": lambda i: limiter.use_token(f"t{i // 4}", MIDNIGHT + 1, MIDNIGHT),
     }
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(steps[step], range(8000))) == 2000

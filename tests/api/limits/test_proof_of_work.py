@@ -17,10 +17,10 @@ from chapterverse_api.limits import proof_of_work
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.proof_of_work import (
     ITERATIONS,
-    LIFETIME,
+    LIFETIME_SECONDS,
     ProofOfWork,
     WorkRequired,
-    check_answer,
+    check_solution,
     make_challenge,
 )
 from chapterverse_api.limits.protocols import RateWindow
@@ -45,40 +45,40 @@ def answer() -> str:
 
 
 def test_work_that_was_done_counts_until_its_end(answer: str) -> None:
-    done = check_answer(KEY, SITE, READER, answer, NOW)
+    done = check_solution(KEY, SITE, READER, answer, NOW)
     assert done is not None
-    assert (len(done.nonce), done.expiry) == (32, NOW + LIFETIME)
-    assert check_answer(KEY, SITE, READER, answer, NOW + LIFETIME - 1) == done
-    assert check_answer(KEY, SITE, READER, answer, NOW + LIFETIME) is None
+    assert (len(done.nonce), done.expiry) == (32, NOW + LIFETIME_SECONDS)
+    assert check_solution(KEY, SITE, READER, answer, NOW + LIFETIME_SECONDS - 1) == done
+    assert check_solution(KEY, SITE, READER, answer, NOW + LIFETIME_SECONDS) is None
     # Nor one that our clock can't have made.
-    assert check_answer(KEY, SITE, READER, answer, NOW - 1) is None
+    assert check_solution(KEY, SITE, READER, answer, NOW - 1) is None
 
 
 def test_work_for_another_site_client_or_key_counts_for_nothing(answer: str) -> None:
-    assert check_answer(KEY, "other", READER, answer, NOW) is None
-    assert check_answer(KEY, SITE, "d" * 32, answer, NOW) is None
-    assert check_answer(KEY[::-1], SITE, READER, answer, NOW) is None
+    assert check_solution(KEY, "other", READER, answer, NOW) is None
+    assert check_solution(KEY, SITE, "d" * 32, answer, NOW) is None
+    assert check_solution(KEY[::-1], SITE, READER, answer, NOW) is None
 
 
 def test_no_part_may_move_into_the_next(answer: str) -> None:
     """CVE-2025-68113: a challenge whose fields were joined without their lengths."""
-    assert check_answer(KEY, f"{SITE}c", READER[1:], answer, NOW) is None
-    assert check_answer(KEY, SITE[:-1], f"s{READER}", answer, NOW) is None
+    assert check_solution(KEY, f"{SITE}c", READER[1:], answer, NOW) is None
+    assert check_solution(KEY, SITE[:-1], f"s{READER}", answer, NOW) is None
     version, expiry, nonce, rest = answer.split(".")
     for moved in ((f"{expiry}{nonce[0]}", nonce[1:]), (expiry[:-1], expiry[-1] + nonce)):
-        assert check_answer(KEY, SITE, READER, ".".join([version, *moved, rest]), NOW) is None
+        assert check_solution(KEY, SITE, READER, ".".join([version, *moved, rest]), NOW) is None
 
 
 def test_less_work_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     given = make_challenge(KEY, SITE, READER, NOW)
     easy = tried(given, 1)
-    assert check_answer(KEY, SITE, READER, easy, NOW) is None or easy == tried(given)
+    assert check_solution(KEY, SITE, READER, easy, NOW) is None or easy == tried(given)
     # A challenge from when less was asked.
     monkeypatch.setattr(proof_of_work, "ITERATIONS", 1)
     old = tried(make_challenge(KEY, SITE, READER, NOW), 1)
-    assert check_answer(KEY, SITE, READER, old, NOW) is not None
+    assert check_solution(KEY, SITE, READER, old, NOW) is not None
     monkeypatch.undo()
-    assert check_answer(KEY, SITE, READER, old, NOW) is None
+    assert check_solution(KEY, SITE, READER, old, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_less_work_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_no_answer_counts_for_nothing(answer: str, change: Any) -> None:
-    assert check_answer(KEY, SITE, READER, change(answer), NOW) is None
+    assert check_solution(KEY, SITE, READER, change(answer), NOW) is None
 
 
 def test_of_a_hundred_thousand_forgeries_none_counts_and_none_costs_work(
@@ -122,7 +122,7 @@ def test_of_a_hundred_thousand_forgeries_none_counts_and_none_costs_work(
     accepted = 0
     for _ in range(100_000):
         forged = _forged(given, other, choose)
-        accepted += forged != given and check_answer(KEY, SITE, READER, f"{forged}:{number}", NOW) is not None
+        accepted += forged != given and check_solution(KEY, SITE, READER, f"{forged}:{number}", NOW) is not None
     assert (accepted, costly) == (0, 0)
 
 
@@ -139,7 +139,7 @@ def _forged(given: str, other: str, choose: random.Random) -> str:
         return ".".join([*fields[:at], other.split(".")[at], *fields[at + 1 :]])
     if kind == 2:
         # It ends later, up to the latest that would be believed.
-        fields[1] = str(int(fields[1]) - choose.randrange(1, LIFETIME))
+        fields[1] = str(int(fields[1]) - choose.randrange(1, LIFETIME_SECONDS))
         return ".".join(fields)
     fields[2], fields[3] = (f"{choose.getrandbits(4 * size):0{size}x}" for size in (32, 64))
     return ".".join(fields)
@@ -153,7 +153,7 @@ def test_work_is_asked_for_from_half_of_a_window_on_and_counts_once(answer: str)
         with pytest.raises(WorkRequired) as refused:
             toll.check(limiter, KEY, READER, said, NOW)
     assert 1 <= (refused.value.retry_after or 0) <= 60
-    assert check_answer(KEY, SITE, READER, tried(refused.value.challenge), NOW) is not None
+    assert check_solution(KEY, SITE, READER, tried(refused.value.challenge), NOW) is not None
     toll.check(limiter, KEY, READER, answer, NOW)
     with pytest.raises(WorkRequired):
         toll.check(limiter, KEY, READER, answer, NOW)

@@ -62,7 +62,7 @@ def test_each_token_is_new_to_one_of_many(place: Open) -> None:
     limiters = [place() for _ in range(2)]
 
     def takes(i: int) -> list[Entry]:
-        seen = [limiters[i % 2].first(f"t{n}", MIDNIGHT + 300, MIDNIGHT) for n in range(3)]
+        seen = [limiters[i % 2].use_token(f"t{n}", MIDNIGHT + 300, MIDNIGHT) for n in range(3)]
         return [Entry(0, 0, n) for n, new in enumerate(seen) if new]
 
     found = schedules.race([lambda i=i: takes(i) for i in range(CLIENTS)])
@@ -99,7 +99,7 @@ class Naive:
     def spent_micros(self, account: str) -> int:
         return self.gone
 
-    def first(self, token: str, until: float, now: float) -> bool:
+    def use_token(self, token: str, until: float, now: float) -> bool:
         return True
 
 

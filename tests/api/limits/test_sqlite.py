@@ -74,7 +74,7 @@ def test_old_rows_go_as_new_ones_come(path: Path, limiter: SqliteLimiter) -> Non
         for client in "ab":
             assert limiter.admit(f"{client}{i}", WINDOWS, now) is None
         assert limiter.reserve(f"docs#{i}", 1, 1, now)
-        assert limiter.first(f"t{i}", now + 300, now)
+        assert limiter.use_token(f"t{i}", now + 300, now)
     assert {name: count for name, count in rows(path).items() if count > 24 + ACCOUNT_SECONDS // DAY} == {}
     assert limiter.spent_micros("docs#59") == 1
 

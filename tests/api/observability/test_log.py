@@ -236,25 +236,25 @@ def test_parts_of_a_search_without_an_answer_fail_as_loudly(stream: io.StringIO,
 
 def test_a_complaint_is_written_once_in_ten_seconds_with_its_number(stream: io.StringIO) -> None:
     now = 0.0
-    complaints = log.Complaints(clock=lambda: now)
+    throttled_errors = log.ThrottledErrors(clock=lambda: now)
     for _ in range(1000):
-        complaints("full", "It is full.")
-    complaints("full", "It is fuller.")
+        throttled_errors.log("full", "It is full.")
+    throttled_errors.log("full", "It is fuller.")
     now = 10.0
-    complaints("full", "It is full.")
-    complaints("full", "It is full.")
+    throttled_errors.log("full", "It is full.")
+    throttled_errors.log("full", "It is full.")
     told = [(line["code"], line["message"], line["times"]) for line in lines(stream)]
     assert told == [("full", "It is full.", 1), ("full", "It is fuller.", 1), ("full", "It is full.", 1000)]
     assert {line["event"] for line in lines(stream)} == {"error"}
 
 
 def test_a_complaint_of_an_error_says_where_and_nothing_of_its_words(stream: io.StringIO) -> None:
-    complaints = log.Complaints()
+    throttled_errors = log.ThrottledErrors()
     for words in (CANARY, "other"):
         try:
             raise ValueError(words)
         except ValueError as error:
-            complaints("internal", None, error)
+            throttled_errors.log("internal", None, error)
     (line,) = lines(stream)
     assert (line["type"], line["message"]) == ("ValueError", None)
     assert line["where"].startswith("test_log.py:")
@@ -263,7 +263,7 @@ def test_a_complaint_of_an_error_says_where_and_nothing_of_its_words(stream: io.
 def test_lines_are_written_by_a_thread_in_their_order(stream: io.StringIO) -> None:
     read, write = os.pipe()
     writer = log.LineWriter(write)
-    log.write_by(writer)
+    log.set_handler(writer)
     for i in range(100):
         log.event("response_sent", turn_id=str(i))
     writer.close()
@@ -275,7 +275,7 @@ def test_lines_are_written_by_a_thread_in_their_order(stream: io.StringIO) -> No
 def test_a_pipe_that_nobody_reads_stops_nobody_and_its_end_is_counted(stream: io.StringIO) -> None:
     read, write = os.pipe()
     writer = log.LineWriter(write)
-    log.write_by(writer)
+    log.set_handler(writer)
     started = time.monotonic()
     for i in range(5000):
         log.event("response_sent", turn_id=f"{i:0200}")

@@ -7,7 +7,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.records.factory import days_of, open_records
+from chapterverse_api.records.factory import open_records, parse_days
 from chapterverse_api.records.table import RecordsTable
 
 
@@ -45,7 +45,7 @@ def test_an_address_that_cannot_be_read_is_told_and_not_quoted(address: str) -> 
 
 @pytest.mark.parametrize(("said", "days"), [("30", 30), (" 1 ", 1), ("3650", 3650)])
 def test_days(said: str, days: int) -> None:
-    assert days_of(Settings(records_days=said)) == days
+    assert parse_days(Settings(records_days=said)) == days
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "3651", "1.5", "a week", "", "٣٠", "²", "1_0", "9" * 5000])

@@ -151,17 +151,17 @@ def test_a_table_that_is_dropped_is_made_anew(address: str, records: RecordsTabl
 
 
 @pytest.mark.parametrize("use", [lambda r: r.thread("a"), lambda r: r.ratings(9), lambda r: r.forget("b")])
-def test_what_an_earlier_release_did_not_make_is_made(
+def test_a_table_that_is_missing_is_made(
     address: str, records: RecordsTable, use: Callable[[RecordsTable], object]
 ) -> None:
     records.append("a", TURN)
     with psycopg.connect(address) as db:
         db.execute("DROP TABLE feedback")
-    upgraded = RecordsTable(postgres_database(address), 30)
-    use(upgraded)
-    assert len(upgraded.thread("a").turns) == 1
-    upgraded.rate(StoredRating("t1", "up"))
-    assert len(upgraded.ratings(9)) == 1
+    reopened = RecordsTable(postgres_database(address), 30)
+    use(reopened)
+    assert len(reopened.thread("a").turns) == 1
+    reopened.rate(StoredRating("t1", "up"))
+    assert len(reopened.ratings(9)) == 1
 
 
 def test_many_that_come_first_make_one_table(address: str) -> None:

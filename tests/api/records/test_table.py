@@ -14,15 +14,15 @@ from chapterverse.settings import Settings
 from chapterverse_api.records.dynamodb import DynamoRecords
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (
-    MAX_KEPT_TURNS,
-    TURNS,
+    DEFAULT_TURNS,
+    MAX_STORED_TURNS,
     CitedSource,
     Records,
     StoredRating,
     StoredThread,
     StoredTurn,
 )
-from chapterverse_api.records.table import SWEPT, RecordsTable, postgres_database, sqlite_database
+from chapterverse_api.records.table import MAX_REMOVED_ROWS, RecordsTable, postgres_database, sqlite_database
 from fakes import dynamodb_server, postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {
@@ -137,7 +137,7 @@ def test_the_latest_turns_come_in_the_order_of_their_arrival(records: Records) -
     for number in range(20):
         records.append("a", turn(number))
         records.append("b", turn(100 + number))
-    assert questions(records.thread("a")) == [f"q{n}?" for n in range(20 - TURNS, 20)]
+    assert questions(records.thread("a")) == [f"q{n}?" for n in range(20 - DEFAULT_TURNS, 20)]
 
 
 def test_what_one_process_keeps_another_finds(records: Records, address: str) -> None:
@@ -242,7 +242,7 @@ def test_a_summary_is_as_old_as_the_oldest_turn_in_it(table: Records, clock: Utc
 
 @of_sql
 def test_a_write_removes_only_so_many_old_rows(table: Records, database: Database, clock: UtcClock) -> None:
-    for number in range(SWEPT + 20):
+    for number in range(MAX_REMOVED_ROWS + 20):
         table.append(f"thread-{number}", turn(number))
     clock.now += 31 * DAY
     table.append("new", turn(1))
@@ -266,11 +266,11 @@ def test_what_is_older_is_removed_on_demand(table: Records, database: Database, 
 
 @of_sql
 def test_a_thread_that_goes_on_for_ever_keeps_its_latest_turns(table: Records, database: Database) -> None:
-    for number in range(MAX_KEPT_TURNS + 15):
+    for number in range(MAX_STORED_TURNS + 15):
         table.append("a", turn(number))
     table.append("b", turn(1))
-    assert count(database) == MAX_KEPT_TURNS + 1
-    assert questions(table.thread("a"))[-1] == f"q{MAX_KEPT_TURNS + 14}?"
+    assert count(database) == MAX_STORED_TURNS + 1
+    assert questions(table.thread("a"))[-1] == f"q{MAX_STORED_TURNS + 14}?"
 
 
 @of_sql
@@ -309,8 +309,8 @@ def test_many_writers_at_once_lose_nothing(address: str) -> None:
     records = opened(address)
     assert all(questions(records.thread(f"own-{n}")) == [f"q{i}?" for i in range(10)] for n in range(4))
     kept = records.thread("shared").turns
-    assert len(kept) == TURNS
-    assert kept[-1].number - kept[0].number >= TURNS - 1
+    assert len(kept) == DEFAULT_TURNS
+    assert kept[-1].number - kept[0].number >= DEFAULT_TURNS - 1
 
 
 # FAQ entries
@@ -383,7 +383,7 @@ def test_forgetting_a_thread_takes_what_was_said_of_its_turns(table: Records) ->
 def test_forgetting_takes_what_was_said_of_turns_that_were_too_many(table: Records, database: Database) -> None:
     table.append("a", turn(1))
     table.rate(StoredRating("t1", "down", comment="Wrong."))
-    for number in range(2, MAX_KEPT_TURNS + 3):
+    for number in range(2, MAX_STORED_TURNS + 3):
         table.append("a", turn(number))
     assert [r.turn for r in table.ratings(9)] == [None]
     assert table.forget("a")
@@ -500,24 +500,3 @@ def test_a_clock_that_goes_back_loses_nothing(table: Records, clock: UtcClock) -
     assert questions(table.thread("a")) == ["q1?", "q2?"]
     clock.now = START
     assert questions(table.thread("a")) == ["q1?"]
-
-
-@of_sql
-def test_tables_of_an_earlier_release_are_taken_over(records: Records, database: Database, address: str) -> None:
-    for number in range(3):
-        records.append("a", turn(number))
-    records.append("b", turn(9))
-    read = records.thread("a")
-    records.summarize("a", "old", read.turns[-1].number, read=read)
-
-    def undo(db: Statements) -> None:
-        db.change("UPDATE conversations SET chunk_index = 0 WHERE type = 'turn'")
-        db.change("ALTER TABLE conversations DROP COLUMN summary_index")
-
-    database.run(undo)
-    upgraded = opened(address)
-    assert [turn.number for turn in upgraded.thread("a").turns] == [1, 2, 3]
-    upgraded.append("a", turn(3))
-    found = upgraded.thread("a")
-    assert [(turn.number, turn.question) for turn in found.turns] == [(n + 1, f"q{n}?") for n in range(4)]
-    assert (found.summary, found.through) == ("", 0)

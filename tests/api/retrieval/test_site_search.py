@@ -180,7 +180,7 @@ def test_the_readers_language_is_kept_to_where_it_holds_an_answer(service: Servi
     assert "mark-1.0-de" in sent
     assert "mark-1.0-en" not in sent
     assert {source.url for source in answer.source_chunks if source.url and "/de/" not in source.url} == set()
-    assert phrases.of("de").other_language not in sent
+    assert phrases.for_language("de").other_language not in sent
 
 
 def test_what_only_another_language_holds_is_told_with_a_note(service: Service) -> None:
@@ -189,7 +189,7 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Service) 
     assert (results.retrieval.other_language, results.language) == (True, "en")
     for carrier in ({"language": "en", "version": "1.0"}, {"page_url": f"{base('1.0')}turbine/"}):
         answer, sent = chat(service, query=query, **carrier)
-        assert answer.response.startswith(f"{phrases.of('en').other_language}\n\n")
+        assert answer.response.startswith(f"{phrases.for_language('en').other_language}\n\n")
         assert answer.status == "partial"
         assert "mark-2.0" not in sent
         assert "/de/turbine/" in answer.sources_cited[0]
@@ -199,8 +199,8 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Service) 
 
 def test_what_nothing_holds_is_refused_without_a_note(service: Service) -> None:
     answer, sent = chat(service, query="Who won the football world cup in Uruguay?", version="1.0", language="de")
-    assert (answer.status, answer.response) == ("not_in_docs", phrases.of("de").purpose)
-    assert phrases.of("de").other_language not in sent
+    assert (answer.status, answer.response) == ("not_in_docs", phrases.for_language("de").purpose)
+    assert phrases.for_language("de").other_language not in sent
 
 
 @pytest.mark.parametrize("language", [{"language": "en"}, {"$or": [{"language": "en"}, {"type": "faq"}]}])

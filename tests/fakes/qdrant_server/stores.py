@@ -30,7 +30,9 @@ def store_on(
     **retry: int,
 ) -> QdrantStore:
     place = QdrantAddress.parse(server.url + options, Settings(qdrant_api_key=key))
-    return QdrantStore(place, LeaseTimes(clock=clock or Clock()), replace(QdrantRetry(sleep=sleep, request=5), **retry))  # type: ignore[arg-type]
+    return QdrantStore(
+        place, LeaseTimes(clock=clock or Clock()), replace(QdrantRetry(sleep=sleep, try_seconds=5), **retry)
+    )  # type: ignore[arg-type]
 
 
 def publish(

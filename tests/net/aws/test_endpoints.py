@@ -30,7 +30,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def theirs(service: str, region: str) -> Address:
     client = Session().create_client(service, region, aws_access_key_id="a", aws_secret_access_key="b")
-    return Address.of(client.meta.endpoint_url)
+    return Address.parse(client.meta.endpoint_url)
 
 
 @pytest.mark.parametrize("region", REGIONS)
@@ -48,18 +48,18 @@ def test_a_service_is_where_botocore_has_it(service: str, region: str) -> None:
     ],
 )
 def test_a_bucket_has_a_host_of_its_own_where_a_certificate_allows(bucket: str, place: str) -> None:
-    assert bucket_address(bucket, "eu-central-1") == Address.of(place)
+    assert bucket_address(bucket, "eu-central-1") == Address.parse(place)
 
 
 def test_a_bucket_in_china() -> None:
-    assert bucket_address("docs", "cn-north-1") == Address.of("https://docs.s3.cn-north-1.amazonaws.com.cn")
+    assert bucket_address("docs", "cn-north-1") == Address.parse("https://docs.s3.cn-north-1.amazonaws.com.cn")
 
 
 def test_a_bucket_of_another_service_is_in_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000/s3/")
-    assert bucket_address("docs", "auto") == Address.of("http://127.0.0.1:9000/s3/docs")
+    assert bucket_address("docs", "auto") == Address.parse("http://127.0.0.1:9000/s3/docs")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://ACCOUNT.example.org")
-    assert bucket_address("docs", "auto") == Address.of("https://account.example.org/docs")
+    assert bucket_address("docs", "auto") == Address.parse("https://account.example.org/docs")
 
 
 def test_the_region_of_the_process_comes_before_that_of_the_machine(
@@ -81,4 +81,4 @@ def test_the_region_of_the_process_comes_before_that_of_the_machine(
     ("host", "said"), [("http://[::1]:8000", "[::1]:8000"), ("https://h:443", "h"), ("http://h", "h")]
 )
 def test_what_the_header_says(host: str, said: str) -> None:
-    assert Address.of(host).authority == said
+    assert Address.parse(host).authority == said

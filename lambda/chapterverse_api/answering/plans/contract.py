@@ -130,9 +130,7 @@ class PlanRequest(RequestModel):
         Raises:
             InputError: a filter or the question is invalid.
         """
-        return validation.valid_query(
-            **self.model_dump(include={"query", "page_url", "language", "version", "filters"})
-        )
+        return validation.make_query(**self.model_dump(include={"query", "page_url", "language", "version", "filters"}))
 
 
 class ToolOutcome(ResponseModel):

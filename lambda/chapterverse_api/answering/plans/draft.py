@@ -63,7 +63,7 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
         return PlanDraft()
     if writer := turn.models.data_writer:
         try:
-            with turn.models.circuit.asking(), turn.deadline.raising_on_disconnect():
+            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
                 return PlanDraft(_by_model(sources, turn, writer, tools), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)

@@ -55,7 +55,9 @@ def quoted_answer(request: GenerationRequest) -> Draft:
     if not chosen:
         # An empty section, or nothing but headings.
         return (Span(REFUSAL),)
-    spans: list[Span] = [Span(f"{phrases.of(request.language).unsure}\n\n", kind="framing")] if request.unsure else []
+    spans: list[Span] = (
+        [Span(f"{phrases.for_language(request.language).unsure}\n\n", kind="framing")] if request.unsure else []
+    )
     for i, quote in enumerate(chosen):
         passage = quote.section.passage
         path = " › ".join(escape_markdown(_short_heading(heading)) for heading in passage.path)

@@ -218,7 +218,9 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _omission_line(passage: Passage, left: int, request: GenerationRequest) -> str:
     """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
     place = _place(passage.path[-1] if passage.path else "", passage.url or "")
-    return phrases.of(request.language).more.format(count=left, place=place) if left else f"{OMISSION} {place}"
+    return (
+        phrases.for_language(request.language).more.format(count=left, place=place) if left else f"{OMISSION} {place}"
+    )
 
 
 def _contents(passage: Passage, request: GenerationRequest) -> str:

@@ -22,7 +22,7 @@ from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.protocols import ChatService
@@ -60,7 +60,7 @@ class RateLimit:
         self._windows = windows_of(settings.rates)
         self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work else None
         self._random = secrets.token_bytes(32)
-        self._circuit = CircuitBreaker("limiter")
+        self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,))
         self._lock = Lock()
         self._opened: Limiter | None = None
 
@@ -97,26 +97,18 @@ class RateLimit:
     def _wait(self, count: Callable[[Limiter], float | None]) -> float | None:
         # If counting fails the request is admitted: the budget still limits its cost.
         try:
-            with self._circuit.asking():
-                return self._translating_faults(count)
+            with self._circuit.calling():
+                return count(self._limiter())
         except CircuitOpen:
             return None
-        except ProviderError as error:
-            log.event("error", turn_id=None, code="limiter_unavailable", message=str(error))
+        except LimiterFault as error:
+            log.event("error", code="limiter_unavailable", message=str(error))
             return None
 
     def _count(self, limiter: Limiter, client: str, salt: bytes, solution: str, now: float) -> float | None:
         if self._work:
             self._work.check(limiter, salt, client, solution, now)
         return limiter.admit(client, self._windows, now)
-
-    def _translating_faults(self, count: Callable[[Limiter], float | None]) -> float | None:
-        limiter = self._limiter()
-        try:
-            return count(limiter)
-        except LimiterFault as error:
-            # The circuit breaker counts errors of this type.
-            raise ProviderError(str(error)) from error
 
     def _limiter(self) -> Limiter:
         with self._lock:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from chapterverse_api.contract import ThreadId
 from chapterverse_api.http.request_context import service_of
 from chapterverse_api.records.protocols import RecordsFault
-from chapterverse_api.rejections import Rejection, of_status, openapi_entries
+from chapterverse_api.rejections import Rejection, from_status, openapi_entries
 
 router = APIRouter(prefix="/v1")
 
@@ -17,7 +17,7 @@ def forget(thread_id: ThreadId, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
     threads = service_of(request.app).threads
     if threads is None:
-        raise of_status(404)
+        raise from_status(404)
     try:
         threads.forget(thread_id)
     except RecordsFault as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.providers.bedrock import QUESTION, Runtime, profile
+from chapterverse.providers.bedrock import QUESTION_RETRY, Runtime, profile
 from chapterverse_api.retrieval.rerankers.response import read_scores, score_texts
 
 #: Seconds to reach the service, and for one reply; with a second try about seven in all.
@@ -33,7 +33,7 @@ class BedrockReranker:
     model: str
     runtime: Runtime = field(repr=False)
     client: Any = field(repr=False)
-    retry: RetryPolicy = field(default=QUESTION, repr=False)
+    retry: RetryPolicy = field(default=QUESTION_RETRY, repr=False)
 
     @classmethod
     def open(cls, model: str) -> BedrockReranker:
@@ -61,6 +61,6 @@ class BedrockReranker:
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}
-        return self.retry.ask(
+        return self.retry.run(
             lambda: read_scores(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
         )

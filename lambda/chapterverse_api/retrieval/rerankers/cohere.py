@@ -57,5 +57,5 @@ class CohereReranker:
         reply = self.rest.post("/v2/rerank", body)
         if reply.status != 200:
             raise self.errors.error(reply.status, reply.body, reply.headers)
-        self.errors.note_limits(reply.headers)
+        self.errors.save_limits(reply.headers)
         return read_scores(reply.body, len(texts), "Cohere")

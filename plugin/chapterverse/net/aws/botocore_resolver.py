@@ -26,10 +26,10 @@ def region() -> str:
 
 
 def credentials(title: str) -> Any:
-    """Return botocore's credentials, None where it finds none.
+    """Return botocore's credentials; None if it finds none.
 
     Args:
-        title: the service that they are for.
+        title: the name of the service, for messages.
 
     Raises:
         ConfigurationError: botocore is not installed.
@@ -49,7 +49,7 @@ def credentials(title: str) -> Any:
 
 
 def keys(source: Any) -> AccessKeys | None:
-    """Return the keys of botocore's credentials, renewed where they end soon; None where that failed."""
+    """Return the keys of botocore's credentials, renewed if they expire soon; None if that failed."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -16,29 +16,29 @@ from chapterverse.net.address import Address
 from chapterverse.net.aws.credentials import Credentials
 from chapterverse.net.aws.endpoints import title
 from chapterverse.net.aws.signing import CredentialScope, UnsignedRequest, query_string, sign
-from chapterverse.net.client import CONNECT_SECONDS, Received, Reply
+from chapterverse.net.client import CONNECT_SECONDS, Reply, Result
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Stream
 
 #: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
-_RETRY = RetryPolicy(tries=4, first=0.1, spread=(0.0, 1.0))
+_RETRY = RetryPolicy(tries=4, first_pause=0.1, spread=(0.0, 1.0))
 
-_FAILED = {429, 500, 502, 503, 504}
-#: Codes of failures that may pass, for services that answer every error with 400.
-_PASSING = {
+_RETRIED_STATUSES = {429, 500, 502, 503, 504}
+#: Codes of errors after which a further try may succeed, for services that answer every error with 400.
+_RETRIED_CODES = {
     "InternalError", "InternalServerError", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
     "RequestTimeout", "SlowDown", "ThrottledException", "Throttling", "ThrottlingException", "TooManyRequestsException",
     "TransactionInProgressException",
 }  # fmt: skip
 
-#: Codes that a signature by a wrong clock may have; the reply to a HEAD has no body, and so no code.
-_SKEWED = {
+#: Codes of the error of a signature by a wrong clock. The reply to a HEAD has no body, and so no code.
+_SKEW_CODES = {
     "", "InvalidSignatureException", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
 }  # fmt: skip
-#: S3 accepts a clock that is wrong by 15 minutes, other services one that is wrong by 5.
-_SKEW = timedelta(minutes=4)
+#: The difference from which our clock is corrected. S3 accepts one of 15 minutes, other services one of 5.
+_MIN_SKEW = timedelta(minutes=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class ApiCall:
     """A request to a service, before it is signed.
 
     Attributes:
-        path: percent-encoded.
+        path: the percent-encoded path.
         body: bytes, or the path of a file.
-        sha256: of the body in hex; "" if it is still to be computed.
+        sha256: the hash of the body in hex; "" if it must be computed.
     """
 
     method: str
@@ -67,7 +67,7 @@ class Client:
     """A client of one service. Safe to share between threads.
 
     Args:
-        code: returns the service's code for an error, from its answer.
+        code: returns the code of an error from its answer.
         stall: seconds without a byte after which a try has failed.
     """
 
@@ -90,11 +90,11 @@ class Client:
         self._connections = Connections(address, CONNECT_SECONDS)
         self._skew = timedelta()
 
-    def ask(self, call: ApiCall, seconds: float) -> Reply:
-        """Return the answer, errors included.
+    def send(self, call: ApiCall, seconds: float) -> Reply:
+        """Return the answer, which may be an error.
 
         Args:
-            seconds: for all of it: every try, the pauses between them and the answer.
+            seconds: the time for all of it: every try, the pauses between them and the answer.
 
         Raises:
             ConfigurationError: there are no credentials.
@@ -103,51 +103,51 @@ class Client:
         return self._try(call, seconds, lambda exchange, request: Reply.read(exchange, self._connections, request))
 
     def open(self, call: ApiCall, seconds: float) -> Stream:
-        """Return the answer as a stream, which the caller has to finish or abandon; else as `ask`."""
+        """Return the answer as a stream, which the caller must finish or abandon. Otherwise as `send`."""
         return self._try(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
 
-    def _try(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Received]) -> Received:
-        started, retry = time.monotonic(), replace(_RETRY, seconds=seconds)
-        for failed in count(1):
+    def _try(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Result]) -> Result:
+        started, retry = time.monotonic(), replace(_RETRY, total_seconds=seconds)
+        for failures in count(1):
             try:
                 answer = self._send_in_time(call, started + seconds, use)
             except ProviderError:
-                pause = retry.pause(failed, time.monotonic() - started)
+                pause = retry.pause(failures, time.monotonic() - started)
                 if pause is None:
                     raise
             else:
-                pause = retry.pause(failed, time.monotonic() - started)
-                if pause is None or not self._passes(answer):
+                pause = retry.pause(failures, time.monotonic() - started)
+                if pause is None or not self._may_pass(answer):
                     return answer
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
-    def _passes(self, answer: Reply | Stream) -> bool:
-        return answer.status in _FAILED or (answer.status >= 400 and self.code(answer) in _PASSING)
+    def _may_pass(self, answer: Reply | Stream) -> bool:
+        return answer.status in _RETRIED_STATUSES or (answer.status >= 400 and self.code(answer) in _RETRIED_CODES)
 
-    def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
-        """Send a request. If the service rejects only its time, send it again by the service's clock."""
+    def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Result]) -> Result:
+        """Send a request. If the service rejects its time, send it again with the service's."""
         answer = self._send(call, deadline, use)
-        off = self._off(answer)
-        if abs(off) < _SKEW:
+        difference = self._clock_difference(answer)
+        if abs(difference) < _MIN_SKEW:
             return answer
-        self._skew += off
+        self._skew += difference
         return self._send(call, deadline, use)
 
-    def _off(self, answer: Reply | Stream) -> timedelta:
-        """Return by how much the service's clock is ahead of ours; 0 if the answer is no error about the time."""
-        if answer.status not in (400, 401, 403) or self.code(answer) not in _SKEWED:
+    def _clock_difference(self, answer: Reply | Stream) -> timedelta:
+        """Return how far the service's clock is ahead of ours; 0 if the answer is no error about the time."""
+        if answer.status not in (400, 401, 403) or self.code(answer) not in _SKEW_CODES:
             return timedelta()
         try:
             return parsedate_to_datetime(answer.headers["date"]) - self._now()
-        # A date without a zone can't be compared with one that has it.
+        # A date without a zone can't be compared with one with a zone.
         except (KeyError, ValueError, TypeError, OverflowError):
             return timedelta()
 
     def _now(self) -> datetime:
         return self._clock() + self._skew
 
-    def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Received]) -> Received:
+    def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Result]) -> Result:
         address, digest = self._address, call.digest
         query = query_string(call.query)
         unsigned = UnsignedRequest(

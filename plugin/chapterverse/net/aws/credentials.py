@@ -1,7 +1,7 @@
 """Finds AWS keys: in the environment, the container's endpoint, or by botocore.
 
-On Lambda the keys of the environment live as long as the process. Under SnapStart they would be older than it, so there
-the container gives them: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
+On Lambda the keys of the environment are valid as long as the process lives. Under SnapStart they would be older, so
+the container provides them: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from chapterverse.net.aws import botocore_resolver
 from chapterverse.net.aws.signing import AccessKeys
 from chapterverse.net.messages import is_header_safe
 
-#: Seconds before their end at which keys are renewed. Containers give new ones some minutes before the old ones end.
-_EARLY = 5 * 60
+#: Seconds before their expiry at which keys are renewed. Containers provide new ones some minutes before.
+_RENEWAL_SECONDS = 5 * 60
 #: Seconds for an answer of the container, which is on the same machine.
-_SECONDS = 3.0
+_CONTAINER_SECONDS = 3.0
 
 #: Hosts that the specification allows without encryption: this machine, ECS, and two of EKS.
-_LOCAL = {"localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
+_ALLOWED_HTTP_HOSTS = {"localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
 
 class Credentials:
-    """The keys of this process, renewed before they end. Safe to share between threads.
+    """The keys of this process, renewed before they expire. Safe to share between threads.
 
     Args:
-        title: the service that they are for, in messages.
+        title: the name of the service, for messages.
     """
 
     def __init__(self, title: str, *, clock: Callable[[], float] = time.time) -> None:
@@ -58,23 +58,23 @@ class Credentials:
         if access or secret:
             self._raise_missing()
         with self._lock:
-            url = _container()
-            return self._require_sendable(self._of_container(url) if url else self._of_botocore())
+            url = _container_url()
+            return self._require_sendable(self._container_credentials(url) if url else self._botocore_credentials())
 
-    def _of_container(self, url: str) -> AccessKeys:
-        if self._container_keys and self._clock() < self._ends - _EARLY:
+    def _container_credentials(self, url: str) -> AccessKeys:
+        if self._container_keys and self._clock() < self._ends - _RENEWAL_SECONDS:
             return self._container_keys
         try:
             self._container_keys, self._ends = _fetch(url)
         except (ChapterVerseError, OSError, ValueError, KeyError, TypeError, AttributeError):
-            # What doesn't answer now may do so before the keys end.
+            # The container may answer again before the keys expire.
             if self._container_keys is None or self._clock() >= self._ends:
                 raise ConfigurationError(
                     f"The container gives no AWS credentials for {self._title}: check the role of the task or function."
                 ) from None
         return self._container_keys
 
-    def _of_botocore(self) -> AccessKeys:
+    def _botocore_credentials(self) -> AccessKeys:
         if self._source is None:
             self._source = botocore_resolver.credentials(self._title)
         # botocore renews its credentials itself.
@@ -95,23 +95,23 @@ class Credentials:
         )
 
 
-def _container() -> str:
-    """Return where the container gives keys, "" where it gives none."""
+def _container_url() -> str:
+    """Return the URL at which the container provides keys; "" if it provides none."""
     relative = os.environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "")
     url = f"http://169.254.170.2{relative}" if relative else os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", "")
     try:
         parts = urlsplit(url)
     except ValueError:
         parts = urlsplit("no-url")
-    if url and parts.scheme != "https" and parts.hostname not in _LOCAL:
+    if url and parts.scheme != "https" and parts.hostname not in _ALLOWED_HTTP_HOSTS:
         raise ConfigurationError("AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this machine.")
     return url
 
 
 def _fetch(url: str) -> tuple[AccessKeys, float]:
-    """Return the container's credentials, and their expiry in seconds of the epoch."""
+    """Return the container's credentials, and their expiry in seconds since the epoch."""
     parts = urlsplit(url)
-    client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_SECONDS)
+    client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_CONTAINER_SECONDS)
     reply = client.get(request_target(parts)).body
     ends = datetime.fromisoformat(reply["Expiration"]).timestamp()
     return AccessKeys(str(reply["AccessKeyId"]), str(reply["SecretAccessKey"]), str(reply.get("Token") or "")), ends

@@ -1,4 +1,4 @@
-"""A table of DynamoDB: conditional writes, items as DynamoDB writes them, and errors that say what to do."""
+"""A table of DynamoDB: conditional writes, items in DynamoDB's form, and errors that state what to do."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from chapterverse.errors import ChapterVerseError
 from chapterverse.net.aws.service import AwsFault, AwsService
 
-#: Seconds for one request, its tries included: an answer waits for it.
-SECONDS = 2.0
+#: Seconds for one request with its tries. They are few, because an answer waits for it.
+CALL_SECONDS = 2.0
 #: The code of a condition that does not hold, in a transaction; that of a single write ends in "Exception".
-FAILED = "ConditionalCheckFailed"
+CONDITION_FAILED = "ConditionalCheckFailed"
 
-_VERSION = "DynamoDB_20120810"
-#: A whole number as DynamoDB writes it.
-_WHOLE = re.compile(r"-?[0-9]{1,38}")
+_API_VERSION = "DynamoDB_20120810"
+#: An integer in DynamoDB's form.
+_INTEGER = re.compile(r"-?[0-9]{1,38}")
 
 
 def attributes(fields: Mapping[str, str | int]) -> dict[str, Any]:
-    """Return texts and whole numbers as DynamoDB writes them: `{"spent": {"N": "17"}}`."""
+    """Return texts and integers in DynamoDB's form: `{"spent": {"N": "17"}}`."""
     return {name: {"N" if isinstance(content, int) else "S": str(content)} for name, content in fields.items()}
 
 
@@ -30,10 +30,11 @@ class TableErrors:
     """The errors of a table: their type and sentences, in which `{table}` is the table's name.
 
     Attributes:
-        missing: there is no such table.
-        denied: the credentials may not use it.
-        unfit: its keys are others.
-        unreadable: a reply is malformed.
+        kind: the type of the errors.
+        missing: the message if there is no such table.
+        denied: the message if the credentials may not use it.
+        unfit: the message if it has other keys.
+        unreadable: the message if a reply is malformed.
     """
 
     kind: type[ChapterVerseError]
@@ -48,10 +49,10 @@ class TableErrors:
 
 
 class Item(Mapping[str, Mapping[str, Any]]):
-    """An item of a reply, as DynamoDB writes it.
+    """An item of a reply, in DynamoDB's form.
 
     Raises:
-        TableErrors.kind: it is none, or a value is not of the type that is asked for.
+        TableErrors.kind: it is no item, or a value has another type.
     """
 
     def __init__(self, fields: object, errors: TableErrors) -> None:
@@ -70,16 +71,16 @@ class Item(Mapping[str, Mapping[str, Any]]):
         return len(self._fields)
 
     def text(self, name: str) -> str:
-        """Return a text, "" where there is none of that name."""
+        """Return a text; "" if there is none of that name."""
         text = self.get(name, {}).get("S", "")
         if not isinstance(text, str):
             raise self._errors.malformed
         return text
 
     def number(self, name: str) -> int:
-        """Return a whole number, 0 where there is none of that name."""
+        """Return an integer; 0 if there is none of that name."""
         digits = self[name].get("N") if name in self else "0"
-        if not isinstance(digits, str) or not _WHOLE.fullmatch(digits):
+        if not isinstance(digits, str) or not _INTEGER.fullmatch(digits):
             raise self._errors.malformed
         return int(digits)
 
@@ -95,20 +96,20 @@ class DynamoTable:
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send an operation on any tables, and return its reply."""
         try:
-            return self._service.call(f"{_VERSION}.{operation}", request)
+            return self._service.call(f"{_API_VERSION}.{operation}", request)
         except AwsFault as error:
             raise self._explain(error) from error
 
-    def ask(self, operation: str, **request: Any) -> dict[str, Any]:
+    def send(self, operation: str, **request: Any) -> dict[str, Any]:
         """Send an operation on this table, and return its reply."""
         return self.call(operation, {"TableName": self.name, **request})
 
     def update(self, request: Mapping[str, Any]) -> tuple[bool, Mapping[str, Any]]:
         """Send an `UpdateItem`; return whether its condition held, and the reply."""
         try:
-            return True, self._service.call(f"{_VERSION}.UpdateItem", {"TableName": self.name, **request})
+            return True, self._service.call(f"{_API_VERSION}.UpdateItem", {"TableName": self.name, **request})
         except AwsFault as error:
-            if error.code == f"{FAILED}Exception":
+            if error.code == f"{CONDITION_FAILED}Exception":
                 return False, error.body
             raise self._explain(error) from error
 
@@ -120,7 +121,7 @@ class DynamoTable:
             "TransactionConflict", "None" …
         """
         try:
-            self._service.call(f"{_VERSION}.TransactWriteItems", {"TransactItems": actions})
+            self._service.call(f"{_API_VERSION}.TransactWriteItems", {"TransactItems": actions})
         except AwsFault as error:
             reasons = error.body.get("CancellationReasons")
             if error.code != "TransactionCanceledException":

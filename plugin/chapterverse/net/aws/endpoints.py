@@ -9,13 +9,13 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.net.address import Address
 from chapterverse.net.aws import botocore_resolver
 
-#: A custom endpoint may have regions of its own, such as "auto"; none of them ends a host name and begins another.
+#: A custom endpoint may have regions of its own, such as "auto". A region has no character that ends a part of a host.
 _REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
 
-#: Partitions whose hosts end otherwise: https://docs.aws.amazon.com/general/latest/gr/rande.html
+#: Domains of hosts by the beginning of the region: https://docs.aws.amazon.com/general/latest/gr/rande.html
 _SUFFIXES = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
 
-#: Names of services: for readers, and in the variable of an endpoint.
+#: Names of services: in messages, and in the variable of an endpoint.
 _NAMES = {
     "s3": ("S3", "S3"),
     "dynamodb": ("DynamoDB", "DYNAMODB"),
@@ -25,12 +25,12 @@ _NAMES = {
 
 
 def title(service: str) -> str:
-    """Return what people call a service: "Secrets Manager" for "secretsmanager"."""
+    """Return the name of a service in messages: "Secrets Manager" for "secretsmanager"."""
     return _NAMES[service][0]
 
 
 def region_for(service: str, region: str = "") -> str:
-    """Return the region to ask: this one, that of AWS_REGION or AWS_DEFAULT_REGION, or the profile's.
+    """Return the region of requests: this one, that of AWS_REGION or AWS_DEFAULT_REGION, or the profile's.
 
     Raises:
         ConfigurationError: no region is named, or the name is malformed.
@@ -57,8 +57,8 @@ def custom_endpoint(service: str) -> Address | None:
 
 
 def endpoint(service: str, region: str) -> Address:
-    """Return where a service is in a region; raises as `custom_endpoint` does."""
-    return custom_endpoint(service) or Address.of(f"https://{service}.{region}.{suffix(region)}")
+    """Return the address of a service in a region. Raises as `custom_endpoint` does."""
+    return custom_endpoint(service) or Address.parse(f"https://{service}.{region}.{suffix(region)}")
 
 
 def suffix(region: str) -> str:
@@ -67,10 +67,10 @@ def suffix(region: str) -> str:
 
 
 def _address(url: str, variable: str) -> Address:
-    # A user and a password are of no use to AWS, and would be refused with a sentence about another setting.
+    # AWS has no use for a user and a password, and `Address` would reject them with a message about another setting.
     scheme, mark, rest = url.strip().partition("://")
     host, slash, path = rest.partition("/")
     try:
-        return Address.of(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
+        return Address.parse(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
     except ConfigurationError:
         raise ConfigurationError(f"{variable} is no address: write it as https://HOST.") from None

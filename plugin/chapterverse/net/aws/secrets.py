@@ -1,7 +1,7 @@
 """Reads secrets from Secrets Manager or Parameter Store: a JSON object of variable names and values.
 
-`CHAPTERVERSE_SECRETS_ARN` names them: ARNs of secrets or parameters, or plain names of secrets, comma-separated. What
-an earlier one holds goes before a later one's, and a variable that is set before all of them.
+`CHAPTERVERSE_SECRETS_ARN` names them: ARNs of secrets or parameters, or plain names of secrets, comma-separated. A
+value of an earlier secret takes precedence over a later one's, and a variable that is set over all of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from chapterverse.net.aws.service import AwsFault, AwsService
 from chapterverse.settings import TOOL_SECRETS, Settings, secret_fields
 from chapterverse.text.json_text import parse_json
 
-#: Seconds for one of them, its tries included: a reader may be waiting.
-_SECONDS = 4.0
+#: Seconds for one secret with its tries. They are few, because a reader may be waiting.
+_CALL_SECONDS = 4.0
 
 _ARN = re.compile(
     r"arn:[\w-]+:(?:(secretsmanager):([\w-]+):\d+:secret:|(ssm):([\w-]+):\d+:parameter/)([\w/+=.@:-]{1,1024})",
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[\w/+=.@-]{1,512}", re.ASCII)
 _ABSENT = "does not exist in its region: check the ARN"
 _DENIED = "may not be read with these credentials: allow secretsmanager:GetSecretValue, or ssm:GetParameter, on it"
 _LOCKED = "can't be decrypted with these credentials: allow kms:Decrypt on its key"
-#: By the names that the services give to a refusal.
+#: Messages by the services' codes of errors.
 _REASONS = {
     "ResourceNotFoundException": _ABSENT,
     "ParameterNotFound": _ABSENT,
@@ -42,8 +42,8 @@ class SecretValues:
     """The fetched values.
 
     Attributes:
-        values: by the names of variables.
-        warnings: sentences about the values that were left out.
+        values: the values by the names of variables.
+        warnings: sentences about the values that were ignored.
     """
 
     values: Mapping[str, str] = field(repr=False)
@@ -55,9 +55,9 @@ class _SecretLocation:
     """One secret or parameter.
 
     Attributes:
-        region: empty means the environment's.
-        name: in its service.
-        label: its name in messages. A plain name is left out, because it may be a secret in the wrong variable.
+        region: the region; empty for the environment's.
+        name: the name in its service.
+        label: the name in messages. A plain name is not shown, because it may be a secret in the wrong variable.
     """
 
     service: str
@@ -66,8 +66,8 @@ class _SecretLocation:
     label: str
 
     def read(self) -> str | AwsFault:
-        """Return its text, "" where it has none, or why that can't be had."""
-        service = AwsService.open(self.service, region=self.region, seconds=_SECONDS)
+        """Return the text, "" if there is none, or the error of the service."""
+        service = AwsService.open(self.service, region=self.region, seconds=_CALL_SECONDS)
         try:
             if self.service == "ssm":
                 reply = service.call("AmazonSSM.GetParameter", {"Name": self.name, "WithDecryption": True})
@@ -83,19 +83,22 @@ def resolve_secrets(settings: Settings, warn: Callable[[str], object]) -> Settin
     """Return settings with the secrets that they name.
 
     Args:
-        warn: takes a sentence about each value that is left out.
+        warn: takes a sentence about each secret with values that are ignored.
 
     Raises:
-        ConfigurationError: as `fetch` says.
+        ConfigurationError: as `fetch_secrets` says.
     """
-    secrets = fetch(settings.secrets_arn)
+    secrets = fetch_secrets(settings.secrets_arn)
     for warning in secrets.warnings:
         warn(warning)
     return settings.with_secrets(secrets.values)
 
 
-def fetch(setting: str) -> SecretValues:
-    """Return the content of the secrets that `named` lists, in the form of `CHAPTERVERSE_SECRETS_ARN`.
+def fetch_secrets(setting: str) -> SecretValues:
+    """Return the content of the secrets that a setting lists.
+
+    Args:
+        setting: the value of `CHAPTERVERSE_SECRETS_ARN`.
 
     Raises:
         ConfigurationError: one of them is missing, denied, out of reach, or no JSON object of strings.
@@ -108,10 +111,10 @@ def fetch(setting: str) -> SecretValues:
             name: value for name, value in fields.items() if name in secret_fields() or name.startswith(TOOL_SECRETS)
         }
         values = {**chosen_fields, **values}
-        if others := len(fields) - len(chosen_fields):
+        if extra := len(fields) - len(chosen_fields):
             warnings.append(
-                f"{location.label} holds {others} {'name' if others == 1 else 'names'} besides those of secrets, which "
-                f"{'is' if others == 1 else 'are'} left out: it may hold {', '.join(sorted(secret_fields()))}."
+                f"{location.label} holds {extra} {'name' if extra == 1 else 'names'} besides those of secrets, which "
+                f"{'is' if extra == 1 else 'are'} left out: it may hold {', '.join(sorted(secret_fields()))}."
             )
     return SecretValues(values, tuple(warnings))
 
@@ -147,16 +150,14 @@ def _read(place: _SecretLocation) -> dict[str, str]:
     return fields
 
 
-# What goes wrong below is returned: an error that is raised while another is handled holds that one, and what it holds.
-
-
 def _parse(text: str) -> dict[str, str] | None:
     try:
         fields = parse_json(text)
     except ValueError:
+        # Not raised, because an error of ours would refer to this one, whose message quotes the secret.
         return None
-    sound = isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values())
-    return fields if sound else None
+    is_valid = isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values())
+    return fields if is_valid else None
 
 
 def _object(value: object) -> Mapping[str, object]:

@@ -33,11 +33,11 @@ _SIGNATURES = {"InvalidSignatureException", "SignatureDoesNotMatch", "Incomplete
 
 
 class AwsFault(ChapterVerseError):
-    """The service refused, failed or could not be reached.
+    """The service rejected the request, failed or could not be reached.
 
     Attributes:
-        code: the service's own name of the fault, such as "ConditionalCheckFailedException"; empty without one.
-        body: the rest of the answer, parsed.
+        code: the service's name of the error, such as "ConditionalCheckFailedException"; empty without one.
+        body: the parsed answer.
     """
 
     def __init__(self, message: str, *, code: str = "", body: Mapping[str, Any] | None = None) -> None:
@@ -47,7 +47,7 @@ class AwsFault(ChapterVerseError):
 
 
 class AwsService:
-    """A client of one service in one region. Safe to share between threads; connects at the first call."""
+    """A client of one service in one region. It connects at the first call. Safe to share between threads."""
 
     def __init__(self, service: str, client: Client, seconds: float) -> None:
         self._service = service
@@ -56,32 +56,32 @@ class AwsService:
 
     @classmethod
     def open(cls, service: str, *, region: str = "", seconds: float = 5.0) -> AwsService:
-        """Return the client that the environment describes; nothing is sent yet.
+        """Return the client that the environment describes. Nothing is sent yet.
 
         Args:
             service: "dynamodb", "secretsmanager" or "ssm".
-            region: in place of AWS_REGION and AWS_DEFAULT_REGION.
-            seconds: for one call, its tries included.
+            region: the region; empty for that of AWS_REGION or AWS_DEFAULT_REGION.
+            seconds: the time for one call with its tries.
 
         Raises:
             ConfigurationError: no region is named, or the address of the service is malformed.
         """
         place = region_for(service, region)
-        # A connection that died while the process was frozen shall leave time for another one.
+        # A connection that was closed while the process was frozen must leave time for another one.
         client = Client(service, place, endpoint(service, place), _code, stall=seconds / 2)
         return cls(service, client, seconds)
 
     def call(self, target: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send one operation, such as "DynamoDB_20120810.UpdateItem", and return its reply.
 
-        Where no answer comes it is sent again, so it may be carried out twice.
+        If no answer comes it is sent again, so it may be carried out twice.
 
         Raises:
-            AwsFault: as above.
+            AwsFault: the service rejected it, failed or could not be reached.
         """
         headers = {"Content-Type": f"application/x-amz-json-{_VERSIONS[self._service]}", "X-Amz-Target": target}
         try:
-            answer = self._client.ask(ApiCall("POST", headers=headers, body=encode_body(body)), self._seconds)
+            answer = self._client.send(ApiCall("POST", headers=headers, body=encode_body(body)), self._seconds)
         except ConfigurationError as error:
             raise AwsFault(str(error)) from None
         except ProviderError:
@@ -103,7 +103,7 @@ def _fields(answer: Reply | Stream) -> dict[str, Any]:
 
 
 def _code(answer: Reply | Stream) -> str:
-    """Return the service's code of an error, without the namespace before it."""
+    """Return the service's code of an error, without its namespace."""
     fields = _fields(answer)
     name = fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype", "")
     code = str(name).partition(":")[0].rpartition("#")[2]
@@ -111,7 +111,7 @@ def _code(answer: Reply | Stream) -> str:
 
 
 def _meaning(code: str, status: int, message: str, operation: str) -> str:
-    # The service's own message is left out, because it may quote the request, and our messages are logged.
+    # The service's own message is not shown, because it may quote the request, and our messages are logged.
     if code in _CLOCK or (code in _SIGNATURES and _BY_CLOCK.search(message)):
         return "refuses requests by a clock that is wrong by minutes: set the clock of this machine"
     if code in _EXPIRED:

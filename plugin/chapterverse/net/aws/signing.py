@@ -26,7 +26,7 @@ class AccessKeys:
 
 @dataclass(frozen=True, slots=True)
 class CredentialScope:
-    """Where a signature holds: "us-east-1", "s3"."""
+    """The region and the service for which a signature is valid, such as "us-east-1" and "s3"."""
 
     region: str
     service: str
@@ -34,13 +34,13 @@ class CredentialScope:
 
 @dataclass(frozen=True, slots=True)
 class UnsignedRequest:
-    """A request as it will be sent, but for its signature.
+    """A request as it will be sent, without its signature.
 
     Attributes:
-        host: as the header `Host` has it.
-        path: percent-encoded.
-        query: in plain text; `query_string` encodes it.
-        sha256: of the body, in hex.
+        host: the value of the header `Host`.
+        path: the percent-encoded path.
+        query: the names and values in plain text.
+        sha256: the hash of the body in hex.
     """
 
     method: str
@@ -52,22 +52,22 @@ class UnsignedRequest:
 
 
 def query_string(query: Mapping[str, str]) -> str:
-    """Return a query as it is sent and as it is signed."""
-    # Sorted by name before anything else: "a-b=" comes before "a=" otherwise.
+    """Return a query in the form that is sent and signed."""
+    # Names and values are sorted as pairs. As joined texts, "a-b=" would come before "a=".
     pairs = sorted((percent_encode(name), percent_encode(value)) for name, value in query.items())
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
 def percent_encode(text: str, safe: str = "") -> str:
-    """Return a text percent-encoded as AWS wants it: nothing is left but letters, digits and "-._~"."""
+    """Return a text in AWS's percent-encoding, which keeps only letters, digits and "-._~"."""
     return quote(text, safe=f"{safe}-._~")
 
 
 def sign(request: UnsignedRequest, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
-    """Return all headers of a request, the signature among them.
+    """Return all headers of a request, including the signature.
 
     Args:
-        at: the time of the request, with its zone; the service takes one that is off by up to 5 or 15 minutes.
+        at: the time of the request, with its zone.
     """
     time = at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     headers = {**request.headers, "Host": request.host, "X-Amz-Date": time}
@@ -93,7 +93,7 @@ def _lower(header: tuple[str, str]) -> str:
 
 
 def _canonical_path(path: str, scope: CredentialScope) -> str:
-    # Every service but S3 wants the path encoded once more than it is sent.
+    # Every service but S3 expects the path encoded once more in the signature.
     return path if scope.service == "s3" else percent_encode(path, safe="/")
 
 

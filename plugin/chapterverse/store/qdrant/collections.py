@@ -1,4 +1,4 @@
-"""How collections are named, made and indexed; one that exists is taken as it is."""
+"""Names, creates and indexes collections. The configuration of one that exists is never changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.filters import FIELDS, NUMBERS
 from chapterverse.model import EmbedderCard
 from chapterverse.store.qdrant.address import QdrantAddress
-from chapterverse.store.qdrant.record import Layout
+from chapterverse.store.qdrant.record import CollectionLayout
 from chapterverse.store.qdrant.server import NoCollection
 from chapterverse.store.qdrant.writer import QdrantWriter
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KEYWORD, _INTEGER = {"type": "keyword"}, {"type": "integer"}
 #: Every field that we filter by has an index, so that servers in strict mode take our requests.
 _POINT_INDEXES: Mapping[str, Mapping[str, Any]] = {
-    # Points of one scope lie together, for every query is within one.
+    # Points of one scope are stored together, because every query is within one scope.
     "head": {"type": "keyword", "is_tenant": True},
     **dict.fromkeys(FIELDS, _KEYWORD),
     **dict.fromkeys(("chunk_id", "embed_hash"), _KEYWORD),
@@ -33,38 +33,40 @@ _HEAD_INDEXES: Mapping[str, Mapping[str, Any]] = {
 
 
 def collection_name(place: QdrantAddress, site: str, embedder: EmbedderCard) -> str:
-    """Return the name of a site's collection for one embedder: points of two vector spaces never share one."""
+    """Return the name of a site's collection for one embedder. Points of two vector spaces never share a collection."""
     base = place.base(site)
     if not embedder.size:
         return base
     return f"{base}-{hashlib.sha256(embedder.fingerprint.encode()).hexdigest()[:8]}"
 
 
-def ensure(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> Layout:
-    """Make a collection of points with all its indexes, or what is lacking of it; return how it is laid out."""
-    info = _describe(writer, name, _points_config(writer.place, embedder))
-    _index(writer, name, _POINT_INDEXES, info.payload_schema)
-    quantized = "scalar" if info.config.quantization_config else ""
-    return Layout(name, info.config.params.shard_number or 1, quantized)
+def ensure_collection(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> CollectionLayout:
+    """Create a collection of points and its indexes, as far as they are missing; return its layout."""
+    info = _describe_or_create(writer, name, _points_config(writer.place, embedder))
+    _ensure_indexes(writer, name, _POINT_INDEXES, info.payload_schema)
+    quantization = "scalar" if info.config.quantization_config else ""
+    return CollectionLayout(name, info.config.params.shard_number or 1, quantization)
 
 
 def ensure_heads(writer: QdrantWriter) -> None:
-    """Make the collection of heads: one shard, so that a conditional write sees every other one."""
+    """Create the collection of heads. It has one shard, so that a conditional write sees every other one."""
     name = writer.place.heads
-    info = _describe(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
-    _index(writer, name, _HEAD_INDEXES, info.payload_schema)
+    info = _describe_or_create(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
+    _ensure_indexes(writer, name, _HEAD_INDEXES, info.payload_schema)
 
 
-def _describe(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> CollectionInfo:
+def _describe_or_create(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> CollectionInfo:
     with contextlib.suppress(NoCollection):
         return writer.describe(name)
     writer.create(name, config)
     return writer.describe(name)
 
 
-def _index(writer: QdrantWriter, name: str, schemas: Mapping[str, Mapping[str, Any]], old: Mapping[str, Any]) -> None:
-    for field, schema in schemas.items():
-        if field not in old:
+def _ensure_indexes(
+    writer: QdrantWriter, name: str, indexes: Mapping[str, Mapping[str, Any]], existing: Mapping[str, Any]
+) -> None:
+    for field, schema in indexes.items():
+        if field not in existing:
             writer.index(name, field, schema)
 
 
@@ -76,12 +78,12 @@ def _points_config(place: QdrantAddress, embedder: EmbedderCard) -> dict[str, An
     }
     if place.quantization:
         return {**config, "quantization_config": {"scalar": {"type": "int8", "always_ram": True}}}
-    # Every search is exact, so a graph would only be built to be left unused.
+    # Every search is exact, so no graph is built.
     return {**config, "hnsw_config": {"m": 0}}
 
 
 def _copies(shards: int, replicas: int) -> dict[str, int]:
-    """Return how a collection is spread; a write counts when most replicas have it."""
+    """Return the options of a collection's parts and their copies. A write counts when most replicas have it."""
     return {
         "shard_number": shards,
         "replication_factor": replicas,

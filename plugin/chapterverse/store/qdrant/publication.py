@@ -1,8 +1,8 @@
-"""Writing one generation beside the live one, in the same collection. Implements `chapterverse.store.Publication`.
+"""Writes the next generation beside the live one, in the same collection. Implements `chapterverse.store.Publication`.
 
-New points are born in the next generation and removed ones die in it, so that readers of the live one see neither. The
-commit is one conditional write to the scope's record. An index by another embedder, or one that was damaged, is
-written anew, in a collection of its own where the vectors are of another space.
+The field `born` of a new point, and `died` of a removed one, hold the number of the next generation, so readers of the
+live one see no change. The commit is one conditional write to the scope's record. An index by another embedder, or a
+damaged one, is replaced as a whole, in a collection of its own if the vector spaces differ.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from typing import Any
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.model import EmbedderCard, Head, Point
 from chapterverse.store.heads import check_next
-from chapterverse.store.points import check_point, slices
-from chapterverse.store.qdrant.collections import collection_name, ensure
-from chapterverse.store.qdrant.filters import among, both, view
+from chapterverse.store.points import batches, check_point
+from chapterverse.store.qdrant.collections import collection_name, ensure_collection
+from chapterverse.store.qdrant.filters import any_of, visible_in, with_conditions
 from chapterverse.store.qdrant.garbage import collect_garbage, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
-from chapterverse.store.qdrant.record import Layout, QdrantHead, RetiredGeneration, key_of
+from chapterverse.store.qdrant.record import CollectionLayout, RetiredGeneration, ScopeRecord, scope_key
 from chapterverse.store.qdrant.server import QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
 
-#: Points, and ids, of one request: about 2 MB with vectors of 1024 dimensions.
-_BATCH, _IDS = 100, 500
+#: Points of one request: about 2 MB with vectors of 1024 dimensions.
+_BATCH_POINTS = 100
+#: Ids of one request.
+_BATCH_IDS = 500
 
 
 class QdrantPublication:
@@ -48,97 +50,97 @@ class QdrantPublication:
         self._server = server
         self._embedder = embedder
         self._times = times
-        self._key = key_of(lease.record.scope)
+        self._key = scope_key(lease.record.scope)
         self._epoch = lease.record.epoch + 1
-        self._layout: Layout | None = None
+        self._layout: CollectionLayout | None = None
         self._committed = False
 
     def renew(self) -> None:
-        self._lease.keep()
+        self._lease.renew_if_due()
 
     def write(self, points: Sequence[Point]) -> None:
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
             check_point(point, self._embedder.size)
-        for ids in slices(list(batch), _BATCH):
-            self._bury(ids)
+        for ids in batches(list(batch), _BATCH_POINTS):
+            self._mark_died(ids)
             stored_points = [_to_stored(batch[i], self._key, self._epoch) for i in ids]
             self._writer.upsert(self._collection(), stored_points)
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
-        for ids in slices(list(dict.fromkeys(chunk_ids)), _IDS):
-            self._bury(ids)
-            # What this very publication wrote was never seen by anybody.
+        for ids in batches(list(dict.fromkeys(chunk_ids)), _BATCH_IDS):
+            self._mark_died(ids)
+            # Points that this publication wrote itself can be deleted, because no reader has seen them.
             self._writer.delete_points(self._collection(), [_point_id(i, self._key, self._epoch) for i in ids])
 
     def preview(self) -> QdrantSnapshot:
-        collection, where = self._collection(), view(self._key, self._epoch)
+        collection, where = self._collection(), visible_in(self._key, self._epoch)
         chunks = self._writer.count(collection, where)
         names = ("source_file_path", "language")
         pages, languages = (self._writer.values(collection, name, where, max(1, chunks)) for name in names)
         head = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
-        return QdrantSnapshot(self._server, head, self._key, self._epoch, self._open())
+        return QdrantSnapshot(self._server, head, self._key, self._epoch, self._layout_once())
 
     def commit(self, head: Head) -> None:
         check_next(head, self.previous.head if self.previous else None)
-        layout = self._open()
-        record = self._lease.confirm()
-        count = self._writer.count(layout.collection, view(self._key, self._epoch))
+        layout = self._layout_once()
+        record = self._lease.renew()
+        count = self._writer.count(layout.collection, visible_in(self._key, self._epoch))
         if count != head.chunks:
             raise IndexFault(
                 f"The server holds {count} chunks of {head.scope} where {head.chunks} were written:"
                 " nothing was published, run it again."
             )
         retired = [asdict(r) for r in self._retire(record)]
-        self._lease.change(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
+        self._lease.update_record(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
         self._committed = True
-        # Those who looked a moment ago still read; older leftovers go now, or the next time.
+        # Readers may still read the last generation. Older ones are deleted now, or the next time.
         with contextlib.suppress(IndexFault, ConfigurationError):
             self._clean_up()
 
     def discard(self) -> None:
-        """Undo the writes, unless they were committed. If that fails, the next publication does it."""
+        """Undo the writes, unless they are committed. If that fails, the next publication does it."""
         if self._layout is None or self._committed:
             return
         with contextlib.suppress(IndexFault, ConfigurationError):
-            # By the record as it is now: after a commit whose reply was lost there is nothing to take back.
-            undo(self._writer, self._lease.confirm())
+            # The record is read again, because a commit whose reply was lost must not be undone.
+            undo(self._writer, self._lease.renew())
 
-    def _open(self) -> Layout:
-        """Return where points go; prepared at the first write, for a publication that writes nothing needs nothing."""
-        self._lease.keep()
+    def _layout_once(self) -> CollectionLayout:
+        """Return the layout, which is created at the first write: a publication that writes nothing needs none."""
+        self._lease.renew_if_due()
         if self._layout is None:
-            self._layout = self._prepare()
+            self._layout = self._create_layout()
         return self._layout
 
-    def _prepare(self) -> Layout:
+    def _create_layout(self) -> CollectionLayout:
         record = self._lease.record
         name = collection_name(self._server.place, record.scope.site, self._embedder)
-        if self._continues():
+        if self._reuses_points():
             name = record.layout.collection
         elif name != record.draft:
-            self._lease.change(record.epoch, draft=name)
-        layout = ensure(self._writer, name, self._embedder)
-        if not self._continues():
-            self._writer.set_payload(name, {"died": self._epoch}, view(self._key, record.epoch))
+            self._lease.update_record(record.epoch, draft=name)
+        layout = ensure_collection(self._writer, name, self._embedder)
+        if not self._reuses_points():
+            self._writer.set_payload(name, {"died": self._epoch}, visible_in(self._key, record.epoch))
         return layout
 
-    def _continues(self) -> bool:
-        """Whether the live points stay but for those that are written anew or deleted."""
+    def _reuses_points(self) -> bool:
+        """Return whether the next generation shares the live points that are neither replaced nor deleted."""
         return self.previous is not None and self.previous.head.embedder.fingerprint == self._embedder.fingerprint
 
     def _collection(self) -> str:
-        return self._open().collection
+        return self._layout_once().collection
 
-    def _bury(self, chunk_ids: Sequence[str]) -> None:
-        """Let the live points of these chunks die with the next generation."""
+    def _mark_died(self, chunk_ids: Sequence[str]) -> None:
+        """Mark the live points of these chunks as removed by the next generation."""
         collection = self._collection()
-        if self._continues():
-            living = both(view(self._key, self._epoch - 1), among("chunk_id", chunk_ids))
-            self._writer.set_payload(collection, {"died": self._epoch}, living)
+        if self._reuses_points():
+            live_points = with_conditions(visible_in(self._key, self._epoch - 1), any_of("chunk_id", chunk_ids))
+            self._writer.set_payload(collection, {"died": self._epoch}, live_points)
 
-    def _retire(self, record: QdrantHead) -> list[RetiredGeneration]:
-        """Return the generations that are retired once the next one is live."""
+    def _retire(self, record: ScopeRecord) -> list[RetiredGeneration]:
+        """Return the generations that are retired when the next one is live."""
         if record.head is None:
             return []
         until = int(self._times.clock()) + self._times.grace
@@ -149,16 +151,16 @@ class QdrantPublication:
         readable = [r for r in record.retired if r.until > now]
         collect_garbage(self._writer, self._server, record, readable)
         if record.draft or len(readable) < len(record.retired):
-            self._lease.change(record.epoch, retired=[asdict(r) for r in readable], draft="")
+            self._lease.update_record(record.epoch, retired=[asdict(r) for r in readable], draft="")
 
 
 def _point_id(chunk_id: str, key: str, born: int) -> str:
-    """Return the id of a chunk's point of one generation: UUIDv5 of both, so that writing it twice writes it once."""
+    """Return the id of a chunk's point of one generation: UUIDv5 of both, so that a repeated write changes nothing."""
     return str(uuid.uuid5(uuid.UUID(chunk_id), f"{key} {born}"))
 
 
 def _to_stored(point: Point, key: str, born: int) -> dict[str, Any]:
-    """Return a point with the scope that it belongs to (`head`) and the generation that brings it (`born`)."""
+    """Return a point with the key of its scope (`head`) and its first generation (`born`)."""
     lexical = {"indices": list(point.lexical.indices), "values": list(point.lexical.values)}
     vectors: dict[str, Any] = {"lexical": lexical}
     if point.dense is not None:

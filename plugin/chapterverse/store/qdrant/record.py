@@ -1,6 +1,7 @@
-"""One point in the collection of heads: what readers of a scope see, who is publishing, what is still to be forgotten.
+"""The record of a scope: its live generation, its lease, and the retired generations that are still to be deleted.
 
-The point is changed by conditional writes alone, so it is at every moment what one publisher meant.
+It is one point in the collection of heads, and only conditional writes change it. So it is at every moment as one
+publisher wrote it. The payload of the scope's points names it in the field `head`, by its key.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chapterverse.model import NAMESPACE, Head, Scope
-from chapterverse.store.heads import head_of, translating_errors
+from chapterverse.store.heads import parse_head, translating_errors
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Where points lie and how they must be searched.
+class CollectionLayout:
+    """The collection of a scope's points, and how it must be searched.
 
     Attributes:
-        collection: its name; "" where nothing was published yet.
-        shards: with more than one, a term's statistics are of a part only.
+        collection: its name; "" before the first publication.
+        shards: its parts. If there are several, each has its own statistics of terms.
         quantization: as in `QdrantAddress`.
     """
 
@@ -31,7 +32,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class RetiredGeneration:
-    """A generation that is no longer live, and that readers may hold until `until` (seconds of the epoch)."""
+    """A generation that is no longer live. Readers may still read it until `until`, in seconds since the epoch."""
 
     epoch: int
     collection: str
@@ -39,23 +40,23 @@ class RetiredGeneration:
 
 
 @dataclass(frozen=True, slots=True)
-class QdrantHead:
+class ScopeRecord:
     """The state of one scope.
 
     Attributes:
-        epoch: number of the live generation in `born` and `died`. It is the head's own number, but where a damaged
-            index was built anew: there the head counts from 1 again and this goes on.
+        epoch: the number of the live generation in `born` and `died`. It equals the head's, unless a damaged index was
+            rebuilt. Then the head counts from 1 again, and this goes on.
         head: the live head; None before the first publication.
-        lease: token of the publisher; "" without one.
-        lease_until: when that token may be taken over, in seconds of the epoch.
-        draft: the collection that is being written, "" for none.
-        retired: former generations whose points are still there.
+        lease: the token of the publisher; "" without one.
+        lease_until: the time at which the lease expires, in seconds since the epoch.
+        draft: the collection that is being written; "" for none.
+        retired: former generations whose points are not deleted yet.
     """
 
     scope: Scope
     epoch: int = 0
     head: Head | None = None
-    layout: Layout = field(default_factory=Layout)
+    layout: CollectionLayout = field(default_factory=CollectionLayout)
     lease: str = ""
     lease_until: int = 0
     draft: str = ""
@@ -68,7 +69,7 @@ class QdrantHead:
         return sorted(names - {""})
 
     def payload(self) -> dict[str, Any]:
-        """Return its stored form; `of` is the inverse."""
+        """Return the payload that `parse` reads."""
         return {
             "site": self.scope.site,
             "version": self.scope.version,
@@ -82,8 +83,8 @@ class QdrantHead:
         }
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> QdrantHead:
-        """Read the stored form.
+    def parse(cls, payload: Mapping[str, Any]) -> ScopeRecord:
+        """Read a payload.
 
         Raises:
             IndexMismatch: it was written by a newer release.
@@ -94,8 +95,8 @@ class QdrantHead:
                 scope=Scope(_text(payload["site"]), _text(payload["version"])),
                 epoch=int(payload["epoch"]),
                 # Qdrant removes a field that is set to null.
-                head=head_of(payload["head"]) if payload.get("head") is not None else None,
-                layout=Layout(**payload["layout"]),
+                head=parse_head(payload["head"]) if payload.get("head") is not None else None,
+                layout=CollectionLayout(**payload["layout"]),
                 lease=_text(payload["lease"]),
                 lease_until=int(payload["lease_until"]),
                 draft=_text(payload["draft"]),
@@ -103,9 +104,9 @@ class QdrantHead:
             )
 
 
-def key_of(scope: Scope) -> str:
-    """Return the id of a scope's record, which each of its points carries as `head`."""
-    # Length-prefixed, so that no two scopes share one name.
+def scope_key(scope: Scope) -> str:
+    """Return the id of a scope's record, which each of its points holds in the field `head`."""
+    # The length before each name prevents that two scopes share a key.
     return str(uuid.uuid5(NAMESPACE, f"head {len(scope.site)}:{scope.site}{len(scope.version)}:{scope.version}"))
 
 

@@ -1,6 +1,6 @@
-"""The read side: REST by the standard library, the same for the command line and for Lambda.
+"""Reads from the server over REST by the standard library, for the command line and for Lambda.
 
-Every body equals the one that `qdrant-client` sends for the same question (tested with the client as oracle).
+Every body equals the one that `qdrant-client` sends for the same query, as tests with that client check.
 """
 
 from __future__ import annotations
@@ -16,34 +16,35 @@ from urllib.parse import quote
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
 from chapterverse.net import JsonClient, Reply
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.store.protocols import Asking
+from chapterverse.store.protocols import RequestGuard
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
 
-#: Points of one request, without and with their payloads, so that no reply exceeds the size that `net` accepts.
-PAGE, SLICE = 1000, 128
+#: Points of one request without payloads and vectors. No reply may exceed the size that `net` accepts.
+MAX_IDS = 1000
+#: Points of one request with payloads or vectors.
+MAX_POINTS = 128
 
-
-#: Statuses of a server that may answer later.
-RETRIED = frozenset({408, 429, 500, 502, 503, 504})
+#: Statuses after which the server may answer later.
+RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
 class QdrantRetry(RetryPolicy):
-    """How a publisher tries again. No further try begins after `seconds`, which a lease outlives.
+    """How a publisher tries again. No further try begins after `total_seconds`, which are fewer than those of a lease.
 
     Attributes:
-        request: seconds that one try may take; connecting has its own, shorter bound.
+        try_seconds: seconds that one try may take after connecting, which has a limit of its own.
     """
 
-    seconds: float = 15.0
-    first: float = 0.25
-    longest: float = 8.0
+    total_seconds: float = 15.0
+    first_pause: float = 0.25
+    max_pause: float = 8.0
     spread: tuple[float, float] = (0.5, 1.0)
-    request: int = 10
+    try_seconds: int = 10
 
 
-#: How a reader does: a person is waiting, so there is no further try.
+#: A reader does not try again, because a person is waiting.
 ONCE = QdrantRetry(tries=1)
 
 
@@ -52,24 +53,24 @@ class NoCollection(IndexMissing):
 
 
 class QdrantServer:
-    """Answers of one server, each method one request but for `scroll`.
+    """Requests to one server. Each method sends one request, and `scroll` one a page.
 
     Attributes:
-        asking: in which each request runs.
+        request_guard: returns the context manager around each request.
 
     Raises (all methods):
         IndexMissing: the collection is not there.
         IndexUnavailable: the server can't be reached, or failed.
-        IndexFault: it refused, or is no Qdrant server.
-        ConfigurationError: it refused the key.
+        IndexFault: it rejected the request, or is no Qdrant server.
+        ConfigurationError: it rejected the key.
     """
 
     def __init__(self, place: QdrantAddress, retry: QdrantRetry = ONCE) -> None:
         self.place = place
-        self.asking: Asking = nullcontext
+        self.request_guard: RequestGuard = nullcontext
         self._retry = retry
         headers = {"api-key": place.key} if place.key else {}
-        self._client = JsonClient(place.url, headers, total_seconds=retry.request)
+        self._client = JsonClient(place.url, headers, total_seconds=retry.try_seconds)
 
     def count(self, collection: str, where: Where) -> int:
         result = self._post(collection, "points/count", {"filter": where, "exact": True})
@@ -90,7 +91,7 @@ class QdrantServer:
         return self._points(self._post(collection, "points", body))
 
     def facet(self, collection: str, where: Where, field: str, limit: int) -> list[str | int]:
-        """Return distinct values of an indexed field, at most so many."""
+        """Return at most `limit` distinct values of an indexed field."""
         body = {"key": field, "limit": limit, "filter": where, "exact": True}
         hits = self._of_kind(self._field(self._post(collection, "facet", body), "hits"), list)
         return [self._of_kind(self._field(hit, "value"), str | int) for hit in hits]
@@ -98,8 +99,8 @@ class QdrantServer:
     def scroll(
         self, collection: str, where: Where | None, payload: bool | list[str], vectors: bool | list[str]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the points that match, by their own ids."""
-        limit = PAGE if not vectors and payload is not True else SLICE
+        """Yield the points that match a filter, in the order of their ids; None yields all."""
+        limit = MAX_IDS if not vectors and payload is not True else MAX_POINTS
         body: dict[str, Any] = {"limit": limit, "with_payload": payload, "with_vector": vectors}
         if where is not None:
             body["filter"] = where
@@ -132,16 +133,16 @@ class QdrantServer:
     def _ask(self, send: Callable[[], Reply], collection: str) -> Any:
         started = time.monotonic()
         for failed in count(1):
-            asked = None
+            asked_pause = None
             try:
-                with self.asking():
-                    reply = _reply_to(send)
-                    asked = reply.pause
+                with self.request_guard():
+                    reply = _send(send)
+                    asked_pause = reply.pause
                     failure = _failure(reply, self.place, collection)
                     if isinstance(failure, IndexUnavailable):
                         raise failure
             except IndexUnavailable:
-                pause = self._retry.pause(failed, time.monotonic() - started, asked)
+                pause = self._retry.pause(failed, time.monotonic() - started, asked_pause)
                 if pause is None:
                     raise
                 self._retry.sleep(pause)
@@ -152,7 +153,7 @@ class QdrantServer:
         raise AssertionError("the last try returns or raises")
 
 
-def _reply_to(send: Callable[[], Reply]) -> Reply:
+def _send(send: Callable[[], Reply]) -> Reply:
     try:
         return send()
     except ProviderError as error:
@@ -160,21 +161,21 @@ def _reply_to(send: Callable[[], Reply]) -> Reply:
 
 
 def _failure(reply: Reply, place: QdrantAddress, collection: str) -> Exception | None:
-    """Return the error that a reply is; None where it holds a result."""
+    """Return the error of a reply; None if it holds a result."""
     if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
         return None
     return qdrant_error(place, reply.status, collection)
 
 
 def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:
-    """Return the error for a reply that doesn't fit its request; it never quotes the server's words."""
+    """Return the error for a reply that doesn't fit its request. It never quotes the server's words."""
     if status in {401, 403}:
         return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")
     if status == 404 and collection:
         return NoCollection(f"There is no collection {collection} on {place.host}: index the site again.")
     if status == 200:
         return IndexFault(f"{place.host} answered with something that no Qdrant server says: check the address.")
-    if 400 <= status < 500 and status not in RETRIED:
+    if 400 <= status < 500 and status not in RETRIED_STATUSES:
         return IndexFault(
             f"{place.host} refused what was asked (status {status}): give the index a collection of its own,"
             " by ?collection=NAME."

@@ -1,4 +1,4 @@
-"""The server store, whole: what a reader opens and a publisher writes."""
+"""The store on a Qdrant server: opens snapshots and publications."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from dataclasses import replace
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store.presence import gone
-from chapterverse.store.protocols import Asking
+from chapterverse.store.presence import seconds_until_gone
+from chapterverse.store.protocols import RequestGuard
 from chapterverse.store.qdrant.address import QdrantAddress
-from chapterverse.store.qdrant.garbage import collect_garbage, total, undo
+from chapterverse.store.qdrant.garbage import collect_garbage, count_points, undo
 from chapterverse.store.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.store.qdrant.publication import QdrantPublication
-from chapterverse.store.qdrant.record import QdrantHead, key_of
+from chapterverse.store.qdrant.record import ScopeRecord, scope_key
 from chapterverse.store.qdrant.server import ONCE, NoCollection, QdrantRetry, QdrantServer
 from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.store.qdrant.writer import QdrantWriter
 
 
 class QdrantStore:
-    """All generations on one server. Implements `chapterverse.store.Store` and `Guarded`."""
+    """All generations on one server. Implements `chapterverse.store.Store` and `GuardedStore`."""
 
     max_age = 10.0
 
-    def __init__(self, place: QdrantAddress, times: LeaseTimes | None = None, tries: QdrantRetry | None = None) -> None:
+    def __init__(self, place: QdrantAddress, times: LeaseTimes | None = None, retry: QdrantRetry | None = None) -> None:
         self.place = place
         self._times = times or LeaseTimes()
-        self._tries = tries or QdrantRetry()
-        self._server = QdrantServer(place, replace(ONCE, request=self._tries.request))
+        self._retry = retry or QdrantRetry()
+        self._server = QdrantServer(place, replace(ONCE, try_seconds=self._retry.try_seconds))
 
     @classmethod
     def open(cls, place: str, settings: Settings) -> QdrantStore:
-        """Return the store at `URL?option=value&…` (see `QdrantAddress`); nothing is sent yet.
+        """Return the store at `URL?option=value&…` (see `QdrantAddress`). Nothing is sent yet.
 
         Raises:
             ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
         """
         return cls(QdrantAddress.parse(place, settings))
 
-    def guard(self, asking: Asking) -> None:
-        self._server.asking = asking
+    def guard(self, request_guard: RequestGuard) -> None:
+        self._server.request_guard = request_guard
 
     @property
     def lease_seconds(self) -> float:
@@ -51,7 +51,7 @@ class QdrantStore:
     def heads(self) -> list[Head]:
         try:
             points = self._server.scroll(self.place.heads, None, True, False)
-            records = [QdrantHead.of(p["payload"]) for p in points]
+            records = [ScopeRecord.parse(p["payload"]) for p in points]
         except NoCollection:
             return []
         return sorted((r.head for r in records if r.head is not None), key=lambda h: h.scope)
@@ -66,9 +66,9 @@ class QdrantStore:
             raise IndexMissing(f"Nothing was published for {scope} yet: index the site to this server first.")
         return QdrantSnapshot.live(self._server, record.head, record.epoch, record.layout)
 
-    def intact(self, scope: Scope) -> bool:
+    def is_complete(self, scope: Scope) -> bool:
         try:
-            return self.snapshot(scope).whole()
+            return self.snapshot(scope).is_complete()
         except IndexMissing:
             return True
         except IndexCorrupt:
@@ -76,20 +76,25 @@ class QdrantStore:
 
     def is_publishing(self, scope: Scope) -> bool:
         record = self._record(scope)
-        return bool(record and record.lease and record.lease_until > self._times.clock() and gone(record.lease) is None)
+        return bool(
+            record
+            and record.lease
+            and record.lease_until > self._times.clock()
+            and seconds_until_gone(record.lease) is None
+        )
 
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:
         writer = self._writer()
         with QdrantLease.hold(writer, scope, self._times) as lease:
             undo(writer, lease.record)
-            server = QdrantServer(self.place, self._tries)
+            server = QdrantServer(self.place, self._retry)
             previous = _previous(server, lease.record)
             publication = QdrantPublication(lease, writer, server, previous, embedder, self._times)
             try:
                 yield publication
             except BaseException:
-                writer.hurry()
+                writer.stop_retrying()
                 raise
             finally:
                 publication.discard()
@@ -100,7 +105,7 @@ class QdrantStore:
         writer = self._writer()
         with QdrantLease.hold(writer, scope, self._times) as lease:
             undo(writer, lease.record)
-            lease.change(lease.record.epoch, head=None)
+            lease.update_record(lease.record.epoch, head=None)
         self.sweep(scope)
 
     def sweep(self, scope: Scope) -> int:
@@ -109,29 +114,29 @@ class QdrantStore:
         writer = self._writer()
         with QdrantLease.hold(writer, scope, self._times) as lease:
             record = lease.record
-            before = total(writer, record)
+            before = count_points(writer, record)
             undo(writer, record)
             collect_garbage(writer, self._server, record, ())
-            count = before - total(writer, record)
-            lease.change(record.epoch, retired=[], draft="")
+            count = before - count_points(writer, record)
+            lease.update_record(record.epoch, retired=[], draft="")
             return count
 
     def _writer(self) -> QdrantWriter:
-        writer = QdrantWriter(self.place, self._tries)
+        writer = QdrantWriter(self.place, self._retry)
         writer.check_version()
         return writer
 
-    def _record(self, scope: Scope) -> QdrantHead | None:
+    def _record(self, scope: Scope) -> ScopeRecord | None:
         try:
-            points = self._server.retrieve(self.place.heads, [key_of(scope)], vectors=False)
+            points = self._server.retrieve(self.place.heads, [scope_key(scope)], vectors=False)
         except NoCollection:
             return None
-        return QdrantHead.of(points[0]["payload"]) if points else None
+        return ScopeRecord.parse(points[0]["payload"]) if points else None
 
 
-def _previous(server: QdrantServer, record: QdrantHead) -> QdrantSnapshot | None:
+def _previous(server: QdrantServer, record: ScopeRecord) -> QdrantSnapshot | None:
     if record.head is None:
         return None
     live = QdrantSnapshot.live(server, record.head, record.epoch, record.layout)
-    # What is damaged can't be continued, only replaced as a whole.
-    return live if live.whole() else None
+    # A damaged generation can only be replaced as a whole.
+    return live if live.is_complete() else None

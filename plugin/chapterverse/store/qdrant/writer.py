@@ -1,4 +1,4 @@
-"""The write side: the official client, with tries that are spaced and bounded, and one sentence for every failure."""
+"""Writes to the server by the official client. Retries are spaced and bounded, and each error is one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFaul
 from chapterverse.net.client import CONNECT_SECONDS
 from chapterverse.store.qdrant.address import QdrantAddress
 from chapterverse.store.qdrant.filters import Where
-from chapterverse.store.qdrant.server import RETRIED, QdrantRetry, qdrant_error
+from chapterverse.store.qdrant.server import RETRIED_STATUSES, QdrantRetry, qdrant_error
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 #: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).
-MIN_VERSION, MIN_RELEASE = (1, 19), "1.19"
+MIN_VERSION = (1, 19)
 
 
 class QdrantWriter:
-    """The client's calls that a publisher needs; every one of them may be sent twice.
+    """The calls of the client that a publisher needs. Each may be sent twice.
 
     Attributes:
-        fence: makes a block in which each try of a write runs that has no conditions of its own; raises where the
-            lease may be over before that arrives.
+        fence: returns the context manager around each try of a write without conditions. It raises if the lease may
+            expire before the write arrives.
 
     Raises (all methods):
         IndexMissing: the collection is not there.
@@ -40,35 +40,36 @@ class QdrantWriter:
     """
 
     def __init__(self, place: QdrantAddress, retry: QdrantRetry) -> None:
-        """Prepare, without connecting. Raises `ConfigurationError` where the client is not installed."""
+        """Prepare, without connecting. Raises `ConfigurationError` if the client is not installed."""
         self.place = place
         self.fence: Callable[[], AbstractContextManager[None]] = nullcontext
         self._retry = retry
         self._client = _client(place, retry)
 
     @property
-    def longest(self) -> float:
-        """Seconds that one try may take."""
-        return self._retry.request + CONNECT_SECONDS
+    def max_try_seconds(self) -> float:
+        """The most seconds that one try may take."""
+        return self._retry.try_seconds + CONNECT_SECONDS
 
-    def hurry(self) -> None:
-        """Try each request only once from now on, because the next publication can do the rest."""
+    def stop_retrying(self) -> None:
+        """Try each request only once from now on. The next publication does what fails."""
         self._retry = replace(self._retry, tries=1)
 
     def check_version(self) -> None:
-        """Raises `IndexFault` if the server is too old to rank as it must."""
+        """Raise `IndexFault` if the server is too old to weigh words by the points of a filter."""
         version = self._try(lambda client: client.info().version)
         number = re.match(r"(\d+)\.(\d+)", version)
         if number and (int(number[1]), int(number[2])) < MIN_VERSION:
+            minimum = ".".join(map(str, MIN_VERSION))
             raise IndexFault(
-                f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {MIN_RELEASE} or later."
+                f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {minimum} or later."
             )
 
     def exists(self, collection: str) -> bool:
         return self._try(lambda client: client.collection_exists(collection))
 
     def create(self, collection: str, config: Mapping[str, Any]) -> None:
-        """Create a collection; it is no failure if another publisher was faster."""
+        """Create a collection, unless another publisher has created it meanwhile."""
         from qdrant_client.http import models
 
         model = models.CreateCollection.model_validate(config)
@@ -124,14 +125,14 @@ class QdrantWriter:
         selector = _filter(where)
         return self._try(lambda client: client.count(collection, selector, exact=True), collection).count
 
-    def values(self, collection: str, key: str, where: Where, most: int) -> set[str]:
-        """Return the distinct values of an indexed field."""
+    def values(self, collection: str, key: str, where: Where, limit: int) -> set[str]:
+        """Return at most `limit` distinct values of an indexed field."""
         selector = _filter(where)
-        facets = self._try(lambda client: client.facet(collection, key, selector, limit=most, exact=True), collection)
+        facets = self._try(lambda client: client.facet(collection, key, selector, limit=limit, exact=True), collection)
         return {str(hit.value) for hit in facets.hits}
 
     def _write(self, send: Callable[[QdrantClient], object], collection: str) -> None:
-        """Try a write; one to the heads needs no fence, for there every write has its conditions."""
+        """Try a write. Writes to the collection of heads need no fence, because each has its conditions."""
         self._try(send, collection, fenced=collection != self.place.heads)
 
     def _try(self, send: Callable[[QdrantClient], _T], collection: str = "", *, fenced: bool = False) -> _T:
@@ -141,28 +142,28 @@ class QdrantWriter:
                 with self.fence() if fenced else nullcontext():
                     return send(self._client)
             except ChapterVerseError:
-                # Of the fence; the client raises none of ours.
+                # The fence raises them. The client raises none of ours.
                 raise
             except Exception as error:
-                failure, passes, asked = self._failure(error, collection)
-                pause = self._retry.pause(failed, time.monotonic() - started, asked)
-                if not passes or pause is None:
+                failure, may_pass, asked_pause = self._failure(error, collection)
+                pause = self._retry.pause(failed, time.monotonic() - started, asked_pause)
+                if not may_pass or pause is None:
                     raise failure from error
                 self._retry.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
     def _failure(self, error: Exception, collection: str) -> tuple[Exception, bool, float | None]:
-        """Return what to say, whether another try is of use, and the seconds that the server asks for."""
+        """Return the error to raise, whether another try may succeed, and the pause that the server asks for."""
         from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         host = self.place.host
         if isinstance(error, ResourceExhaustedResponse):
-            refusal = IndexFault(f"{host} allows no more requests for now: try again later.")
-            return refusal, True, float(error.retry_after_s)
+            limit_error = IndexFault(f"{host} allows no more requests for now: try again later.")
+            return limit_error, True, float(error.retry_after_s)
         if isinstance(error, UnexpectedResponse):
             status = error.status_code or 0
-            return qdrant_error(self.place, status, collection), status in RETRIED, None
+            return qdrant_error(self.place, status, collection), status in RETRIED_STATUSES, None
         if isinstance(error, ResponseHandlingException | QdrantException):
             return (
                 IndexFault(
@@ -185,16 +186,16 @@ def _client(place: QdrantAddress, retry: QdrantRetry) -> QdrantClient:
             'Writing to a Qdrant server needs its client: run `pip install "chapterverse[build]"`.'
         ) from error
 
-    def shorten(request: Any) -> None:
+    def limit_connecting(request: Any) -> None:
         request.extensions["timeout"]["connect"] = CONNECT_SECONDS
 
     return QdrantClient(
         url=place.url,
-        # As a header: given as `api_key` the client would warn of every server on loopback.
+        # As a header, because the client would warn of every server on loopback if it were given as `api_key`.
         headers={"api-key": place.key} if place.key else None,
-        timeout=retry.request,
+        timeout=retry.try_seconds,
         check_compatibility=False,
-        event_hooks={"request": [shorten]},
+        event_hooks={"request": [limit_connecting]},
     )
 
 

@@ -1,11 +1,11 @@
 """Unpacked artefacts in temporary space, shared by all processes of one user.
 
     ROOT/SCOPE/SHA256/   an unpacked artefact, complete from the moment it has this name
-    ROOT/SCOPE.head      the store that it is of, and the head that named it
-    ROOT/*.new           a scratch folder of one process; its lock tells whether that process still runs
+    ROOT/SCOPE.head      the store of the artefact, and the head that named it
+    ROOT/*.new           the scratch folder of a process, which holds a lock on it
 
-What is under a hash is never written to by us, and was found to have that hash when it was unpacked. Nothing is made to
-survive a power cut, which takes longer than all the rest: the next boot of the machine begins with another root.
+A folder under a hash had this hash when it was unpacked, and is never written again. Nothing is made to survive a power
+cut, because that would take longer than all the rest. The root has another name after each boot.
 """
 
 from __future__ import annotations
@@ -19,57 +19,57 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.store.presence import secure, shared_folder
+from chapterverse.store.presence import make_private_folder, shared_folder
 
-#: Seconds in which a scratch folder may have been made and not locked yet.
-_YOUNG = 60
+#: Seconds after which a scratch folder without a lock is removed. A younger one may not be locked yet.
+_UNLOCKED_SECONDS = 60
 
 
 class Cache:
-    """The folder; made when something is first put there."""
+    """The folder of the cache, which is made at its first use."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or shared_folder()
 
     def place(self, scope: str, sha256: str) -> Path:
-        """Return where an artefact of a scope is, or would be."""
+        """Return the folder of an artefact of a scope. It need not exist."""
         if self.root.exists():
-            secure(self.root)
+            make_private_folder(self.root)
         return self.root / scope / sha256
 
     def put(self, folder: Path, place: Path) -> None:
-        """Move an unpacked artefact from a scratch folder to its place; the scope's older ones make room.
+        """Move an unpacked artefact from a scratch folder to its place, and remove the scope's older ones.
 
-        Those who have opened them keep them: the system removes a file when its last reader is gone.
+        Processes that have opened an older one can still read it, until they close it.
         """
         place.parent.mkdir(exist_ok=True)
-        # Another process may have been faster; then its copy is as good.
+        # Another process may have been faster. Its copy is as good.
         with contextlib.suppress(OSError):
             folder.rename(place)
         for other in place.parent.iterdir():
             if other != place:
                 shutil.rmtree(other, ignore_errors=True)
 
-    def remember(self, scope: str, store: str, head: bytes) -> None:
-        """Note the head of the artefact that was put there last."""
+    def save_head(self, scope: str, store: str, head: bytes) -> None:
+        """Save the head of a scope's artefact."""
         with tempfile.NamedTemporaryFile(dir=self.root, suffix=".part", delete=False) as file:
             file.write(store.encode() + b"\n" + head)
         Path(file.name).replace(self.root / f"{scope}.head")
 
-    def recall(self, store: str) -> Iterator[bytes]:
-        """Yield the heads that were written down of a store."""
+    def saved_heads(self, store: str) -> Iterator[bytes]:
+        """Yield the saved heads of a store."""
         with contextlib.suppress(OSError):
             self.place("", "")
             for file in sorted(self.root.glob("*.head")):
-                of, _, head = file.read_bytes().partition(b"\n")
-                if of == store.encode():
+                store_name, _, head = file.read_bytes().partition(b"\n")
+                if store_name == store.encode():
                     yield head
 
     @contextlib.contextmanager
     def scratch_dir(self) -> Iterator[Path]:
-        """Give a private folder, removed at the end; those of killed processes are removed as well."""
-        secure(self.root)
-        _clear(self.root)
+        """Yield a private folder and remove it at the end. Also remove the folders of killed processes."""
+        make_private_folder(self.root)
+        _remove_abandoned(self.root)
         scratch_dir = Path(tempfile.mkdtemp(suffix=".new", dir=self.root))
         handle = os.open(scratch_dir, os.O_RDONLY)
         try:
@@ -80,11 +80,11 @@ class Cache:
             shutil.rmtree(scratch_dir, ignore_errors=True)
 
 
-def _clear(root: Path) -> None:
+def _remove_abandoned(root: Path) -> None:
     for scratch_dir in root.glob("*.new"):
-        # A release that unpacked folders of any depth may have left some that can't be removed.
+        # A folder may be too deep to be removed.
         with contextlib.suppress(OSError, RecursionError):
-            if time.time() - scratch_dir.stat().st_mtime > _YOUNG and not _is_locked(scratch_dir):
+            if time.time() - scratch_dir.stat().st_mtime > _UNLOCKED_SECONDS and not _is_locked(scratch_dir):
                 shutil.rmtree(scratch_dir, ignore_errors=True)
 
 

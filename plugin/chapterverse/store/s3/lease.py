@@ -1,8 +1,8 @@
-"""Who publishes to a scope right now: a courtesy, so that the loser of a race learns it before it pays for embedding.
+"""The lease of a scope: an object that its publisher renews.
 
-A lease is an object that its holder renews; one that was not renewed for its number of seconds may be taken over, and
-at once where the holder ran on this machine and is gone (see `presence`). It protects nothing: the conditional write of
-the head does.
+The lease only tells the loser of a race early, before it pays for embedding. The conditional write of the head is what
+protects the index. Another publisher may take a lease over when it has expired, or as soon as its holder, if it ran on
+this machine, has ended (see `presence`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from collections.abc import Iterator
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
 from chapterverse.model import Scope
-from chapterverse.store.presence import Presence, gone
+from chapterverse.store.presence import Presence, seconds_until_gone
 from chapterverse.store.s3.bucket import Bucket, S3Object
 from chapterverse.store.s3.responses import S3Rejection
 from chapterverse.text.json_text import parse_json
 
-#: Seconds after which a holder that says nothing may be taken over: how long a deploy waits after one was killed.
-SECONDS = 20
+#: Seconds without a renewal after which a lease expires. A deploy waits as long after a publisher was killed.
+LEASE_SECONDS = 20
 
 
 class S3Lease:
-    """One publisher's claim on a scope. May be renewed by another thread than the one that publishes."""
+    """One publisher's lease of a scope. It may be renewed by another thread than the one that publishes."""
 
     def __init__(self, bucket: Bucket, key: str, scope: Scope, seconds: int, holder: str) -> None:
         self._bucket = bucket
@@ -36,31 +36,31 @@ class S3Lease:
         self._seconds = seconds
         self._holder = holder
         self._etag: str | None = None
-        self._renewed = 0.0
+        self._renewed_at = 0.0
         self._is_overtaken = False
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def acquire(self) -> None:
-        """Raises `IndexLocked` if somebody holds it."""
+        """Take the lease. Raise `IndexLocked` if another publisher holds it."""
         current = self._bucket.read(self._key)
         if current and (remaining := _seconds_left(current)):
-            raise self._busy(remaining)
+            raise self._locked_error(remaining)
         self._etag = current.etag if current else None
         try:
             self._write(self._body(self._seconds))
         except IndexLocked:
-            raise self._busy(self._seconds) from None
+            raise self._locked_error(self._seconds) from None
 
     def renew(self) -> None:
-        """Renew the lease, unless that was done a moment ago.
+        """Renew the lease, unless less than a quarter of it has passed.
 
         Raises:
             IndexLocked: another publisher took over.
         """
-        with self._turn:
+        with self._lock:
             if self._is_overtaken:
-                raise self._overtaken()
-            if time.monotonic() - self._renewed < self._seconds / 4:
+                raise self._lost_error()
+            if time.monotonic() - self._renewed_at < self._seconds / 4:
                 return
             try:
                 self._write(self._body(self._seconds))
@@ -68,12 +68,12 @@ class S3Lease:
                 self._is_overtaken = True
                 raise
             except ChapterVerseError:
-                # The next renewal may come through, and if none does the head still decides.
+                # The next renewal may succeed. If none does, the write of the head still decides.
                 return
 
     def release(self) -> None:
-        """Leave it expired; deleting it could delete a successor's."""
-        with self._turn, contextlib.suppress(ChapterVerseError):
+        """Let the lease expire now. Deleting the object could delete the lease of a successor."""
+        with self._lock, contextlib.suppress(ChapterVerseError):
             if not self._is_overtaken:
                 self._write(self._body(0))
 
@@ -82,25 +82,25 @@ class S3Lease:
             self._etag = self._bucket.write(self._key, body, self._etag)
         except S3Rejection:
             current = self._bucket.read(self._key)
-            # A request whose answer was lost is repeated, and then refused because of itself.
+            # A request whose answer was lost is repeated, and then rejected because of itself.
             if current is None or current.body != body:
-                raise self._overtaken() from None
+                raise self._lost_error() from None
             self._etag = current.etag
-        self._renewed = time.monotonic()
+        self._renewed_at = time.monotonic()
 
     def _body(self, seconds: int) -> bytes:
         # No two bodies are equal, or their etags would be.
         claim = {"holder": self._holder, "seconds": seconds, "nonce": secrets.token_hex(8)}
         return json.dumps(claim).encode()
 
-    def _busy(self, remaining: float) -> IndexLocked:
+    def _locked_error(self, remaining: float) -> IndexLocked:
         return IndexLocked(
             f"Another process is publishing {self._scope} to {self._bucket}: wait for it, then run again; "
             f"if it was killed, in {math.ceil(remaining)} seconds.",
             seconds=remaining,
         )
 
-    def _overtaken(self) -> IndexLocked:
+    def _lost_error(self) -> IndexLocked:
         return IndexLocked(
             f"Another process took over the publication of {self._scope}, for this one was silent too long: "
             "nothing was published, run it again."
@@ -108,16 +108,21 @@ class S3Lease:
 
 
 def is_held(bucket: Bucket, key: str) -> bool:
-    """Return whether somebody holds the lease."""
+    """Return whether a publisher holds the lease."""
     current = bucket.read(key)
     return current is not None and _seconds_left(current) > 0
 
 
 @contextlib.contextmanager
 def hold(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lease]:
-    """Hold it; raises `IndexLocked` if somebody does, `ConfigurationError` if the service can't hold anything."""
+    """Hold the lease in the block.
+
+    Raises:
+        IndexLocked: another publisher holds it.
+        ConfigurationError: the service has no conditional writes.
+    """
     holder = secrets.token_hex(16)
-    with Presence.of(holder):
+    with Presence.hold(holder):
         lease = S3Lease(bucket, key, scope, seconds, holder)
         lease.acquire()
         try:
@@ -128,13 +133,13 @@ def hold(bucket: Bucket, key: str, scope: Scope, seconds: int) -> Iterator[S3Lea
 
 
 def _seconds_left(current: S3Object) -> float:
-    """Return for how many seconds the lease still lasts; 0 after its end."""
+    """Return the seconds until the lease expires; 0 afterwards."""
     try:
         claim = parse_json(current.body)
         holder, seconds = str(claim["holder"]), float(claim["seconds"])
     except (ValueError, TypeError, KeyError):
-        # An unknown writer may hold a lease as well, but for no longer than a release of ours.
-        holder, seconds = "", SECONDS
-    # No holder may lock the others out for ever.
-    remaining = min(seconds, 10 * SECONDS) - current.age
-    return remaining if remaining > 0 and gone(holder) is None else 0.0
+        # A malformed lease counts as one of the usual length.
+        holder, seconds = "", LEASE_SECONDS
+    # No lease may lock the others out for ever.
+    remaining = min(seconds, 10 * LEASE_SECONDS) - current.age
+    return remaining if remaining > 0 and seconds_until_gone(holder) is None else 0.0

@@ -1,7 +1,7 @@
-"""A publication to S3: the draft is packed and uploaded under a new name, then one conditional write moves the head.
+"""Publishes to S3. The draft is packed and uploaded under a new name, then one conditional write replaces the head.
 
-After any failure before that write, readers see the old head whole. The objects that were uploaded belong to no head,
-and a later publication removes them.
+If anything fails before that write, readers see the old generation. No head names the uploaded objects then, and a
+later publication removes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.lease import S3Lease
 from chapterverse.store.s3.record import Artefact, S3Head
 from chapterverse.store.s3.responses import Conflict, S3Rejection
-from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, writing
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, translating_write_errors
 
 HEAD = "head.json"
 
@@ -30,8 +30,8 @@ class ScopePrefix:
     """The objects of one scope.
 
     Attributes:
-        place: prefix of their keys.
-        grace: seconds for which replaced objects stay, for readers who are just fetching them.
+        place: the prefix of their keys.
+        grace: seconds for which replaced objects stay, for readers who are fetching them.
     """
 
     bucket: Bucket
@@ -45,19 +45,18 @@ class ScopePrefix:
     def key(self, name: str) -> str:
         return f"{self.place}/{name}"
 
-    def artefacts(self, older: float) -> list[str]:
-        """Return the names of the artefacts that were uploaded at least so many seconds ago."""
+    def artefacts(self, min_age: float) -> list[str]:
+        """Return the names of the artefacts that were uploaded at least `min_age` seconds ago."""
         objects = [(o.key.removeprefix(f"{self.place}/"), o.age) for o in self.bucket.list(f"{self.place}/")]
-        return [name for name, age in objects if Artefact.is_name(name) and age >= older]
+        return [name for name, age in objects if Artefact.is_name(name) and age >= min_age]
 
-    def collect(self, keep: Collection[str]) -> None:
-        """Remove the objects that no head reaches, and those of killed publishers and losers of races, after the grace.
+    def delete_garbage(self, reachable: Collection[str]) -> None:
+        """Delete the artefacts that are older than the grace and not `reachable` from the head.
 
-        Only to be called after a write of the head: that refuses every publisher who may still want to name one of
-        these.
+        Call it only after a write of the head, because that rejects every publisher who could still name one of them.
         """
         for name in self.artefacts(self.grace):
-            if name not in keep:
+            if name not in reachable:
                 self.bucket.remove(self.key(name))
 
 
@@ -66,7 +65,7 @@ class CurrentHead:
     """The state of the head when a publisher began.
 
     Attributes:
-        etag: of the object; None if there was none.
+        etag: the etag of the object; None if there was none.
         record: its content; None if it is damaged, or states that nothing is published.
     """
 
@@ -103,36 +102,36 @@ class S3Publication(ShardPublication):
     def commit(self, head: Head) -> None:
         check_next(head, self.previous.head if self.previous else None)
         self._lease.renew()
-        with writing(self._scratch_dir):
+        with translating_write_errors(self._scratch_dir):
             self._seal()
-            packed_as = self._scratch_dir / "pack"
-            files.need(self._scratch_dir, files.allocated_bytes(self._place))
-            with packed_as.open("wb") as file:
+            pack_file = self._scratch_dir / "pack"
+            files.require_space(self._scratch_dir, files.allocated_bytes(self._place))
+            with pack_file.open("wb") as file:
                 packed = pack_folder(self._place, file)
         artefact = Artefact(Artefact.new_name(head.generation), packed)
-        now = self._prefix.bucket.upload(self._prefix.key(artefact.name), packed_as, packed)
+        now = self._prefix.bucket.upload(self._prefix.key(artefact.name), pack_file, packed)
         old = self._current.record
         record = S3Head(head, artefact, old.retire(now, self._prefix.grace) if old else {})
-        self._move(record)
+        self._replace_head(record)
         self.committed = record
         # The generation is published; the next publication removes the rest.
         with contextlib.suppress(ChapterVerseError):
-            self._prefix.collect({artefact.name, *record.retired})
+            self._prefix.delete_garbage({artefact.name, *record.retired})
 
     def close(self) -> None:
         self._close()
 
-    def _move(self, record: S3Head) -> None:
+    def _replace_head(self, record: S3Head) -> None:
         prefix, name = self._prefix, record.artefact.name
         try:
             prefix.bucket.write(prefix.head, record.encode(), self._current.etag)
-        except S3Rejection as refusal:
+        except S3Rejection as rejection:
             document = prefix.bucket.read(prefix.head)
-            # A request whose answer was lost is repeated, and then refused because of itself.
+            # A request whose answer was lost is repeated, and then rejected because of itself.
             if document is not None and name.encode() in document.body:
                 return
-            # In a conflict the write may still come through, and name the artefact.
-            if not isinstance(refusal, Conflict):
+            # After a conflict the write may still succeed, and name the artefact.
+            if not isinstance(rejection, Conflict):
                 with contextlib.suppress(ChapterVerseError):
                     prefix.bucket.remove(prefix.key(name))
             raise overtaken_error(record.head) from None

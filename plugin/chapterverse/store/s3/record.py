@@ -1,4 +1,4 @@
-"""The head object of a scope: the live generation, the key of its artefact, and older ones that readers may fetch."""
+"""The head object of a scope: the live generation, the name of its artefact, and older ones that readers may fetch."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.model import Head
-from chapterverse.store.heads import decode_head, describe_damage, encode, translating_errors
+from chapterverse.store.heads import describe_damage, encode, parse_head_document, translating_errors
 from chapterverse.store.pack import PackedSize
 
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
-#: Takes the place of a head that never existed, so that a publisher that saw no head is refused.
+#: Replaces a head that is removed, so that a publisher that saw no head is rejected.
 _VOID = b'{"void": "'
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -40,7 +40,7 @@ class S3Head:
     """The content of a head object.
 
     Attributes:
-        retired: artefacts that were live, with the time since when they are not, by S3's clock.
+        retired: the artefacts that were live before, with the time of their replacement by S3's clock.
     """
 
     head: Head
@@ -48,7 +48,7 @@ class S3Head:
     retired: Mapping[str, datetime] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """Return the document. No two are equal, so that a rewritten head rejects publishers that have read the old."""
+        """Return the document. No two are equal, so the write of a publisher that has read another one is rejected."""
         return encode(
             self.head,
             artefact={"name": self.artefact.name, **asdict(self.artefact.packed)},
@@ -57,38 +57,38 @@ class S3Head:
         )
 
     @classmethod
-    def decode(cls, raw: bytes, place: str) -> S3Head:
+    def parse(cls, raw: bytes, place: str) -> S3Head:
         """Read a document.
 
         Raises:
-            IndexMissing: it says that nothing is published.
+            IndexMissing: it states that nothing is published.
             IndexMismatch: it is in a newer format.
             IndexCorrupt: it is damaged.
         """
         if raw.startswith(_VOID):
             raise IndexMissing("Nothing was published there yet.")
-        head, document = decode_head(raw, place)
+        head, document = parse_head_document(raw, place)
         with translating_errors(describe_damage(place)):
             fields = document["artefact"]
             artefact = Artefact(fields["name"], PackedSize(fields["size"], fields["sha256"]))
             retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
-            aware = all(since.tzinfo for since in retired.values())
-        if not (aware and _is_valid(artefact)):
+            have_zones = all(since.tzinfo for since in retired.values())
+        if not (have_zones and _is_valid(artefact)):
             raise IndexCorrupt(f"{place} names no artefact: build it again.")
         return cls(head, artefact, retired)
 
     def retire(self, now: datetime, grace: float) -> dict[str, datetime]:
-        """Return what readers may still fetch after a next record was written: this one's artefact for one.
+        """Return the retired artefacts of the next record: this one's, and those that readers may still fetch.
 
         Args:
-            grace: seconds for which readers of an older record may still fetch its artefact.
+            grace: seconds for which readers may fetch a retired artefact.
         """
-        young = {n: since for n, since in self.retired.items() if now - since < timedelta(seconds=grace)}
-        return {**young, self.artefact.name: now}
+        fetchable = {n: since for n, since in self.retired.items() if now - since < timedelta(seconds=grace)}
+        return {**fetchable, self.artefact.name: now}
 
 
-def void() -> bytes:
-    """Return a document that says that nothing is published; no two are equal."""
+def void_head() -> bytes:
+    """Return a document that states that nothing is published. No two are equal."""
     return _VOID + secrets.token_hex(8).encode() + b'"}'
 
 

@@ -1,7 +1,7 @@
 """Reads S3's responses: documents in XML, and errors, each of which becomes one sentence with the fault and the remedy.
 
 The responses are not trusted, because an operator or a network decides which server answers. Messages repeat only the
-bucket's name and S3's short code: an address may hold a password, and an answer any text.
+bucket's name and S3's short code, because an address may hold a password, and an answer any text.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFaul
 from chapterverse.net.client import Reply
 from chapterverse.net.stream import Stream
 
-#: A listing is four deep.
+#: Elements in each other. A listing has four.
 _MAX_DEPTH = 16
 
 
-class OddAnswerError(ValueError):
-    """The bytes are no XML that S3 would send."""
+class MalformedReply(ValueError):
+    """The bytes are no XML that S3 sends."""
 
 
 def parse_xml(raw: bytes) -> Element:
-    """Return the root of a document, tags without their namespace, which not every service writes.
+    """Return the root of a document. Tags have no namespace, because not every service writes it.
 
     Raises:
-        OddAnswerError: as above.
+        MalformedReply: it is no XML, or has a document type or too many levels.
     """
     parser = XMLParser(target=_Plain())  # noqa: S314 entities are declared in a document type, which is refused
     try:
@@ -36,7 +36,7 @@ def parse_xml(raw: bytes) -> Element:
         root = parser.close()
     # An unknown encoding is a `LookupError`.
     except (ParseError, ValueError, LookupError):
-        raise OddAnswerError from None
+        raise MalformedReply from None
     assert isinstance(root, Element)
     return root
 
@@ -45,20 +45,20 @@ def error_code(raw: bytes) -> str:
     """Return S3's code in the body of an error, "" without one."""
     try:
         root = parse_xml(raw)
-    except OddAnswerError:
+    except MalformedReply:
         return ""
     return (root.findtext("Code") or "") if root.tag == "Error" else ""
 
 
 def parse_listing(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
-    """Return the objects of a page by the names of their fields, and what asks for the next page, "" at the end.
+    """Return the objects of a page by the names of their fields, and the token of the next page, "" at the end.
 
     Raises:
-        OddAnswerError: the document is no page of a listing.
+        MalformedReply: the document is no page of a listing.
     """
     root = parse_xml(raw)
     if root.tag != "ListBucketResult":
-        raise OddAnswerError
+        raise MalformedReply
     objects = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]
     if root.findtext("EncodingType") == "url":
         objects = [{**entry, "Key": unquote(entry["Key"])} for entry in objects if "Key" in entry]
@@ -74,12 +74,12 @@ class _Plain(TreeBuilder):
         self._depth = 0
 
     def doctype(self, *_: Any) -> None:
-        raise OddAnswerError
+        raise MalformedReply
 
     def start(self, tag: str, attrs: dict[Any, Any], /) -> Element:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise OddAnswerError
+            raise MalformedReply
         return super().start(tag.rpartition("}")[2], attrs)
 
     def end(self, tag: str, /) -> Element:
@@ -100,7 +100,7 @@ class S3Rejection(IndexFault):
 
 
 class Conflict(S3Rejection):
-    """Another write to the same object is on its way; whether the condition holds is not known yet."""
+    """Another write to the same object is in progress, so it is not known yet whether the condition holds."""
 
 
 _ANSWERS: dict[str, type[IndexFault]] = {
@@ -115,19 +115,19 @@ _DENIED = {"AccessDenied", "AllAccessDisabled", "AccountProblem", "Forbidden", "
 _BUSY = {"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "Throttling", "ThrottlingException",
          "TooManyRequests", "RequestLimitExceeded", "429", "500", "502", "503", "504"}  # fmt: skip
 _ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
-_LACKING = {"NotImplemented", "501"}
+_NOT_IMPLEMENTED = {"NotImplemented", "501"}
 _CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 
 
 def s3_error(answer: Reply | Stream, bucket: str, permission: str) -> ChapterVerseError:
-    """Return the error that an answer is.
+    """Return the error of an answer.
 
     Args:
-        permission: what the request needs, such as "s3:PutObject".
+        permission: the permission that the request needs, such as "s3:PutObject".
     """
     if answer.status < 300:
-        return odd(bucket)
+        return malformed_error(bucket)
     # An answer to HEAD has no body, and so no code.
     code = error_code(answer.raw) or str(answer.status)
     if code in _ANSWERS:
@@ -138,8 +138,8 @@ def s3_error(answer: Reply | Stream, bucket: str, permission: str) -> ChapterVer
         return ConfigurationError(f"S3 does not accept the AWS credentials for s3://{bucket} ({code}): renew them.")
     region = answer.headers.get("x-amz-bucket-region", "")
     if code in _ELSEWHERE or (code == "400" and region):
-        own = f"AWS_REGION={region}" if _REGION.fullmatch(region) else "AWS_REGION to its own"
-        return ConfigurationError(f"s3://{bucket} is in another region: set {own}.")
+        setting = f"AWS_REGION={region}" if _REGION.fullmatch(region) else "AWS_REGION to its own"
+        return ConfigurationError(f"s3://{bucket} is in another region: set {setting}.")
     if code in _DENIED:
         return ConfigurationError(f"S3 denies access to s3://{bucket}: allow {permission}.")
     if code in _BUSY:
@@ -148,25 +148,25 @@ def s3_error(answer: Reply | Stream, bucket: str, permission: str) -> ChapterVer
         )
     if code == "RequestTimeTooSkewed":
         return IndexFault("S3 refuses requests by a clock that is wrong by minutes: set the clock of this machine.")
-    if code in _LACKING:
-        return unconditional(bucket)
+    if code in _NOT_IMPLEMENTED:
+        return unconditional_error(bucket)
     name = code if _CODE.fullmatch(code) else "an unknown code"
     return IndexFault(f"s3://{bucket} refused a request ({name}): see the error codes of S3.")
 
 
-def unreachable(bucket: str) -> IndexUnavailable:
-    """Return the error for every failure of the network, an answer that breaks off included."""
+def unreachable_error(bucket: str) -> IndexUnavailable:
+    """Return the error for every failure of the network, including an answer that breaks off."""
     return IndexUnavailable(
         f"s3://{bucket} can't be reached: check the network, AWS_ENDPOINT_URL and AWS_REGION, then run again."
     )
 
 
-def odd(bucket: str) -> IndexFault:
-    """Return the error of an answer that S3 would not give."""
+def malformed_error(bucket: str) -> IndexFault:
+    """Return the error of an answer that S3 does not give."""
     return IndexFault(f"s3://{bucket} answered with something that S3 never says: check AWS_ENDPOINT_URL.")
 
 
-def unconditional(bucket: str) -> ConfigurationError:
+def unconditional_error(bucket: str) -> ConfigurationError:
     """Return the error of a service that ignores the condition of a write."""
     return ConfigurationError(
         f"The service of s3://{bucket} has no conditional writes (If-Match, If-None-Match), without which two builds "

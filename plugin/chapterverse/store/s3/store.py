@@ -1,4 +1,4 @@
-"""The S3 store, whole: what a reader opens and a publisher writes."""
+"""The store on S3: opens snapshots and publications."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
 from chapterverse.store.heads import folder_name, missing_error
 from chapterverse.store.pack import unpack
-from chapterverse.store.protocols import Asking
+from chapterverse.store.protocols import RequestGuard
 from chapterverse.store.s3 import lease
 from chapterverse.store.s3.bucket import Bucket
 from chapterverse.store.s3.cache import Cache
 from chapterverse.store.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
-from chapterverse.store.s3.record import S3Head, void
+from chapterverse.store.s3.record import S3Head, void_head
 from chapterverse.store.s3.responses import NotModified, S3Rejection
 from chapterverse.store.shard_publication import ShardSnapshot, open_live
 
 _LEASE = "publish.lease"
 _GRACE_SECONDS = 15 * 60
 #: Size of an unpacked pack in sizes of the pack (2.8 were measured for text, and less for vectors).
-_EXPANSION = 4
+_UNPACKED_RATIO = 4
 
 
 class S3Store:
-    """All generations below one prefix. Implements `chapterverse.store.Store`, `CachingStore` and `Guarded`.
+    """All generations below one prefix. Implements `chapterverse.store.Store`, `CachingStore` and `GuardedStore`.
 
     Args:
-        grace: seconds for which an artefact is kept that is not live any more.
-        lease_seconds: seconds after which a publisher that says nothing is given up.
+        grace: seconds for which a retired artefact is kept.
+        lease_seconds: seconds without a renewal after which a lease expires.
     """
 
     max_age = 10.0
@@ -44,7 +44,7 @@ class S3Store:
         bucket: Bucket,
         cache: Cache | None = None,
         grace: float = _GRACE_SECONDS,
-        lease_seconds: int = lease.SECONDS,
+        lease_seconds: int = lease.LEASE_SECONDS,
     ) -> None:
         self._bucket = bucket
         self._cache = cache or Cache()
@@ -54,15 +54,15 @@ class S3Store:
 
     @classmethod
     def open(cls, uri: str) -> S3Store:
-        """Return the store at `s3://BUCKET/PREFIX`; nothing is read or sent yet.
+        """Return the store at `s3://BUCKET/PREFIX`. Nothing is read or sent yet.
 
         Raises:
             ConfigurationError: the address names no bucket.
         """
         return cls(Bucket.open(uri))
 
-    def guard(self, asking: Asking) -> None:
-        self._bucket.asking = asking
+    def guard(self, request_guard: RequestGuard) -> None:
+        self._bucket.request_guard = request_guard
 
     @property
     def lease_seconds(self) -> float:
@@ -88,14 +88,14 @@ class S3Store:
         from chapterverse.store.shard import Shard
 
         snapshots = []
-        for document in self._cache.recall(str(self._bucket)):
+        for document in self._cache.saved_heads(str(self._bucket)):
             with contextlib.suppress(ChapterVerseError):
-                record = S3Head.decode(document, "The cache")
-                place = self._fetch_cached(record.head.scope, record)
+                record = S3Head.parse(document, "The cache")
+                place = self._cached_place(record.head.scope, record)
                 snapshots.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
         return snapshots
 
-    def intact(self, scope: Scope) -> bool:
+    def is_complete(self, scope: Scope) -> bool:
         try:
             artefact = self._live(scope).artefact
         except IndexMissing:
@@ -110,38 +110,38 @@ class S3Store:
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[S3Publication]:
         prefix = self._prefix(scope)
-        with self._lease(scope) as claim, self._scratch_dir() as scratch_dir:
+        with self._lease(scope) as held_lease, self._scratch_dir() as scratch_dir:
             current = self._current_head(scope)
             previous = self._previous(prefix, current, scratch_dir)
-            publication = S3Publication(prefix, claim, current, scratch_dir, previous, embedder)
+            publication = S3Publication(prefix, held_lease, current, scratch_dir, previous, embedder)
             try:
                 yield publication
             finally:
                 publication.close()
                 if publication.committed:
-                    self._keep(scope, publication.committed, publication.draft)
+                    self._put_into_cache(scope, publication.committed, publication.draft)
 
     def unpublish(self, scope: Scope) -> None:
         if self.head(scope) is None:
             return
         with self._lease(scope):
-            self._replace_head(scope, void(), self._current_head(scope))
+            self._replace_head(scope, void_head(), self._current_head(scope))
         self.sweep(scope)
 
     def sweep(self, scope: Scope) -> int:
         prefix = self._prefix(scope)
         with self._lease(scope):
-            # A damaged head doesn't tell which objects it reaches; `index` replaces it as a whole.
+            # This fails if the head is damaged, because it is then unknown which objects it reaches.
             with contextlib.suppress(IndexMissing):
                 self._live(scope)
             current = self._current_head(scope)
             record = current.record
             live = record.artefact.name if record else ""
-            garbage = [name for name in prefix.artefacts(older=0) if name != live]
+            garbage = [name for name in prefix.artefacts(min_age=0) if name != live]
             if not garbage:
                 return 0
-            # A publisher that has read this head, and uploaded one of these to move it there, is refused from now on.
-            self._replace_head(scope, replace(record, retired={}).encode() if record else void(), current)
+            # From now on, publishers that have read this head are rejected. They may have uploaded one of these.
+            self._replace_head(scope, replace(record, retired={}).encode() if record else void_head(), current)
             for name in garbage:
                 self._bucket.remove(prefix.key(name))
             return len(garbage)
@@ -159,7 +159,7 @@ class S3Store:
             raise missing_error(scope) from None
 
     def _record(self, key: str, etag: str = "") -> S3Head:
-        """Return the record of a head object, without a download if it is known to be unchanged."""
+        """Return the record of a head object. It is not downloaded if it has not changed."""
         etag_before, record_before = self._records.get(key, ("", None))
         if record_before is not None and etag == etag_before:
             return record_before
@@ -170,24 +170,24 @@ class S3Store:
             return record_before
         if document is None:
             raise IndexMissing("Nothing was published there yet.")
-        record = S3Head.decode(document.body, f"{self._bucket}/{key}")
+        record = S3Head.parse(document.body, f"{self._bucket}/{key}")
         self._records[key] = document.etag, record
         return record
 
     def _current_head(self, scope: Scope) -> CurrentHead:
-        """Return the head that a publication replaces. A damaged one can't be continued, only replaced as a whole."""
+        """Return the head that a publication replaces. A damaged one can only be replaced as a whole."""
         key = self._prefix(scope).head
         document = self._bucket.read(key)
         if document is None:
             return CurrentHead(None, None)
         with contextlib.suppress(IndexMissing, IndexCorrupt):
-            return CurrentHead(document.etag, S3Head.decode(document.body, f"{self._bucket}/{key}"))
+            return CurrentHead(document.etag, S3Head.parse(document.body, f"{self._bucket}/{key}"))
         return CurrentHead(document.etag, None)
 
     def _open(self, scope: Scope, record: S3Head) -> ShardSnapshot:
         from chapterverse.store.shard import Shard
 
-        place = self._fetch_cached(scope, record)
+        place = self._cached_place(scope, record)
         if place.is_dir():
             try:
                 return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
@@ -196,8 +196,8 @@ class S3Store:
         with self._scratch_dir() as scratch_dir:
             folder = scratch_dir / "live"
             # Opened before it has a name, so that no other process removes it in between.
-            snapshot = self._fetch(self._prefix(scope), record, folder)
-            self._keep(scope, record, folder)
+            snapshot = self._download(self._prefix(scope), record, folder)
+            self._put_into_cache(scope, record, folder)
             return snapshot
 
     def _previous(self, prefix: ScopePrefix, current: CurrentHead, scratch_dir: Path) -> ShardSnapshot | None:
@@ -208,17 +208,17 @@ class S3Store:
         # A download may be cut short; an index that is replaced for that would be embedded again as a whole.
         for _ in range(2):
             with contextlib.suppress(IndexCorrupt):
-                return self._fetch(prefix, current.record, folder)
+                return self._download(prefix, current.record, folder)
             shutil.rmtree(folder, ignore_errors=True)
         return None
 
-    def _fetch(self, prefix: ScopePrefix, record: S3Head, folder: Path) -> ShardSnapshot:
-        """Download an artefact and open it. No error names the folder, which has another name at every try."""
+    def _download(self, prefix: ScopePrefix, record: S3Head, folder: Path) -> ShardSnapshot:
+        """Download an artefact and open it. Errors don't name the folder, which has another name at every try."""
         from chapterverse.store.shard import Shard
 
         head, name, packed = record.head, record.artefact.name, record.artefact.packed
         try:
-            files.need(folder.parent, _EXPANSION * packed.size)
+            files.require_space(folder.parent, _UNPACKED_RATIO * packed.size)
             unpack(self._bucket.stream(prefix.key(name), packed.size), folder, packed)
             return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
         except IndexCorrupt:
@@ -228,19 +228,19 @@ class S3Store:
                 raise
             raise IndexFault(str(fault).replace(str(folder), str(self._cache.root))) from None
         except OSError as error:
-            raise _no_room(self._cache.root, error) from None
+            raise _no_space_error(self._cache.root, error) from None
 
-    def _keep(self, scope: Scope, record: S3Head, folder: Path) -> None:
+    def _put_into_cache(self, scope: Scope, record: S3Head, folder: Path) -> None:
         """Put an unpacked artefact into the cache for later readers, if that is possible."""
         with contextlib.suppress(OSError):
-            self._cache.put(folder, self._fetch_cached(scope, record))
-            self._cache.remember(self._name(scope), str(self._bucket), record.encode())
+            self._cache.put(folder, self._cached_place(scope, record))
+            self._cache.save_head(self._name(scope), str(self._bucket), record.encode())
 
-    def _fetch_cached(self, scope: Scope, record: S3Head) -> Path:
+    def _cached_place(self, scope: Scope, record: S3Head) -> Path:
         return self._cache.place(self._name(scope), record.artefact.packed.sha256)
 
     def _name(self, scope: Scope) -> str:
-        """Return the name of a scope in the cache, which is different for each store."""
+        """Return the name of a scope in the cache. It differs for each store."""
         place = f"{self._bucket}/{self._prefix(scope).place}"
         return hashlib.sha256(place.encode()).hexdigest()[:16]
 
@@ -250,7 +250,7 @@ class S3Store:
             try:
                 scratch_dir = stack.enter_context(self._cache.scratch_dir())
             except OSError as error:
-                raise _no_room(self._cache.root, error) from None
+                raise _no_space_error(self._cache.root, error) from None
             yield scratch_dir
 
     def _lease(self, scope: Scope) -> contextlib.AbstractContextManager[lease.S3Lease]:
@@ -261,7 +261,7 @@ class S3Store:
         return ScopePrefix(self._bucket, place, self._grace)
 
 
-def _no_room(folder: Path, error: OSError) -> ChapterVerseError:
+def _no_space_error(folder: Path, error: OSError) -> ChapterVerseError:
     return IndexFault(
         f"The index can't be unpacked in {folder} ({error.strerror}): make room there, or set TMPDIR to another folder."
     )

@@ -244,7 +244,7 @@ def test_the_same_words_are_not_quoted_twice() -> None:
 def test_an_unsure_answer_is_one_marked_passage() -> None:
     one, two = passage("Teapots sing when hot.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
     first, _, quote = draft(make_request("Do teapots sing?", one, two, language="de-CH", unsure=True))
-    assert first.text == f"{phrases.of('de').unsure}\n\n"
+    assert first.text == f"{phrases.for_language('de').unsure}\n\n"
     assert (quote.citations, quote.mark) == (("1",), "Teapots sing when hot.")
 
 

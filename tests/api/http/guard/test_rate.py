@@ -17,8 +17,8 @@ from api.runtime.test_events import CONTEXT, FUNCTION_URL, HTTP_API
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api import circuit_breaker
 from chapterverse_api.app import create_app
+from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, CircuitBreaker
 from chapterverse_api.http.guard.rate import RateLimit, client_of, source_of, windows_of
 from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
@@ -373,7 +373,7 @@ def test_a_limiter_that_fails_lets_readers_pass_and_is_told_once_in_a_while(
     service = Scripted(settings=Settings(rates="1/day", limiter=f"sqlite:{broken}"))
     assert ask(came_from(create_app(service), client=(ADDRESS, 1)), 20) == [200] * 20
     lines = [json.loads(record.message) for record in caplog.records]
-    assert len(lines) == circuit_breaker.FAILURES
+    assert len(lines) == FAILURE_THRESHOLD
     assert {(line["event"], line["code"], line["message"]) for line in lines} == {
         ("error", "limiter_unavailable", f"The file {broken} is no database of counters: remove it, or name another.")
     }
@@ -382,8 +382,8 @@ def test_a_limiter_that_fails_lets_readers_pass_and_is_told_once_in_a_while(
 
 
 def test_a_limiter_that_is_back_counts_again(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(circuit_breaker, "REST_SECONDS", 0.0)
     rates = RateLimit(Settings(rates="1/day", limiter=f"sqlite:{broken}"), never_opened, clock=Clock(MIDNIGHT))
+    monkeypatch.setattr(rates, "_circuit", CircuitBreaker("limiter", failures=(LimiterFault,), reset_seconds=0.0))
     assert [admitted(rates) for _ in range(5)] == [True] * 5
     broken.unlink()
     assert [admitted(rates) for _ in range(3)] == [True, False, False]

@@ -190,7 +190,7 @@ class Silent(Scripted):
         try:
             yield META
             with deadline.closing(word.set):
-                word.wait(deadline.left)
+                word.wait(deadline.seconds_left)
             self.cut = deadline.is_aborted
             yield Delta(text="never heard")
         finally:
