@@ -18,7 +18,7 @@ from chapterverse.settings import Settings
 from chapterverse_api import rejections, validation
 from chapterverse_api.http.guard.headers import ResponseHeaders
 from chapterverse_api.http.guard.last_resort import LastResort
-from chapterverse_api.http.guard.origin import AllowList, Everyone, OriginGuard
+from chapterverse_api.http.guard.origin import AllowList, AnyOrigin, OriginGuard
 from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
@@ -102,7 +102,7 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
 
 def rejecting_app(rejection: rejections.Rejection) -> ASGIApp:
     """Return an application that answers every request with this rejection, for any origin."""
-    return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=Everyone())))
+    return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=AnyOrigin())))
 
 
 def _add_error_handlers(app: FastAPI, loader: ServiceLoader) -> None:

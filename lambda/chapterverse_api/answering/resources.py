@@ -18,7 +18,7 @@ class Resources:
     """What every question of this process shares.
 
     Attributes:
-        threads: keeps conversations; None where none are kept.
+        threads: the stored conversations; None if none are stored.
     """
 
     settings: Settings

@@ -33,7 +33,7 @@ class ChatService(Protocol):
 
     @property
     def threads(self) -> Threads | None:
-        """The conversations that are kept; None where none are."""
+        """The stored conversations; None if none are stored."""
         ...
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:

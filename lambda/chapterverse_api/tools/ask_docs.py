@@ -47,7 +47,7 @@ class DocsAnswer(ResponseModel):
     """An answer with the sections that it cites.
 
     Attributes:
-        nearest: pages to read instead, where the answer is partial or missing.
+        nearest: pages to read instead, if the answer is partial or missing.
         grounding_confidence: the mean probability that the sources say what the answer says, 0 to 1.
         degraded_reason: what did not work as configured; null if all did.
         generation: the number of the index's generation that was searched.

@@ -11,7 +11,7 @@ from chapterverse_api.contract import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VER
 from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.
-ENVELOPE = 80
+OVERHEAD_TOKENS = 80
 
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL_CHARS)]
 MaxTokens = Annotated[int, Field(ge=200, le=20_000, description="Most cl100k tokens of the result, estimated.")]

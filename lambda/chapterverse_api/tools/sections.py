@@ -104,8 +104,8 @@ def _is_within(chunk: Chunk, first: Chunk) -> bool:
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
     # FAQ entries may have the address of a page, and are no part of it.
-    held = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
-    first = next((chunk for chunk in held if chunk.type == PAGE), None)
+    chunks = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
+    first = next((chunk for chunk in chunks if chunk.type == PAGE), None)
     return snapshot.page(first.source_file_path) if first else []
 
 
@@ -113,9 +113,9 @@ def _sections(chunks: Sequence[Chunk], index: SiteIndex, snapshot: Snapshot) -> 
     groups: dict[object, list[Chunk]] = {}
     for chunk in chunks:
         groups.setdefault(section(chunk), []).append(chunk)
-    for own in groups.values():
-        text = "\n\n".join(chunk.text for chunk in own)
-        yield SectionText(index.public_url(own[0], snapshot.head), text, own[0])
+    for group in groups.values():
+        text = "\n\n".join(chunk.text for chunk in group)
+        yield SectionText(index.public_url(group[0], snapshot.head), text, group[0])
 
 
 def markdown(sections: Iterable[SectionText]) -> str:
@@ -124,8 +124,8 @@ def markdown(sections: Iterable[SectionText]) -> str:
     for part in sections:
         path = part.first.heading_path
         common = next((n for n, pair in enumerate(zip(path, above, strict=False)) if pair[0] != pair[1]), None)
-        known = min(len(path), len(above)) if common is None else common
-        lines += [f"{'#' * min(6, depth)} {path[depth - 1]}" for depth in range(known + 1, len(path) + 1)]
+        shared_depth = min(len(path), len(above)) if common is None else common
+        lines += [f"{'#' * min(6, depth)} {path[depth - 1]}" for depth in range(shared_depth + 1, len(path) + 1)]
         lines.append(part.text)
         above = path
     return "\n\n".join(lines) + "\n"

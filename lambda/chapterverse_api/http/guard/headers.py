@@ -14,7 +14,7 @@ def is_api(path: str) -> bool:
 
 
 class ResponseHeaders:
-    """Adds security headers, and a cache rule where the response has none."""
+    """Adds security headers, and a cache rule if the response has none."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

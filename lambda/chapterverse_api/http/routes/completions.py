@@ -80,11 +80,11 @@ def models() -> Response:
 def _answer(request: Request, document: dict[str, Any]) -> Response:
     from chapterverse_api.http.completions import Completion, CompletionRequest
 
-    asked = CompletionRequest.of(document)
+    completion_request = CompletionRequest.of(document)
     rate.check(request)
     deadline = deadline_of(request)
-    events = service_of(request.app).chat(asked.query, deadline=deadline, origins=origins_of(request))
-    completion = Completion(asked)
-    if asked.streams:
+    events = service_of(request.app).chat(completion_request.query, deadline=deadline, origins=origins_of(request))
+    completion = Completion(completion_request)
+    if completion_request.stream:
         return sse.EventStream(events, deadline, completion.frame)
     return respond_with_json(events, deadline, completion.document)

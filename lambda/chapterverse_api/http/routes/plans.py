@@ -52,9 +52,9 @@ def _answer(request: Request, document: Any) -> Response:
     from chapterverse_api.answering.plans.contract import PlanRequest
     from chapterverse_api.answering.plans.state import calls_tools
 
-    asked = validation.parse_request(PlanRequest, document)
+    plan_request = validation.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.
-    if asked.state is None or calls_tools(asked.state):
+    if plan_request.state is None or calls_tools(plan_request.state):
         rate.check(request)
-    step = service_of(request.app).plan_step(asked, deadline=deadline_of(request), origins=origins_of(request))
+    step = service_of(request.app).plan_step(plan_request, deadline=deadline_of(request), origins=origins_of(request))
     return JSONResponse(contract.dump(step))

@@ -180,9 +180,9 @@ def test_an_entry_that_is_no_origin_is_refused_at_the_start(entry: str) -> None:
 
 
 def test_an_entry_is_read_as_an_operator_writes_it() -> None:
-    assert AllowList(["HTTPS://Docs.Example.com:443"]).admits(DOCS, own="")
-    assert AllowList(["http://docs.example.com:80"]).admits("http://docs.example.com", own="")
-    assert AllowList(["http://localhost:8765"]).admits("http://localhost:8765", own="")
+    assert AllowList(["HTTPS://Docs.Example.com:443"]).allows_origin(DOCS, own_origin="")
+    assert AllowList(["http://docs.example.com:80"]).allows_origin("http://docs.example.com", own_origin="")
+    assert AllowList(["http://localhost:8765"]).allows_origin("http://localhost:8765", own_origin="")
 
 
 @pytest.mark.parametrize("host", ["evil.com/v1/health?", "api.example.com/../v1/health#", "", "a b", "x:y:z", "[::1"])
