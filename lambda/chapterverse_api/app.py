@@ -36,7 +36,7 @@ from chapterverse_api.http.routes import (
     widget,
 )
 from chapterverse_api.http.routes.site import StaticSite
-from chapterverse_api.index.addresses import host_of
+from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
 from chapterverse_api.service_loader import ServiceLoader
 
@@ -61,7 +61,7 @@ def create_app(
         ConfigurationError: a setting is invalid, or `site_dir` is not a folder.
     """
     settings = settings or (service.settings if service else Settings.from_environment())
-    own_hosts = [host_of(host) if "://" in host else host for host in (*hosts, settings.base_url)]
+    own_hosts = [parse_host(host) if "://" in host else host for host in (*hosts, settings.base_url)]
     app = FastAPI(
         title="Chapter & Verse",
         version=__version__,

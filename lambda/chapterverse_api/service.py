@@ -110,7 +110,7 @@ class Service:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
             with resources.budget.reserving(max_search_cost(question or "", resources.models.prices)) as budget:
-                models = TurnModels.of(resources.models, budget)
+                models = TurnModels.for_budget(resources.models, budget)
                 retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 

@@ -111,7 +111,7 @@ class DraftSources:
     tool_uses: tuple[ToolUse, ...] = ()
 
     @classmethod
-    def of(cls, documents: AnswerContext) -> DraftSources:
+    def from_documents(cls, documents: AnswerContext) -> DraftSources:
         """Return the passages of the documentation as all sources."""
         return cls(documents, documents, IdfLookup(documents.snapshot))
 

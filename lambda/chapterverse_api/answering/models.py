@@ -99,10 +99,10 @@ class Models:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
         embedder, generator, reranker = open_embedder(settings), open_generator(settings), open_reranker(settings)
-        return cls.of(settings, embedder, generator, reranker)
+        return cls.from_parts(settings, embedder, generator, reranker)
 
     @classmethod
-    def of(
+    def from_parts(
         cls, settings: Settings, embedder: Embedder | None, generator: AnswerGenerator, reranker: Reranker | None = None
     ) -> Models:
         """Return these models behind circuit breakers, with the checker that the settings name."""
@@ -163,7 +163,7 @@ class TurnModels:
     turn_budget: TurnBudget
 
     @classmethod
-    def of(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
+    def for_budget(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
         """Return what a turn may use of the process' models; without a budget, all of them."""
         turn_budget, prices = turn_budget or TurnBudget(), models.prices
         level = turn_budget.level

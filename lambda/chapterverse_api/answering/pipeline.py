@@ -119,7 +119,7 @@ def _search(turn: Turn) -> AnswerContext:
 
 def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> DraftSources:
     """Return the sources of a draft: the passages, and the results of the tools that the model calls."""
-    sources = DraftSources.of(documents)
+    sources = DraftSources.from_documents(documents)
     if not tools or not documents.retrieval_used or documents.faq:
         return sources
     # Lazy: only needed with tools.

@@ -78,7 +78,7 @@ class Turn:
             resources=resources,
             deadline=deadline or Deadline(),
             origins=origins,
-            models=TurnModels.of(resources.models, turn_budget),
+            models=TurnModels.for_budget(resources.models, turn_budget),
             conversation=_recall_conversation(query, resources),
             thread_id=thread_id,
             progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
@@ -197,4 +197,4 @@ def _recall_conversation(query: ChatQuery, resources: Resources) -> Conversation
         thread = replace(thread, turns=())
     if thread and not settings.enable_summary:
         thread = replace(thread, summary="")
-    return Conversation.of(query, resources.signer, thread, settings.turn_top_k)
+    return Conversation.from_query(query, resources.signer, thread, settings.turn_top_k)

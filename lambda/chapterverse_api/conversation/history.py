@@ -47,7 +47,7 @@ class Conversation:
     recalled: str = ""
 
     @classmethod
-    def of(
+    def from_query(
         cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None, turn_top_k: int = MAX_RECALLED_TURNS
     ) -> Self:
         """Return the conversation before a question.

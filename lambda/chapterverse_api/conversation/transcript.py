@@ -71,7 +71,7 @@ class Signer:
         self._newest = next(iter(self._keys))
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def from_settings(cls, settings: Settings) -> Self:
         """Return the signer that `settings.signing_key` describes: its keys, comma-separated, newest first."""
         return cls([key.strip() for key in settings.signing_key.split(",") if key.strip()])
 

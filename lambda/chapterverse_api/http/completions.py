@@ -56,7 +56,7 @@ class CompletionRequest:
     include_usage: bool
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> CompletionRequest:
+    def parse(cls, body: Mapping[str, Any]) -> CompletionRequest:
         """Read a request's body. A long conversation is cut, and messages of system and tools are the reader's words.
 
         Raises:

@@ -194,9 +194,9 @@ class Connection(H11Protocol):
         return self._step == "head" and bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        others = [c for c in self.connections if isinstance(c, Connection) and c._step and c is not self]
-        if others:
-            slowest = min(others, key=lambda other: other._since)
+        candidates = [c for c in self.connections if isinstance(c, Connection) and c._step and c is not self]
+        if candidates:
+            slowest = min(candidates, key=lambda connection: connection._since)
             self.connections.discard(slowest)
             slowest.transport.abort()
         else:

@@ -73,14 +73,14 @@ def check_page(url: str | None, homes: Collection[str]) -> None:
     Raises:
         InputError: the page is on another host.
     """
-    hosts = {host for home in homes if (host := host_of(home))}
-    host = host_of(url or "")
+    hosts = {host for home in homes if (host := parse_host(home))}
+    host = parse_host(url or "")
     # Authors preview a site on their own machine, by any of its names.
     if host and hosts and host not in hosts | _LOOPBACK:
         raise InputError("page_url is on another site: send that of a page of this documentation.", field="page_url")
 
 
-def host_of(url: str) -> str:
+def parse_host(url: str) -> str:
     """Return a URL's host without the port, "" if it has none."""
     try:
         return urlsplit(url).hostname or ""

@@ -76,7 +76,7 @@ class McpError(Exception):
         self.headers = dict(headers or {})
 
     @classmethod
-    def of(cls, rejection: Rejection) -> McpError:
+    def from_rejection(cls, rejection: Rejection) -> McpError:
         """Return the error for a request that the service rejects."""
         # JSON-RPC reserves no codes above -32000, so the error has the HTTP status as its code.
         code = {400: PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}.get(
@@ -111,7 +111,7 @@ class McpCall:
         return self.version in MODERN
 
 
-def id_of(message: object) -> Id:
+def read_id(message: object) -> Id:
     """Return the id for an error's reply; None if the message has no valid one."""
     value = message.get("id") if isinstance(message, Mapping) else None
     if isinstance(value, str) and len(value) <= _MAX_ID_CHARS:
@@ -131,14 +131,14 @@ def read_call(message: object, headers: Headers | None) -> McpCall:
     if not isinstance(message, Mapping):
         raise McpError(INVALID_REQUEST, "Send one JSON-RPC request, and no batch.")
     method, params = message.get("method"), message.get("params", {})
-    identified = "id" not in message or id_of(message) is not None
+    identified = "id" not in message or read_id(message) is not None
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not identified:
         raise McpError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request: it needs jsonrpc, id and method.")
     if not isinstance(params, Mapping):
         raise McpError(INVALID_PARAMS, "params must be an object.")
     header_values = _HeaderValues(headers or ())
     version = _version(method, params, header_values, over_http=headers is not None, notifies="id" not in message)
-    call = McpCall(id_of(message), method, params, version)
+    call = McpCall(read_id(message), method, params, version)
     if call.modern and headers is not None and "id" in message:
         _check_headers(call, header_values)
     return call

@@ -70,7 +70,7 @@ class McpServer:
         except ClientDisconnected:
             raise
         except Exception as error:
-            raise McpError.of(rejections.report(error, site=context.service.site)) from error
+            raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
         return {"jsonrpc": "2.0", "id": call.id, "result": _with_metadata(result, call)}
 
     def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:

@@ -50,7 +50,7 @@ def quote_section(url: str, chapter: str, heading: str | None, quote: str, head:
     )
 
 
-def query_of(text: str, arguments: Any, **more: Any) -> ChatQuery:
+def make_tool_query(text: str, arguments: Any, **more: Any) -> ChatQuery:
     """Return a query of the API, validated as such."""
     fields = {
         "version": arguments.version,

@@ -12,7 +12,7 @@ from chapterverse.errors import InputError
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.tools.fields import OVERHEAD_TOKENS, MaxTokens, QuotedSection, Url, quote_section
 from chapterverse_api.tools.registry import ToolContext
-from chapterverse_api.tools.sections import SectionText, cut_to, find_page, tokens_of
+from chapterverse_api.tools.sections import SectionText, cut_to, estimate_cl100k_tokens, find_page
 
 #: Addresses of further sections in a reply, because a page may have hundreds.
 _MAX_LISTED = 20
@@ -69,9 +69,9 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
         ],
         next_offset=end if end < total else None,
         left=Remainder(
-            tokens=sum(tokens_of(section.text) for section in rest),
+            tokens=sum(estimate_cl100k_tokens(section.text) for section in rest),
             sections=[
-                SectionPlace(url=s.url, section=s.first.section_heading, tokens=tokens_of(s.text))
+                SectionPlace(url=s.url, section=s.first.section_heading, tokens=estimate_cl100k_tokens(s.text))
                 for s in rest[:_MAX_LISTED]
             ],
         ),
@@ -111,6 +111,6 @@ class _SectionReader:
             return None
         room = self.remaining_tokens - OVERHEAD_TOKENS
         piece = cut_to(text, room) if room > 0 else ""
-        self.remaining_tokens -= OVERHEAD_TOKENS + tokens_of(piece)
+        self.remaining_tokens -= OVERHEAD_TOKENS + estimate_cl100k_tokens(piece)
         self.ended = len(piece) < len(text)
         return replace(section, text=piece) if piece else None

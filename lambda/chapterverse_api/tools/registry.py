@@ -118,10 +118,10 @@ def make_tool(
         return dump(function(parsed, context))
 
     description = " ".join((function.__doc__ or "").split())
-    return Tool(name, title, description, schema_of(arguments), schema_of(result, "serialization"), run)
+    return Tool(name, title, description, make_schema(arguments), make_schema(result, "serialization"), run)
 
 
-def schema_of(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
+def make_schema(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
     """Return a model's JSON Schema without references, and without titles, which only repeat the names.
 
     Not every client resolves references.

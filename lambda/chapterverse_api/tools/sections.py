@@ -41,7 +41,7 @@ class SectionText:
     first: Chunk
 
 
-def tokens_of(text: str) -> int:
+def estimate_cl100k_tokens(text: str) -> int:
     """Return about how many cl100k tokens a text has, rather too many; counting would take longer than a search."""
     ascii_length = len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_length / _ASCII + (len(text) - ascii_length) * _OTHER)
@@ -49,17 +49,17 @@ def tokens_of(text: str) -> int:
 
 def json_tokens(value: BaseModel) -> int:
     """Return about how many tokens a value has as JSON."""
-    return tokens_of(json.dumps(value.model_dump(mode="json"), ensure_ascii=False))
+    return estimate_cl100k_tokens(json.dumps(value.model_dump(mode="json"), ensure_ascii=False))
 
 
 def cut_to(text: str, most: int) -> str:
     """Return the beginning of a text with about so many tokens at most, up to the end of a paragraph, line or word."""
-    if tokens_of(text) <= most:
+    if estimate_cl100k_tokens(text) <= most:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if tokens_of(text[:middle]) <= most else (low, middle - 1)
+        low, high = (middle, high) if estimate_cl100k_tokens(text[:middle]) <= most else (low, middle - 1)
     for seam in _SEAMS:
         end = text.rfind(seam, 0, low)
         # A seam near the beginning would leave most of the budget unused.

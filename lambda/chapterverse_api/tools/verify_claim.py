@@ -21,7 +21,7 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.site_search import SiteResults
-from chapterverse_api.tools.fields import LanguageArgument, Url, VersionArgument, query_of
+from chapterverse_api.tools.fields import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.search_docs import search_within_budget
 
@@ -101,7 +101,7 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
         )
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
-    checks = [_StatementCheck.of(s, arguments, filters, context) for s in sentences]
+    checks = [_StatementCheck.run(s, arguments, filters, context) for s in sentences]
     if not any(check.verdict.is_claim for check in checks):
         raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
     head = checks[0].head
@@ -141,10 +141,10 @@ class _StatementCheck:
     verdict: SourceVerdict
 
     @classmethod
-    def of(
+    def run(
         cls, sentence: Sentence, arguments: ClaimArguments, filters: dict[str, Any], context: ToolContext
     ) -> _StatementCheck:
-        query = query_of(sentence.said, arguments, filters=filters)
+        query = make_tool_query(sentence.said, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
         candidates = choose(results.retrieval.candidates, _MAX_COMPARED)

@@ -324,7 +324,7 @@ class Parts:
 
 def test_what_costs_nothing_is_used_as_it_is() -> None:
     generator = object()
-    models_of_turn = TurnModels.of(Parts(generator=generator))  # type: ignore[arg-type]
+    models_of_turn = TurnModels.for_budget(Parts(generator=generator))  # type: ignore[arg-type]
     assert models_of_turn.generator is generator
 
 

@@ -246,7 +246,7 @@ def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer
 
 @pytest.mark.slow
 def test_without_a_checker_nothing_of_it_is_imported(index: Path) -> None:
-    assert TurnModels.of(service(index, None).resources.models).checker is None
+    assert TurnModels.for_budget(service(index, None).resources.models).checker is None
     script = """
 import sys
 from pathlib import Path

@@ -54,7 +54,7 @@ def respond(
 def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
     turn.log_query()
     context = find_sources(turn)
-    sources = DraftSources.of(context)
+    sources = DraftSources.from_documents(context)
     draft = draft_plan(sources, turn, tools)
     plan = draft.plan
     turn.progress.enter("completed")
