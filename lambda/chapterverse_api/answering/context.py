@@ -31,7 +31,7 @@ MAX_SNIPPET_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """The sources of an answer, and what the rest of the pipeline needs of the documentation.
+    """The sources of an answer, and all else that the rest of the pipeline needs of the documentation.
 
     Attributes:
         language: BCP 47 tag of our own words around the answer.
@@ -149,7 +149,7 @@ def make_request(
 
 
 def make_source(passage: Passage, chapter: str, section: str | None = None) -> SourceChunk:
-    """Return what the reader sees of a passage."""
+    """Return a passage as the reader sees it."""
     return SourceChunk(
         id=passage.id,
         chapter=chapter,

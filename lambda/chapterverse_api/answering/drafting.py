@@ -61,7 +61,7 @@ class ShownDraft:
         return _REASONING_NOTICE if self.segments.restarted else None
 
 
-#: Yields what the reader sees of a draft, and returns it.
+#: Yields the deltas of a draft that the reader sees, and returns the draft.
 DraftSteps: TypeAlias = Generator[Delta, None, ShownDraft]
 
 

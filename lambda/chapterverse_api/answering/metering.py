@@ -195,7 +195,7 @@ class MeteredDataWriter:
     call: ModelCall
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
-        # A service that takes the schema in a field of its own bills it a second time.
+        # A service that takes the schema in a separate field bills it a second time.
         with self.call.charging_request(request, json.dumps(schema.document)):
             return self.writer.write_data(request, schema)
 

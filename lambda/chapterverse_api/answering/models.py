@@ -164,7 +164,7 @@ class TurnModels:
 
     @classmethod
     def for_budget(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
-        """Return what a turn may use of the process' models; without a budget, all of them."""
+        """Return the models that a turn may use at its level of the budget; without a budget, all."""
         turn_budget, prices = turn_budget or TurnBudget(), models.prices
         level = turn_budget.level
         generator, circuit, price = _choose_generator(models, level)

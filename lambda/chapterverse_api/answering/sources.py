@@ -124,7 +124,7 @@ class _Choice:
     """The sources of an answer, chosen from search results.
 
     Attributes:
-        candidates: those of the passages, and perhaps more.
+        candidates: the candidates of the passages, and perhaps more.
         pages: all chunks of their pages, by file path.
         memories: memories that inform a model; those that name a page are sources too.
         omissions: why each other candidate is no source, by chunk id.
@@ -145,7 +145,7 @@ def _choose_sources(
     chosen = choose(retrieval.strong, query.top_k, settings.faq_top_k)
     # A memory alone is no answer.
     memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
-    # One that names a page can be looked up, so it is a source behind those that were found.
+    # A memory that names a page can be looked up, so it is a source too, behind the search results.
     candidates = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
     passages = make_passages(candidates, url, pages)
@@ -162,9 +162,9 @@ def _explain_choice(
     """Return by chunk id why each candidate is no source.
 
     Args:
-        chosen: the best of each section.
-        relevant: those that have to do with the question.
-        passages: how many of those fit into the budget, from the first on.
+        chosen: the best candidate of each section.
+        relevant: the candidates that have to do with the question.
+        passages: how many of `relevant` fit into the prompt, from the first on.
     """
     strong = retrieval.strong
     return explain_omissions(

@@ -85,9 +85,9 @@ class _CallRecord:
 
 
 def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> DraftSources:
-    """Return the sources with the results of the tools that the model calls, and a sentence about those that failed.
+    """Return the sources with the results of the tools that the model calls, and a sentence about failed tools.
 
-    A model asks for its calls at most twice, the second time with the first results, and gets three in all. Those of
+    A model asks for its calls at most twice, the second time with the first results, and gets three in all. Calls of
     one request run at once.
 
     Raises:
@@ -126,7 +126,7 @@ def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: D
 
 
 def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
-    """Make all calls at once and return them in order, without those that take too long."""
+    """Make all calls at once and return their records in order. A call that takes too long has failed."""
 
     def run_timed(call: ToolCall) -> _CallRecord:
         started = time.perf_counter()
@@ -169,7 +169,7 @@ def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> Answer
     urls, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
     number = _next_number(context)
     for source in output:
-        # An address that another server names must not become one of ours.
+        # An address that another server names must not be shown under this site's name.
         text = source.text if source.url else AddressFilter(context.request.passages).without_foreign(source.text)
         text = cut_to_bytes(text, remaining_bytes).strip()
         if not text or source.url in urls:

@@ -63,18 +63,20 @@ class Conversation:
         history = query.conversation_history
         transcript = signer.read(history)
         summary = thread.summary if thread else ""
-        if thread and thread.turns and not transcript.ours:
+        if thread and thread.turns and not transcript.positions:
             stored = [message for turn in thread.turns for message in turn.messages]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
             messages = recent_messages(stored)
             return cls(messages, _answered_questions(turns), "", summary, _recall(thread, query, messages, turn_top_k))
-        messages = recent_messages(_chat_message(m, ours=at in transcript.ours) for at, m in enumerate(history))
+        messages = recent_messages(
+            _chat_message(m, is_signed=at in transcript.positions) for at, m in enumerate(history)
+        )
         recalled = _recall(thread, query, messages, turn_top_k)
         return cls(messages, _questions(history), transcript.tag, summary, recalled)
 
 
 def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], top_k: int) -> str:
-    """Return the turns of a thread that are about a question's subject, without those that the prompt holds anyway.
+    """Return the turns of a thread that are about a question's subject, unless the prompt has them anyway.
 
     The best ones fill the turns' share of the tokens. They are returned in the order of the conversation.
     """
@@ -94,13 +96,13 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
     return "\n\n".join(recalled[number] for number in sorted(recalled))
 
 
-def _chat_message(message: Message, *, ours: bool) -> ChatMessage:
+def _chat_message(message: Message, *, is_signed: bool) -> ChatMessage:
     if message.role == "user":
         return ChatMessage("user", message.content)
     # The signature doesn't cover the text behind the cut.
     return (
         ChatMessage("assistant", truncate(message.content))
-        if ours
+        if is_signed
         else ChatMessage("user", f"{REPORTED}{message.content}")
     )
 

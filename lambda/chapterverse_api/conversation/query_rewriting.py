@@ -1,4 +1,4 @@
-"""Rewrites a follow-up so that it says what it refers to: in full by a model, or as lines behind earlier questions."""
+"""Rewrites a follow-up so that it names its subject: in full by a model, or as lines behind earlier questions."""
 
 from __future__ import annotations
 

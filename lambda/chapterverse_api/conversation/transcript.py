@@ -39,11 +39,11 @@ class Transcript:
     """The part of a history that signatures prove.
 
     Attributes:
-        ours: positions of the messages that are known to be our answers, as far as `truncate` keeps them.
+        positions: the positions of the answers that this service gave, as far as `truncate` keeps them.
         tag: the tag of the last of these; the next signature names it. Empty without one.
     """
 
-    ours: frozenset[int] = frozenset()
+    positions: frozenset[int] = frozenset()
     tag: str = ""
 
 
@@ -105,17 +105,17 @@ class Signer:
     def read(self, history: Sequence[Message], *, now: float | None = None) -> Transcript:
         """Return which answers of a history this service gave; see the module's docstring."""
         now = time.time() if now is None else now
-        ours: list[int] = []
+        positions: list[int] = []
         last, previous = "", ""
         for at in range(len(history) - 1, 0, -1):
             signature = self._find_valid(history[at - 1], history[at], now)
             if signature is None:
                 continue
-            if ours and not hmac.compare_digest(signature.tag, previous):
+            if positions and not hmac.compare_digest(signature.tag, previous):
                 break
-            ours.append(at)
+            positions.append(at)
             last, previous = last or signature.tag, signature.previous
-        return Transcript(frozenset(ours), last)
+        return Transcript(frozenset(positions), last)
 
     def _find_valid(self, question: Message, answer: Message, now: float) -> Signature | None:
         """Return the signature of a turn if this service made it and it has not expired."""

@@ -1,4 +1,4 @@
-"""What a route takes from its request: the service, the deadline, and where the reader's page may be."""
+"""Returns the service, the deadline and the possible origins of the reader's page for a route's request."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def get_deadline(request: Request) -> Deadline:
 
 
 def get_origins(request: Request) -> tuple[str, str]:
-    """Return where the reader's page may be. The guard has checked the origin; the other is this service's address."""
+    """Return the origins that the reader's page may have: the one that the guard has checked, and this service's."""
     return request.headers.get("origin", ""), str(request.base_url)

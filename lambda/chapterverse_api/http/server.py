@@ -29,7 +29,7 @@ def server(app: ASGIApp, *, log_to: int | None = None, bounds: Bounds | None = N
 
     Args:
         log_to: file descriptor for the log while the server runs; None leaves the log as it is.
-        bounds: by default those that fit this process.
+        bounds: by default `Bounds.of_process`.
     """
     return _Server(ServerConfig(app, bounds or Bounds.of_process()), log_to)
 

@@ -1,7 +1,7 @@
 """Opens each generation once and serves it until a newer one is ready.
 
-The heads of an embedded store are read at every question, those of a remote store every ten seconds at most, in the
-background. The open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
+The heads of an embedded store are read at every question. The heads of a remote store are read every ten seconds at
+most, in the background. The open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
 damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an earlier process
 left in the cache. A version that is missing while the store has others of its site was removed on purpose: no new
 process serves it.

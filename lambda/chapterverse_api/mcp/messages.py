@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from chapterverse_api.rejections import Rejection
 
-#: The revisions that are spoken: those with metadata in each request, and those that begin with `initialize`.
+#: The supported revisions: with metadata in each request, and with a handshake by `initialize`.
 MODERN = ("2026-07-28",)
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 

@@ -20,7 +20,7 @@ from chapterverse_api.retrieval.ranking import section
 
 #: ASCII characters of a token, fewer than the 3.6 of prose, since JSON and code have shorter ones.
 _ASCII = 3.0
-#: Tokens of any other character, as of Chinese; those of Cyrillic are fewer.
+#: Tokens of any other character, such as a Chinese one. A Cyrillic character has fewer.
 _OTHER = 1.25
 #: Where a text may be cut, best first.
 _SEAMS = ("\n\n", "\n", ". ", " ")
@@ -42,7 +42,7 @@ class SectionText:
 
 
 def estimate_cl100k_tokens(text: str) -> int:
-    """Return about how many cl100k tokens a text has, rather too many; counting would take longer than a search."""
+    """Return an upper estimate of the cl100k tokens of a text; counting them would take longer than a search."""
     ascii_length = len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_length / _ASCII + (len(text) - ascii_length) * _OTHER)
 

@@ -1,4 +1,4 @@
-"""The tools of one site: its own, which ask a server of the owner's, and those of every site that it switches on.
+"""The tools of one site: the built-in tools that it enables, and the owner's tools, which ask the owner's servers.
 
 The file `tools.yml` lists them. A model's arguments are checked by the tool's schema. Each value is encoded before it
 becomes part of an address, so that it can't change another part of it.
@@ -159,7 +159,7 @@ class BoundTools:
             message = "The answer is nested too deep." if isinstance(error, RecursionError) else str(error)
             return ToolResult(False, error=message)
         except Exception as error:
-            # A fault of ours costs a result, and never the answer.
+            # A fault of this program costs a result, and never the answer.
             rejections.report(error)
             return ToolResult(False, error="The tool failed.")
 

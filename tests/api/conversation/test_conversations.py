@@ -76,7 +76,7 @@ def test_what_the_widget_sends_back_is_ours(settings: Settings, node: Path) -> N
     history = as_replayed(session, node)
     query = ChatQuery.model_validate_json(json.dumps({"query": "a", "conversation_history": history}))
     transcript = service.resources.signer.read(query.conversation_history)
-    assert sorted(transcript.ours) == [1, 3, 5, 7]
+    assert sorted(transcript.positions) == [1, 3, 5, 7]
     assert transcript.tag == session[-1]["signature"]["tag"]
 
 

@@ -35,7 +35,7 @@ def turns(*pairs: tuple[str, str], signer: Signer = SIGNER, now: float = NOW) ->
 
 
 def ours(history: list[Message], signer: Signer = SIGNER, now: float = NOW) -> list[int]:
-    return sorted(signer.read(history, now=now).ours)
+    return sorted(signer.read(history, now=now).positions)
 
 
 def conversation(name: str, length: int = 5) -> list[Message]:
@@ -249,7 +249,7 @@ def test_no_forgery_of_a_hundred_thousand_is_accepted() -> None:
     made = accepted = 0
     for turn in filter(hexadecimal, forgeries(105_000)):
         made += 1
-        accepted += bool(SIGNER.read(turn, now=NOW).ours)
+        accepted += bool(SIGNER.read(turn, now=NOW).positions)
     assert made >= 100_000
     assert accepted == 0
 
@@ -258,5 +258,5 @@ def test_ten_long_messages_are_read_in_a_moment() -> None:
     long = turns(*(("é" * 1600, "é" * 1600) for _ in range(5)))
     started = time.process_time()
     for _ in range(20):
-        assert len(SIGNER.read(long, now=NOW).ours) == 5
+        assert len(SIGNER.read(long, now=NOW).positions) == 5
     assert (time.process_time() - started) / 20 < 0.01

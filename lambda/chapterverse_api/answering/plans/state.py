@@ -24,7 +24,7 @@ _PURPOSE = b"chapterverse/plan/1"
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """A plan, where its reader is, and what its steps cite."""
+    """A plan, its reader's position, and the sources that its steps cite."""
 
     plan: Plan
     position: Position
@@ -58,7 +58,7 @@ class PlanState:
             data = base64.b64decode(text, altchars=b"-_", validate=True)
         except ValueError:
             raise invalid_state from None
-        # Nothing of it is read before it is known to be ours.
+        # Nothing of it is read before its seal is verified.
         if not signer.is_sealed(_PURPOSE, data, key_id, tag):
             raise invalid_state
         payload = json.loads(zlib.decompress(data))
