@@ -1,10 +1,10 @@
 """Opens each generation once and serves it until a newer one is ready.
 
 The heads of an embedded store are read at every question. The heads of a remote store are read every ten seconds at
-most, in the background. The open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
-damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an earlier process
-left in the cache. A version that is missing while the store has others of its site was removed on purpose: no new
-process serves it.
+most, in the background. The open generation answers until a newer one is fetched, checked and opened. If a head or its
+generation is damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an
+earlier process left in the cache. A version that is missing while the store has others of its site was removed on
+purpose: no new process serves it.
 
 A circuit breaker protects a remote store that fails repeatedly: callers get an error at once. A check in the background
 tests the store, and callers wait for it only a moment.
