@@ -82,7 +82,7 @@ class Segments:
             ProviderError: the model writes more than its limit.
         """
         yield from self._check(self.draft_reader.read(span))
-        yield from self._settle()
+        yield from self._release_settled()
 
     def end(self) -> Iterator[Span]:
         """Yield the segments that remain.
@@ -96,8 +96,8 @@ class Segments:
     def settle(self) -> Iterator[Span]:
         """Wait for the open votes, and yield the segments that can be shown then."""
         for segment in self._queue:
-            self._count(segment)
-        yield from self._settle()
+            self._apply_vote(segment)
+        yield from self._release_settled()
 
     def add(self, text: str) -> Iterator[Span]:
         """Yield the service's own words behind the answer."""
@@ -119,7 +119,7 @@ class Segments:
                 self._restart()
             for segment in self._read(draft_sentence):
                 self._queue.append(segment)
-                yield from self._settle()
+                yield from self._release_settled()
 
     def _read(self, draft_sentence: DraftSentence) -> Iterator[_QueuedSegment]:
         sentence, span = draft_sentence.sentence, draft_sentence.span
@@ -134,8 +134,8 @@ class Segments:
         else:
             yield from map(_QueuedSegment, self._verifier.check_quote(span))
 
-    def _count(self, segment: _QueuedSegment) -> None:
-        """Count the vote on a segment, once it is there."""
+    def _apply_vote(self, segment: _QueuedSegment) -> None:
+        """Wait for the vote on a segment, and remove its citations if the vote is against them."""
         vote, segment.vote = segment.vote, None
         if vote and segment.sentence and vote.rejects():
             self._verifier.reject(segment.sentence)
@@ -154,13 +154,13 @@ class Segments:
         if not self.shown_spans:
             self._verifier = self._new_verifier()
 
-    def _settle(self) -> Iterator[Span]:
+    def _release_settled(self) -> Iterator[Span]:
         """Yield the segments before the first open vote, unless they still wait for a confirmed one."""
         ready = 0
         for segment in self._queue:
             if segment.vote and not segment.vote.is_over:
                 break
-            self._count(segment)
+            self._apply_vote(segment)
             ready += 1
         before = [segment.span for segment in self._queue[:ready]]
         wait = sum(span.kind != "framing" for span in before) < MAX_WAITING_SEGMENTS

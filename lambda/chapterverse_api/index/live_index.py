@@ -160,7 +160,7 @@ class LiveIndex:
         return snapshot
 
     def intact(self, heads: Sequence[Head]) -> bool:
-        """Return whether the store is known to hold these generations undamaged.
+        """Whether the store is known to hold these generations undamaged.
 
         One thread reads a remote store, every ten seconds at most. Only callers before its first answer wait for it.
         """

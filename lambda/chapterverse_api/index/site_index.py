@@ -55,7 +55,7 @@ class SiteIndex:
         return self._of_site(self._live.live_heads())
 
     def intact(self, heads: Sequence[Head]) -> bool:
-        """Return whether the store holds these generations undamaged, and they are what serves."""
+        """Whether the store holds these generations undamaged, and they are what serves."""
         with contextlib.suppress(ChapterVerseError):
             return self._live.intact(heads) and self._live.trouble is None and not self._live.circuit.is_open
         return False

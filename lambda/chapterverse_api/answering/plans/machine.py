@@ -112,7 +112,7 @@ def _silent_loops(plan: Plan) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Position:
-    """Where a reader is.
+    """A reader's position in a plan.
 
     Attributes:
         step_id: id of the step that is shown; None at the end.
@@ -138,7 +138,7 @@ def begin(plan: Plan, call: CallTool) -> Position:
 
 
 def advance(plan: Plan, position: Position, reader_input: str | None, call: CallTool) -> Position:
-    """Return where a reader is after the step that is shown.
+    """Return the reader's position after the step that is shown.
 
     Args:
         reader_input: the answer to a question; None after an action.

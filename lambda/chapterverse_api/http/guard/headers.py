@@ -9,7 +9,7 @@ _API = {"v1", "mcp", "widget", "openapi.json"}
 
 
 def is_api(path: str) -> bool:
-    """Return whether `path` belongs to the API and not to the documentation beside it."""
+    """Whether `path` belongs to the API and not to the documentation beside it."""
     return path.removeprefix("/").partition("/")[0] in _API
 
 
