@@ -24,7 +24,7 @@ from typing import NamedTuple
 from understanding import FOREIGN, HELD, REPORTED, Site, _answers, _page, rows_about
 
 from chapterverse_api import retrieval
-from chapterverse_api.answering.sources import ON_TOPIC
+from chapterverse_api.answering.sources import MIN_ON_TOPIC
 from chapterverse_api.retrieval.answerability import AnswerFeatures, answer_features
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
@@ -91,7 +91,7 @@ def _print(title: str, sites: Sequence[str], judged: Sequence[tuple[Model, Examp
     for kind, values in kinds.items():
         sure = _share(values, lambda p: p["docs"] >= LEAST["docs"] and p["first"] >= LEAST["first"])
         some = _share(values, lambda p: p["docs"] >= LEAST["perhaps"])
-        other = _share(values, lambda p: p["docs"] < ON_TOPIC)
+        other = _share(values, lambda p: p["docs"] < MIN_ON_TOPIC)
         print(
             f"  {kind:20} {len(values):5} answered {sure:.3f}, with a reservation {some - sure:.3f}, not {1 - some:.3f}"
             f", of which as another subject {other:.3f}"

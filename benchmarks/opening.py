@@ -69,7 +69,7 @@ worked = time.process_time()
 snapshot = ShardSnapshot(head, Shard.load(folder / "live", head.embedder.size))
 done("open")
 live = service.resources.index._live
-live._open[head.scope], live._heads, live._looked = snapshot, [head], time.time()
+live._open[head.scope], live._heads, live._last_check = snapshot, [head], time.time()
 found = service.retrieve(RetrievalRequest(query=sys.argv[2]))
 done("search")
 assert found.retrieved_chunks

@@ -18,7 +18,7 @@ from chapterverse.settings import Settings
 from chapterverse_api import rejections, validation
 from chapterverse_api.http.guard.headers import ResponseHeaders
 from chapterverse_api.http.guard.last_resort import LastResort
-from chapterverse_api.http.guard.origin import AllowList, Everyone, OriginGuard
+from chapterverse_api.http.guard.origin import AllowList, AnyOrigin, OriginGuard
 from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
@@ -36,7 +36,7 @@ from chapterverse_api.http.routes import (
     widget,
 )
 from chapterverse_api.http.routes.site import StaticSite
-from chapterverse_api.index.addresses import host_of
+from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
 from chapterverse_api.service_loader import ServiceLoader
 
@@ -61,7 +61,7 @@ def create_app(
         ConfigurationError: a setting is invalid, or `site_dir` is not a folder.
     """
     settings = settings or (service.settings if service else Settings.from_environment())
-    own_hosts = [host_of(host) if "://" in host else host for host in (*hosts, settings.base_url)]
+    own_hosts = [parse_host(host) if "://" in host else host for host in (*hosts, settings.base_url)]
     app = FastAPI(
         title="Chapter & Verse",
         version=__version__,
@@ -102,7 +102,7 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
 
 def rejecting_app(rejection: rejections.Rejection) -> ASGIApp:
     """Return an application that answers every request with this rejection, for any origin."""
-    return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=Everyone())))
+    return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=AnyOrigin())))
 
 
 def _add_error_handlers(app: FastAPI, loader: ServiceLoader) -> None:

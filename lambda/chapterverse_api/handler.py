@@ -17,7 +17,7 @@ with cold_start.importing():
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import rejections
     from chapterverse_api.app import create_app, rejecting_app
-    from chapterverse_api.http.request_context import service_of
+    from chapterverse_api.http.request_context import get_service
     from chapterverse_api.observability import log
     from chapterverse_api.runtime.events import LambdaHandler
 
@@ -32,7 +32,7 @@ def _create_handler() -> LambdaHandler:
 
 
 def _open_indexes(app: FastAPI) -> None:
-    service = service_of(app)
+    service = get_service(app)
     # Without an index, `snapshot(None)` raises the reason.
     versions = tuple(index.version for index in service.status().indexes)
     for version in versions or (None,):

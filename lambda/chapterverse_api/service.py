@@ -73,8 +73,8 @@ class Service:
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `pipeline.answer_query`."""
         resources, deadline = self.resources, deadline or Deadline()
-        keeps, tools = resources.threads is not None, self.turn_tools(deadline)
-        ceiling = max_turn_cost(query, resources.models.prices, keeps=keeps, tools=tools is not None)
+        keeps_threads, tools = resources.threads is not None, self.turn_tools(deadline)
+        ceiling = max_turn_cost(query, resources.models.prices, keeps_threads=keeps_threads, tools=tools is not None)
         with resources.budget.reserving(ceiling) as budget:
             yield from answer_query(
                 query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
@@ -82,20 +82,20 @@ class Service:
 
     def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
         """Return a step of a plan; see `plans.requests.respond`."""
-        # Loaded where somebody asks for a plan.
+        # Lazy: only needed for plans.
         from chapterverse_api.answering.plans.requests import respond
 
         resources, tools = self.resources, self.turn_tools(deadline)
         if request.query is None:
             return respond(request, resources, deadline=deadline, tools=tools)
         ceiling = max_turn_cost(
-            request.as_query(), resources.models.prices, keeps=False, tools=tools is not None, plan=True
+            request.as_query(), resources.models.prices, keeps_threads=False, tools=tools is not None, plan=True
         )
         with resources.budget.reserving(ceiling) as budget:
             return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
-        """Return the tools that a turn may use; None where the site has none."""
+        """Return the tools that a turn may use; None if the site has none."""
         return self.tools.of_turn(self, deadline) if self.tools else None
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
@@ -110,7 +110,7 @@ class Service:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
             with resources.budget.reserving(max_search_cost(question or "", resources.models.prices)) as budget:
-                models = TurnModels.of(resources.models, budget)
+                models = TurnModels.for_budget(resources.models, budget)
                 retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
@@ -124,7 +124,7 @@ class Service:
 
 
 def _open_tools(resources: Resources) -> SiteTools:
-    # Other sites do without them.
+    # Lazy: only needed with tools.
     from chapterverse_api.tools.site_tools import SiteTools
 
     if not isinstance(resources.models.generator, ToolCaller):

@@ -43,7 +43,7 @@ def make_query(**fields: Any) -> ChatQuery:
     """Return a query with these fields, validated like an HTTP request.
 
     Raises:
-        InputError: a field is invalid; the message is that of the 422.
+        InputError: a field is invalid; the message is the same as in the 422 response.
     """
     return parse_request(ChatQuery, fields)
 
@@ -52,7 +52,7 @@ def parse_request(model: type[_Request], document: object) -> _Request:
     """Return a request from a parsed body.
 
     Raises:
-        InputError: it does not fit the contract; the message is that of the 422.
+        InputError: it does not fit the contract; the message is the same as in the 422 response.
     """
     try:
         return model.model_validate(document)

@@ -196,8 +196,8 @@ def service(
     reranker: Ranks | None = None,
 ) -> ServiceSession:
     """Return the service over these parts; the settings define the others, without a reranker."""
-    models = Models.of(settings, embedder, generator or open_generator(settings), reranker)
-    return ServiceSession(Resources.of(settings, store or open_store(settings), models))
+    models = Models.from_parts(settings, embedder, generator or open_generator(settings), reranker)
+    return ServiceSession(Resources.from_parts(settings, store or open_store(settings), models))
 
 
 def changed(service: ServiceSession, *, budget: DailyBudget | None = None, **models: Any) -> ServiceSession:

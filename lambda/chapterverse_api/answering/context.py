@@ -26,12 +26,12 @@ from chapterverse_api.retrieval.site_search import primary
 if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn
 
-SNIPPET = 200
+MAX_SNIPPET_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """The sources of an answer, and what the rest of the pipeline needs of the documentation.
+    """The sources of an answer, and all else that the rest of the pipeline needs of the documentation.
 
     Attributes:
         language: BCP 47 tag of our own words around the answer.
@@ -42,7 +42,7 @@ class AnswerContext:
         retrieval: the search results that the passages were chosen from; None for a selection.
         pages: all chunks of each page that a passage is of, by file path.
         evidence: the strongest evidence found, 0 to 1.
-        searched_as: the query of the search; None where it is just the question.
+        searched_as: the query of the search; None if it is just the question.
         other_language: whether the passages are in other languages than the reader's.
         degraded: why not everything went as configured; None if it did.
         off_topic: whether the question is small talk, or about another subject than these docs.
@@ -77,18 +77,18 @@ class IdfLookup:
     """Returns the idf of a text's terms in the index; nothing without an index or after it failed.
 
     Attributes:
-        lost: whether the index could not be read. It is not tried again.
+        has_failed: whether the index could not be read. It is not tried again.
     """
 
     snapshot: Snapshot | None
-    lost: bool = False
+    has_failed: bool = False
 
     def __call__(self, text: str) -> Mapping[int, float]:
-        if self.snapshot is not None and not self.lost:
+        if self.snapshot is not None and not self.has_failed:
             try:
                 return read_weights(text, self.snapshot.head.languages, self.snapshot)
             except IndexFault:
-                self.lost = True
+                self.has_failed = True
         return {}
 
 
@@ -97,21 +97,21 @@ class DraftSources:
     """The sources of a draft.
 
     Attributes:
-        context: all of them, the results of tools included.
-        documents: the passages of the documentation, which are quoted if the model fails.
+        context: all sources, including the results of tools.
+        documents: only the passages of the documentation, which are quoted if the model fails.
         idf: weighs the words of the answer.
-        missing: a sentence about the tools that failed.
-        calls: of tools.
+        tool_failure: a sentence about the tools that failed; None if none did.
+        tool_uses: each call of a tool, in order.
     """
 
     context: AnswerContext
     documents: AnswerContext
     idf: IdfLookup
-    missing: str | None = None
-    calls: tuple[ToolUse, ...] = ()
+    tool_failure: str | None = None
+    tool_uses: tuple[ToolUse, ...] = ()
 
     @classmethod
-    def of(cls, documents: AnswerContext) -> DraftSources:
+    def from_documents(cls, documents: AnswerContext) -> DraftSources:
         """Return the passages of the documentation as all sources."""
         return cls(documents, documents, IdfLookup(documents.snapshot))
 
@@ -120,6 +120,7 @@ def make_request(
     turn: Turn,
     words: WeightedQuestion,
     passages: tuple[Passage, ...],
+    *,
     language: str,
     source_language: str,
     persona: Persona,
@@ -128,8 +129,8 @@ def make_request(
 
     Args:
         language: the reader's; `persona.language` takes precedence.
-        source_language: the passages' language. An answer to a reader of another language is in this one, because the
-            words of a translation could not be checked against the passages.
+        source_language: the passages' language. Every answer is written in it, because a translation could not be
+            checked against the passages.
     """
     preferred = persona.language or language
     return GenerationRequest(
@@ -148,7 +149,7 @@ def make_request(
 
 
 def make_source(passage: Passage, chapter: str, section: str | None = None) -> SourceChunk:
-    """Return what the reader sees of a passage."""
+    """Return a passage as the reader sees it."""
     return SourceChunk(
         id=passage.id,
         chapter=chapter,
@@ -162,7 +163,7 @@ def make_source(passage: Passage, chapter: str, section: str | None = None) -> S
 
 def _cut_snippet(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= SNIPPET else f"{cut_to_words(flat, SNIPPET - 1)}…"
+    return flat if len(flat) <= MAX_SNIPPET_CHARS else f"{cut_to_words(flat, MAX_SNIPPET_CHARS - 1)}…"
 
 
 def nearest_place(chunk: Chunk, url: str) -> Nearest:
@@ -171,7 +172,6 @@ def nearest_place(chunk: Chunk, url: str) -> Nearest:
 
 def log_context(turn: Turn, context: AnswerContext) -> None:
     """Log the results of each part, and the omitted candidates. A part that failed logs only its error."""
-    turn.stages |= context.timings
     retrieval = context.retrieval
     failures = retrieval.failures if retrieval else {}
     for part, error in failures.items():

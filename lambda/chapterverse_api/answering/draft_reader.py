@@ -1,7 +1,7 @@
 """Reads a model's text sentence by sentence, as it is written, and removes what readers must not see.
 
-Each sentence, list item, table row or block of code is taken whole. Thoughts, citation marks, the refusal word and
-foreign addresses are removed from it.
+It reads whole sentences, list items, table rows and blocks of code. Reasoning, citation marks, the refusal word and
+foreign addresses are removed from each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000
 
 @dataclass(frozen=True, slots=True)
 class DraftSentence:
-    """A sentence as it may be shown, with the ids that the model claims for it; `span` is a quote or a framing."""
+    """A sentence as it may be shown.
+
+    Attributes:
+        claimed: the ids that the model cites for it.
+        span: set for a quote and for the service's own words, which are shown as they are; None for a model's prose.
+    """
 
     text: str
     claimed: tuple[str, ...]
@@ -37,7 +42,8 @@ class DraftReader:
 
     Attributes:
         refused: the model said that the passages hold no answer.
-        restarts: how often thoughts ended that had no mark at their start: no sentence before belongs to the answer.
+        restarts: how often an end mark of reasoning came without a start mark. All that was read before it was
+            reasoning, and no part of the answer.
         is_cut: a limit of length ended the draft.
         is_open: the last sentence is a block of code without its end.
     """
@@ -68,11 +74,11 @@ class DraftReader:
             if self._reasoning.restarted:
                 self.restarts += 1
                 self._begin()
-            yield from self._prose(text, span.citations)
+            yield from self._read_prose(text, span.citations)
         else:
-            yield from self._prose("", (), last=True)
+            yield from self._read_prose("", (), last=True)
             text = self._links.without_foreign(span.text)
-            self._said = True
+            self._has_text = True
             yield DraftSentence(text, span.citations, _sentence(text, "prose"), replace(span, text=text))
         self.is_cut = self.is_cut or span.cut
 
@@ -83,51 +89,51 @@ class DraftReader:
             ProviderError: the model wrote nothing.
         """
         if not self.refused:
-            yield from self._prose(self._reasoning.read("", last=True), (), last=True)
-            if not (self._said or self.refused):
+            yield from self._read_prose(self._reasoning.read("", last=True), (), last=True)
+            if not (self._has_text or self.refused):
                 raise silence_error(self.is_cut)
 
     def _begin(self) -> None:
         self._sentences, self._cited = SentenceReader(), CitedRanges()
-        self._said = False
+        self._has_text = False
         self._gap = ""
         # The ids of the sentence before, if it announces what follows.
         self._announced: tuple[str, ...] = ()
 
-    def _prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
+    def _read_prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
         self._cited.add(len(self._sentences.text) + len(text), ids)
         for sentence in self._sentences.read(text, last=last):
             yield from self._clean(sentence)
             if self.refused:
                 return
-        longest = MAX_CODE_CHARS if self._sentences.is_code else MAX_SENTENCE_CHARS
-        if last:
-            self._sentences, self._cited = SentenceReader(), CitedRanges()
-        elif len(self._sentences.waiting) > longest:
+        max_chars = MAX_CODE_CHARS if self._sentences.is_code else MAX_SENTENCE_CHARS
+        is_too_long = not last and len(self._sentences.waiting) > max_chars
+        if is_too_long:
             self.is_cut = True
-            yield from self._clean(self._sentences.cut(longest))
+            yield from self._clean(self._sentences.cut(max_chars))
+        if last or is_too_long:
             self._sentences, self._cited = SentenceReader(), CitedRanges()
 
     def _clean(self, sentence: Sentence) -> Iterator[DraftSentence]:
         text = join_surrogates(self._sentences.text[sentence.start : sentence.end])
-        if refuses(text, first=not self._said):
+        if refuses(text, first=not self._has_text):
             self.refused = True
             return
         claimed = self._cited.find_ids(self._sentences.text, sentence)
         is_code = sentence.kind == "code"
         if not is_code:
-            text, named = self._marks.remove(text)
-            claimed = tuple(dict.fromkeys((*claimed, *named)))
+            text, marked = self._marks.remove(text)
+            claimed = tuple(dict.fromkeys((*claimed, *marked)))
         elif not claimed:
             # Code is announced, "Run this [1]:", and holds no marks of its own.
             claimed = self._announced
         self._announced = claimed if text.rstrip().endswith((":", "：")) else ()
         self.is_open = is_code and text.rstrip()[-3:] not in ("```", "~~~")
         text = f"{self._gap}{self._links.without_foreign(in_plain_words(text))}"
-        text = text if self._said else text.lstrip()
+        text = text if self._has_text else text.lstrip()
         self._gap = "" if text.strip() else text
         if text.strip():
-            self._said = True
+            self._has_text = True
             yield DraftSentence(text, claimed, _sentence(text, sentence.kind))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _QUOTED = "The answer is quoted, since the model failed."
 _FAILED = "The model failed."
 _STOPPED = "The answer ends early, since the model failed."
-_THOUGHTS = (
+_REASONING_NOTICE = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
 )
 
@@ -36,7 +36,7 @@ class ShownDraft:
 
     Attributes:
         generator: name of the one that wrote it.
-        failure: a sentence about the model that failed; None where none did.
+        failure: a sentence about the model's failure; None if it did not fail.
     """
 
     segments: Segments
@@ -45,7 +45,7 @@ class ShownDraft:
 
     @property
     def quoted(self) -> bool:
-        """Whether it is quotes, by no model."""
+        """Whether the draft consists of quotes, without a model's words."""
         return self.generator in (Extractive.name, CuratedAnswer.name)
 
     @property
@@ -56,27 +56,27 @@ class ShownDraft:
         return self.segments.draft_reader.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
 
     @property
-    def thoughts(self) -> str | None:
-        """A sentence about the model's reasoning, where it was shown."""
-        return _THOUGHTS if self.segments.restarted else None
+    def reasoning_notice(self) -> str | None:
+        """A sentence that the model's reasoning was shown; None if it was not."""
+        return _REASONING_NOTICE if self.segments.restarted else None
 
 
-#: Yields what the reader sees of a draft, and returns it.
+#: Yields the deltas of a draft that the reader sees, and returns the draft.
 DraftSteps: TypeAlias = Generator[Delta, None, ShownDraft]
 
 
 def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
     """Let the generator write. If it fails before its first segment is shown, quotes replace its draft."""
-    models, context, votes = turn.models, sources.context, _open_votes(turn)
+    models, context, votes = turn.models, sources.context, _new_votes(turn)
     with closing(votes) if votes else nullcontext():
-        segments = _open_segments(context, sources.idf, votes)
+        segments = _new_segments(context, sources.idf, votes)
         try:
             with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
                 yield from _stream(segments, models.generator, context)
         except ProviderError as error:
             turn.log_failure("generator", error)
             yield from map(make_delta, segments.settle())
-            if segments.shown:
+            if segments.shown_spans:
                 return ShownDraft(segments, models.generator.name, _STOPPED)
             return (yield from quote_documents(sources, turn))
         return ShownDraft(segments, models.generator.name)
@@ -84,7 +84,7 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
 
 def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
     """Quote the documentation, since the model failed. Without passages there is nothing to quote."""
-    segments = _open_segments(sources.documents, sources.idf)
+    segments = _new_segments(sources.documents, sources.idf)
     if not sources.documents.request.passages:
         return ShownDraft(segments, turn.models.generator.name, _FAILED)
     yield from _stream(segments, Extractive(), sources.documents)
@@ -94,23 +94,23 @@ def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
 def quote_entry(sources: DraftSources) -> DraftSteps:
     """Quote the FAQ entry that is the answer."""
     context = sources.context
-    segments = _open_segments(context, sources.idf)
+    segments = _new_segments(context, sources.idf)
     yield from _stream(segments, CuratedAnswer(context.language), context)
     return ShownDraft(segments, CuratedAnswer.name)
 
 
-def _open_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
-    """Return the segments of an answer, which begin with a note about the passages where one is needed."""
+def _new_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
+    """Return the segments of an answer. They begin with a note if the passages are in another language."""
     note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
     return Segments(context.request, idf, note=note, votes=votes)
 
 
-def _open_votes(turn: Turn) -> SecondVotes | None:
-    """Return the requests for second votes; None where no checker may be used."""
+def _new_votes(turn: Turn) -> SecondVotes | None:
+    """Return the requests for second votes; None if no checker may be used."""
     checker = turn.models.checker
     if checker is None:
         return None
-    # Loaded where a checker is configured.
+    # Lazy: only needed with a checker.
     from chapterverse_api.answering.second_votes import SecondVotes
 
     return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))

@@ -14,9 +14,9 @@ from chapterverse.errors import ProviderError
 from chapterverse.model import EmbedderCard
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES
 from chapterverse_api.answering.request_size import (
-    CHECK_RULES,
-    TEXT_UNIT,
-    VERDICT,
+    BILLED_TEXT_CHARS,
+    CHECK_RULES_BYTES,
+    VERDICT_TOKENS,
     WRITER_BYTES,
     billed_searches,
     estimated_tokens,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
 #: Replaces the middle of a message that is too long.
-_GAP = " … "
+_ELLIPSIS = " … "
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class ModelCall:
     """What surrounds each call of a model: its circuit breaker, and its price in the budget of a turn.
 
     Attributes:
-        price: nothing is counted outside a turn.
-        thoughts: tokens that a generator may think on top of what it writes.
+        price: `FREE` outside a turn.
+        reasoning_tokens: tokens of reasoning that a generator may add to its output, at most.
     """
 
     circuit: CircuitBreaker
     price: Price = FREE
     turn_budget: TurnBudget = field(default_factory=TurnBudget)
-    thoughts: int = 0
+    reasoning_tokens: int = 0
 
     @contextmanager
     def charging(self, *, input_tokens: float = 0.0, searches: int = 0) -> Iterator[None]:
@@ -66,17 +66,19 @@ class ModelCall:
             CircuitOpen: the block did not run, and nothing is counted.
         """
         with (
-            _counting(lambda: self.turn_budget.add(self.price, input_tokens=input_tokens, searches=searches)),
+            _charging_afterwards(
+                lambda: self.turn_budget.add(self.price, input_tokens=input_tokens, searches=searches)
+            ),
             self.circuit.calling(),
         ):
             yield
 
     @contextmanager
-    def counting_request(self, request: ModelRequest, *more: str) -> Iterator[None]:
-        """Run a block that sends this request, and `more` beside its messages; count its tokens."""
+    def charging_request(self, request: ModelRequest, *more: str) -> Iterator[None]:
+        """Run a block that sends this request, with `more` texts beside its messages; count its tokens."""
         read = estimated_tokens(request.instructions, *more, *(message.content for message in request.messages))
-        written = request.max_tokens + self.thoughts
-        with _counting(lambda: self.turn_budget.add_generated(self.price, read, written)):
+        written = request.max_tokens + self.reasoning_tokens
+        with _charging_afterwards(lambda: self.turn_budget.add_generated(self.price, read, written)):
             yield
 
 
@@ -93,7 +95,7 @@ class MeteredEmbedder:
             return self.embedder.card
 
     def beside(self, indexed: EmbedderCard) -> EmbedderCard:
-        """Return the card beside an index's without asking the model, as nothing is set aside for that."""
+        """Return the card beside an index's. Never asks the model, because no budget is reserved for that."""
         return self.embedder.beside(indexed) if isinstance(self.embedder, LazySize) else self.card
 
     @property
@@ -139,24 +141,24 @@ class MeteredGenerator:
         return self.generator.name
 
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
-        # A model that is interrupted may write on, and its service bills what nobody reads.
-        billed, began, written = True, False, float(prompts.MAX_ANSWER_TOKENS + self.call.thoughts)
+        # The full length, until the service reports its usage: an interrupted model may write on, and is billed.
+        written = float(prompts.MAX_ANSWER_TOKENS + self.call.reasoning_tokens)
+        billed = True
         texts: list[str] = []
         try:
             with closing(self.generator.generate(request)) as spans:
                 for span in spans:
-                    began = True
                     texts.append(span.text)
                     yield span
-            # A service that doesn't report its bill may have billed thoughts besides the draft.
-            written = request.usage.output_tokens or estimated_tokens(*texts) + self.call.thoughts
+            # A service that doesn't report its usage may have billed reasoning besides the draft.
+            written = request.usage.output_tokens or estimated_tokens(*texts) + self.call.reasoning_tokens
         except ProviderError as error:
-            billed = began or not error.unbilled
+            billed = bool(texts) or not error.unbilled
             raise
         finally:
             if billed:
                 self.call.turn_budget.add_generated(
-                    self.call.price, request.usage.input_tokens or _prompt(request), written
+                    self.call.price, request.usage.input_tokens or _estimate_prompt_tokens(request), written
                 )
 
 
@@ -172,10 +174,12 @@ class MeteredWriter:
     call: ModelCall
 
     def write(self, request: ModelRequest) -> str:
-        most = WRITER_BYTES // max(1, len(request.messages))
-        messages = (ChatMessage(said.role, _without_middle(said.content, most)) for said in request.messages)
+        max_bytes = WRITER_BYTES // max(1, len(request.messages))
+        messages = (
+            ChatMessage(message.role, _without_middle(message.content, max_bytes)) for message in request.messages
+        )
         bounded = replace(request, messages=tuple(messages))
-        with self.call.counting_request(bounded):
+        with self.call.charging_request(bounded):
             self.call.circuit.check()
             return self.writer.write(bounded)
 
@@ -191,8 +195,8 @@ class MeteredDataWriter:
     call: ModelCall
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
-        # A service that takes the schema in a field of its own bills it a second time.
-        with self.call.counting_request(request, json.dumps(schema.document)):
+        # A service that takes the schema in a separate field bills it a second time.
+        with self.call.charging_request(request, json.dumps(schema.document)):
             return self.writer.write_data(request, schema)
 
 
@@ -213,12 +217,12 @@ class MeteredChecker:
             self.call.turn_budget.add(
                 self.call.price,
                 input_tokens=usage.input_tokens
-                or estimated_tokens(request.document, request.claim) + CHECK_RULES / BILLED_TOKEN_BYTES,
-                output_tokens=usage.output_tokens or VERDICT + self.call.thoughts,
-                searches=math.ceil(request.characters / TEXT_UNIT),
+                or estimated_tokens(request.document, request.claim) + CHECK_RULES_BYTES / BILLED_TOKEN_BYTES,
+                output_tokens=usage.output_tokens or VERDICT_TOKENS + self.call.reasoning_tokens,
+                searches=math.ceil(request.characters / BILLED_TEXT_CHARS),
             )
 
-        with _counting(charge), self.call.circuit.calling():
+        with _charging_afterwards(charge), self.call.circuit.calling():
             return self.checker.supports(request)
 
 
@@ -233,13 +237,13 @@ class MeteredToolCaller:
     call: ModelCall
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        with self.call.counting_request(request, json.dumps([asdict(tool) for tool in tools])):
+        with self.call.charging_request(request, json.dumps([asdict(tool) for tool in tools])):
             return self.caller.choose_tools(request, tools)
 
 
 @contextmanager
-def _counting(charge: Callable[[], None]) -> Iterator[None]:
-    """Count a request after it, unless the service is known to bill nothing for it."""
+def _charging_afterwards(charge: Callable[[], None]) -> Iterator[None]:
+    """Run a block that sends a request, then charge it unless the service is known to bill nothing for it."""
     billed = True
     try:
         yield
@@ -251,17 +255,17 @@ def _counting(charge: Callable[[], None]) -> Iterator[None]:
             charge()
 
 
-def _prompt(request: GenerationRequest) -> float:
-    """Return about how many tokens a generator is sent: what those that take documents get is no more."""
+def _estimate_prompt_tokens(request: GenerationRequest) -> float:
+    """Return an upper estimate of the tokens that a generator is sent. A request with documents has no more."""
     return estimated_tokens(
         prompts.instructions(request), *(message.content for message in prompts.conversation(request, "nonce"))
     )
 
 
-def _without_middle(text: str, most: int) -> str:
+def _without_middle(text: str, max_bytes: int) -> str:
     """Return a text of at most so many bytes: its beginning and its end, in equal parts."""
     data = text.encode(errors="replace")
-    half = (most - len(_GAP.encode())) // 2
-    if len(data) <= most:
+    half = (max_bytes - len(_ELLIPSIS.encode())) // 2
+    if len(data) <= max_bytes:
         return text
-    return data[:half].decode(errors="ignore") + _GAP + data[-half:].decode(errors="ignore")
+    return data[:half].decode(errors="ignore") + _ELLIPSIS + data[-half:].decode(errors="ignore")

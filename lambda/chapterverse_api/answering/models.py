@@ -20,7 +20,7 @@ from chapterverse_api.answering.metering import (
     MeteredWriter,
     ModelCall,
 )
-from chapterverse_api.budget.daily_budget import TurnBudget
+from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
@@ -46,7 +46,7 @@ class EconomyGenerator:
 
 
 def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
-    """Return the generator for the last fifth of the day's budget; None where it is the usual one.
+    """Return the generator for the last fifth of the day's budget; None if it is the usual one.
 
     Raises:
         ConfigurationError: see `open_generator`.
@@ -58,18 +58,20 @@ def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
 
 
 def _open_checker(settings: Settings) -> MeteredChecker | None:
-    """Return the checker for second votes; None where the words decide alone.
+    """Return the checker for second votes; None if the words decide.
 
     Raises:
         ConfigurationError: see `open_checker`.
     """
     if settings.checker == "words":
         return None
-    # Loaded where one is configured.
+    # Lazy: only needed with a checker.
     from chapterverse_api.grounding.checkers.factory import open_checker
 
-    thoughts = prompts.MAX_REASONING_TOKENS if settings.checker.startswith("openai:") else 0
-    return MeteredChecker(open_checker(settings), ModelCall(CircuitBreaker("checker"), thoughts=thoughts))
+    reasoning_tokens = prompts.MAX_REASONING_TOKENS if settings.checker.startswith("openai:") else 0
+    return MeteredChecker(
+        open_checker(settings), ModelCall(CircuitBreaker("checker"), reasoning_tokens=reasoning_tokens)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Models:
 
     Attributes:
         circuit: the circuit breaker of the generator.
-        checker: gives a second vote on citations; None where the words decide alone.
+        checker: gives a second vote on citations; None if the words decide.
     """
 
     embedder: MeteredEmbedder | None
@@ -97,21 +99,21 @@ class Models:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
         embedder, generator, reranker = open_embedder(settings), open_generator(settings), open_reranker(settings)
-        return cls.of(settings, embedder, generator, reranker)
+        return cls.from_parts(settings, embedder, generator, reranker)
 
     @classmethod
-    def of(
+    def from_parts(
         cls, settings: Settings, embedder: Embedder | None, generator: AnswerGenerator, reranker: Reranker | None = None
     ) -> Models:
         """Return these models behind circuit breakers, with the checker that the settings name."""
         return cls(
-            MeteredEmbedder(embedder, ModelCall(CircuitBreaker("embedder"))) if embedder else None,
-            MeteredReranker(reranker, ModelCall(CircuitBreaker("reranker"))) if reranker else None,
-            generator,
-            CircuitBreaker("generator"),
-            open_economy_generator(settings),
-            Prices.from_settings(settings, embedder.price if embedder else None),
-            _open_checker(settings),
+            embedder=MeteredEmbedder(embedder, ModelCall(CircuitBreaker("embedder"))) if embedder else None,
+            reranker=MeteredReranker(reranker, ModelCall(CircuitBreaker("reranker"))) if reranker else None,
+            generator=generator,
+            circuit=CircuitBreaker("generator"),
+            economy=open_economy_generator(settings),
+            prices=Prices.from_settings(settings, embedder.price if embedder else None),
+            checker=_open_checker(settings),
         )
 
     @property
@@ -147,7 +149,7 @@ class TurnModels:
 
     Attributes:
         circuit: the circuit breaker of the generator.
-        turn_budget: what they cost.
+        turn_budget: takes the costs of the calls.
     """
 
     embedder: Embedder | None
@@ -161,31 +163,36 @@ class TurnModels:
     turn_budget: TurnBudget
 
     @classmethod
-    def of(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
-        """Return what a turn may use of the process' models; without a budget, all of them."""
+    def for_budget(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
+        """Return the models that a turn may use at its level of the budget; without a budget, all."""
         turn_budget, prices = turn_budget or TurnBudget(), models.prices
-        free = turn_budget.level == "free"
-        cheaper = models.economy if turn_budget.level == "economy" else None
-        generator, circuit = (cheaper.generator, cheaper.circuit) if cheaper else (models.generator, models.circuit)
-        price = prices.economy if cheaper else prices.generator
+        level = turn_budget.level
+        generator, circuit, price = _choose_generator(models, level)
         # A model on one's own machine costs nothing, so it stays when the budget is gone.
-        embedder = None if free and prices.embedder != FREE else models.embedder
-        reranker = models.reranker if turn_budget.level == "full" else None
-        checker = models.checker if turn_budget.level == "full" or prices.checker == FREE else None
-        if free and prices.generator != FREE:
-            generator, circuit, price = Extractive(), CircuitBreaker("generator"), FREE
+        embedder = None if level == "free" and prices.embedder != FREE else models.embedder
+        reranker = models.reranker if level == "full" else None
+        checker = models.checker if level == "full" or prices.checker == FREE else None
         call = ModelCall(circuit, price, turn_budget, prices.thoughts)
         return cls(
-            _charge(embedder, prices.embedder, turn_budget),
-            _charge(reranker, prices.reranker, turn_budget),
-            generator if price == FREE else MeteredGenerator(generator, call),
-            MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
-            MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
-            _charge(checker, prices.checker, turn_budget),
-            MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
-            circuit,
-            turn_budget,
+            embedder=_charge(embedder, prices.embedder, turn_budget),
+            reranker=_charge(reranker, prices.reranker, turn_budget),
+            generator=generator if price == FREE else MeteredGenerator(generator, call),
+            writer=MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
+            data_writer=MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
+            checker=_charge(checker, prices.checker, turn_budget),
+            tool_caller=MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
+            circuit=circuit,
+            turn_budget=turn_budget,
         )
+
+
+def _choose_generator(models: Models, level: BudgetLevel) -> tuple[AnswerGenerator, CircuitBreaker, Price]:
+    """Return the generator for a level of the budget, with its circuit breaker and price."""
+    if level == "free" and models.prices.generator != FREE:
+        return Extractive(), CircuitBreaker("generator"), FREE
+    if level == "economy" and models.economy:
+        return models.economy.generator, models.economy.circuit, models.prices.economy
+    return models.generator, models.circuit, models.prices.generator
 
 
 def _charge(part: _Metered | None, price: Price, turn_budget: TurnBudget) -> _Metered | None:

@@ -40,7 +40,7 @@ class AnswerTrace:
     """The parts of an answer, for the owner to understand it; filled while the answer is made.
 
     Attributes:
-        verified: None where no sentence was checked, as in a refusal for want of evidence.
+        verified: None if no sentence was checked, as in a refusal for want of evidence.
     """
 
     progress: QueryProgress | None = None
@@ -61,9 +61,9 @@ def answer_query(
     """Yield `Meta`, each call of a tool, each checked segment as a `Delta`, and last the `ChatResponse` of these.
 
     Args:
-        deadline: until when, at the latest; 25 seconds from now where it is left out.
+        deadline: `deadline.TOTAL_SECONDS` from now if omitted.
         origins: addresses that the reader's page may be of, besides the site's own.
-        turn_budget: the most that the models may cost; no limit where it is left out.
+        turn_budget: the most that the models may cost; no limit if omitted.
         tools: the tools that the model may call before it answers.
         trace: filled with the parts of the answer.
 
@@ -72,7 +72,7 @@ def answer_query(
         IndexFault: there is no index that can be read.
     """
     schema = _load_schema(query.output, resources) if query.output else None
-    turn = Turn.open(query, resources, deadline, origins, turn_budget)
+    turn = Turn.open(query, resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
     turn.log_query()
     trace = trace or AnswerTrace()
     trace.progress = turn.progress
@@ -85,13 +85,14 @@ def answer_query(
 
 def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools: TurnTools | None) -> Events:
     documents = _search(turn)
+    turn.stages |= documents.timings
     log_context(turn, documents)
     sources = _prepare(documents, turn, tools)
     context = trace.context = sources.context
     # It comes first and names all sources, those of tools included, as each segment may cite them.
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
-    yield from sources.calls
-    # First refusal: without evidence no generator runs, not even one that costs nothing.
+    yield from sources.tool_uses
+    # Without evidence no generator runs, not even one that costs nothing.
     if not context.request.passages:
         yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
@@ -99,8 +100,7 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     writer = turn.models.data_writer if schema else None
     if schema and writer and (yield from _answer_with_data(sources, turn, schema, writer)):
         return
-    # Second refusal: the generator says that the passages hold no answer. Third: none of the segments that wait has
-    # a citation that holds. A segment that was shown stays.
+    # A draft may still turn out to be no answer, see `ShownDraft.not_in_docs`.
     if context.faq:
         draft = yield from quote_entry(sources)
     elif writer:
@@ -114,31 +114,31 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
 def _search(turn: Turn) -> AnswerContext:
     if not turn.query.selected_text:
         return find_sources(turn)
-    return search_selection(turn) if turn.models.generator.name == Extractive.name else read_selection(turn)
+    return search_selection(turn) if isinstance(turn.models.generator, Extractive) else read_selection(turn)
 
 
 def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> DraftSources:
     """Return the sources of a draft: the passages, and the results of the tools that the model calls."""
-    sources = DraftSources.of(documents)
+    sources = DraftSources.from_documents(documents)
     if not tools or not documents.retrieval_used or documents.faq:
         return sources
-    # Loaded where a site has tools.
+    # Lazy: only needed with tools.
     from chapterverse_api.answering.tool_use import add_tool_results
 
     return add_tool_results(sources, turn, tools)
 
 
 def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
-    """End the turn with the shown segments, or with a refusal where there is none."""
+    """End the turn with the shown segments, or with a refusal if there are none."""
     context, segments = sources.context, draft.segments
-    degraded = explain_degradation(sources, turn, draft.failure, draft.thoughts)
+    degraded = explain_degradation(sources, turn, draft.failure, draft.reasoning_notice)
     turn.log("response_generated", generator=draft.generator, dropped_citations=segments.verified.dropped)
-    if not segments.shown:
+    if not segments.shown_spans:
         yield from turn.end(make_refusal(context, degraded, turn))
         return
-    ours, not_in_docs = phrases.for_language(context.language), draft.not_in_docs
+    texts, not_in_docs = phrases.for_language(context.language), draft.not_in_docs
     if not_in_docs or segments.draft_reader.is_cut:
-        yield from map(make_delta, segments.add(ours.refused if not_in_docs else ours.cut))
+        yield from map(make_delta, segments.add(texts.refused if not_in_docs else texts.cut))
     response = make_answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
     yield from turn.end(response, context.faq.entry if context.faq else None)
 
@@ -172,7 +172,7 @@ def _load_schema(name: str, resources: Resources) -> ResponseSchema:
     """
     if not isinstance(resources.models.generator, DataWriter):
         raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
-    # Loaded where somebody asks for data.
+    # Lazy: only needed for data.
     from chapterverse_api.structured_output.schema import read_schema
 
     return read_schema(name, resources.settings.schemas)

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.retrieval.rerankers.response import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
-#: Bytes that surround the texts of one request: roles, names of fields, marks.
-FRAME = 200
+#: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
+FRAME_TOKENS = 200
 #: Bytes of 500 tokens. A reranker reads a longer text, its question included, in parts, and bills each part like a
 #: text: https://docs.cohere.com/docs/rerank-overview
-_PART = 1750
+_PART_BYTES = 1750
 #: Bytes of the messages for a short text besides the answer: six turns of a conversation, as a rule, or a long
 #: question. A longer conversation loses its middle, because the budget reserves no more.
 WRITER_BYTES = 16_000
-#: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one.
-CHECK_RULES, VERDICT, TEXT_UNIT = 500, 16, 1_000
+#: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one text.
+CHECK_RULES_BYTES, VERDICT_TOKENS, BILLED_TEXT_CHARS = 500, 16, 1_000
 
 
 def estimated_tokens(*texts: str) -> float:
     """Return about how many tokens a request with these texts has."""
-    return FRAME + sum(map(utf8_length, texts)) / BILLED_TOKEN_BYTES
+    return FRAME_TOKENS + sum(map(utf8_length, texts)) / BILLED_TOKEN_BYTES
 
 
 def bytes_of_tokens(tokens: int) -> int:
@@ -32,11 +32,11 @@ def bytes_of_tokens(tokens: int) -> int:
 
 def billed_searches(question: str, texts: Sequence[str]) -> int:
     """Return how many searches are billed: a text that is longer than a part is read in several."""
-    asked = utf8_length(question)
-    parts = sum(1 + (asked + min(utf8_length(text), MAX_TEXT_BYTES)) // _PART for text in texts)
+    question_bytes = utf8_length(question)
+    parts = sum(1 + (question_bytes + min(utf8_length(text), MAX_TEXT_BYTES)) // _PART_BYTES for text in texts)
     return math.ceil(parts / MAX_REQUEST_TEXTS)
 
 
-def max_searches(asked: int) -> int:
+def max_searches(question_bytes: int) -> int:
     """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
-    return 1 + (asked + MAX_TEXT_BYTES) // _PART
+    return 1 + (question_bytes + MAX_TEXT_BYTES) // _PART_BYTES

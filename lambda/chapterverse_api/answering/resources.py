@@ -18,7 +18,7 @@ class Resources:
     """What every question of this process shares.
 
     Attributes:
-        threads: keeps conversations; None where none are kept.
+        threads: the stored conversations; None if none are stored.
     """
 
     settings: Settings
@@ -35,17 +35,17 @@ class Resources:
         Raises:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
-        return cls.of(settings, open_store(settings), Models.open(settings))
+        return cls.from_parts(settings, open_store(settings), Models.open(settings))
 
     @classmethod
-    def of(cls, settings: Settings, store: Store, models: Models) -> Resources:
+    def from_parts(cls, settings: Settings, store: Store, models: Models) -> Resources:
         """Return these models over this store, with what else the settings name."""
         return cls(
             settings,
             SiteIndex(store, settings, models.check_index),
             models,
             DailyBudget.from_settings(settings),
-            Signer.of(settings),
+            Signer.from_settings(settings),
             open_threads(settings),
         )
 

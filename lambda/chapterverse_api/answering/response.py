@@ -14,7 +14,7 @@ from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.results import VerifiedDraft
 
 #: Statuses whose response names places to look on.
-_POINTED = ("partial", "not_in_docs")
+_STATUSES_WITH_NEAREST = ("partial", "not_in_docs")
 
 
 def make_answer(
@@ -31,9 +31,9 @@ def make_answer(
     """Return the response that the shown segments make.
 
     Args:
-        quoted: whether they are quotes, by no model.
+        quoted: whether they are quotes, without a model's words.
         not_in_docs: whether the docs hold no answer after all.
-        data: what the reader asked for in the form of a schema.
+        data: the values that fill the schema of the request.
         data_citations: the data with the ids of sources as values.
     """
     segments = [make_segment(span) for span in verified.spans]
@@ -49,7 +49,7 @@ def make_answer(
         retrieval_used=context.retrieval_used,
         sources_cited=_cited_urls(context.sources, cited),
         follow_ups=[] if not_in_docs else suggest(context, cited, turn),
-        nearest=list(context.nearest) if context.mode == "selected_text" or status in _POINTED else [],
+        nearest=list(context.nearest) if context.mode == "selected_text" or status in _STATUSES_WITH_NEAREST else [],
         degraded_reason=degraded,
         searched_as=context.searched_as,
         data=data,
@@ -61,7 +61,7 @@ def _status(context: AnswerContext, verified: VerifiedDraft, degraded: str | Non
     """Return the status of an answer that the docs hold."""
     if degraded:
         return "degraded"
-    # A model that answers from weak passages has read them; quotes have not.
+    # A model has judged the weak passages that it answers from; quotes have not.
     unsure = context.request.unsure and quoted
     return "partial" if unsure or context.other_language or verified.partial else "answered"
 
@@ -80,9 +80,9 @@ def _cited_urls(sources: Sequence[SourceChunk], cited: Sequence[str]) -> list[st
 
 
 def make_refusal(context: AnswerContext, degraded: str | None, turn: Turn) -> ChatResponse:
-    """Return the honest no, with the nearest pages."""
-    ours = phrases.for_language(context.language)
-    text = ours.purpose if context.off_topic else ours.refused
+    """Return the refusal, with the nearest pages."""
+    texts = phrases.for_language(context.language)
+    text = texts.purpose if context.off_topic else texts.refused
     return turn.make_response(
         text,
         source_chunks=[],
@@ -104,13 +104,13 @@ def explain_degradation(
     """Return why not everything went as configured, the failures first; None if it did.
 
     Args:
-        remembered: whether turns of this kind are kept: plans are not, so they lose nothing where no records are.
+        remembered: whether turns of this kind are kept: plans are not, so they lose nothing without a database.
     """
     context = sources.context
-    reasons = [*failures, sources.missing, turn.models.turn_budget.reason, context.degraded]
+    reasons = [*failures, sources.tool_failure, turn.models.turn_budget.reason, context.degraded]
     reasons.append(turn.degraded if remembered else None)
     # A selection needs no index.
-    if sources.idf.lost and context.retrieval_used:
+    if sources.idf.has_failed and context.retrieval_used:
         reasons.append("The index could not be reached any more; all words of the answer were weighed alike.")
     return " ".join(filter(None, reasons)) or None
 

@@ -1,7 +1,6 @@
 """Asks a checker about sentences of an answer while the generator writes on: each once, and a few of one answer.
 
-What a vote costs a reader is bounded: the sentence waits for it, `VOTE_SECONDS` at most, and after one failure the
-words decide alone for the rest of the answer.
+A sentence waits for its vote, `VOTE_SECONDS` at most. After one failure the words decide for the rest of the answer.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Vote(Protocol):
         ...
 
     def rejects(self) -> bool:
-        """Return whether the vote is against the citations; False where none was given in time."""
+        """Wait for the vote. Return whether it is against the citations; False if it did not come in time."""
         ...
 
 
@@ -39,13 +39,13 @@ class VoteSource(Protocol):
     """Asks for second votes on the sentences of one answer."""
 
     def ask(self, document: str, claim: str) -> Vote | None:
-        """Return the vote on a claim; None where none is asked."""
+        """Return the vote on a claim; None if nobody is asked."""
         ...
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A segment that was not shown yet; `vote` is open on the citations of `sentence`."""
+class _QueuedSegment:
+    """A segment that was not shown yet; `vote` is the open vote on the citations of `sentence`."""
 
     span: Span
     sentence: CheckedSentence | None = None
@@ -56,23 +56,23 @@ class Segments:
     """The segments of one answer.
 
     Args:
-        votes: asks for second votes; None where the words decide alone.
+        votes: asks for second votes; None if the words decide.
 
     Attributes:
-        shown: the segments that the reader has.
+        shown_spans: the segments that the reader has.
         draft_reader: reads the model's text.
-        restarted: thoughts were shown before it was known that they were some.
+        restarted: reasoning was shown as answer, before its end mark came.
     """
 
     def __init__(
         self, request: GenerationRequest, idf: IdfFunction, *, note: str = "", votes: VoteSource | None = None
     ) -> None:
         self.draft_reader = DraftReader(request.passages)
-        self.shown: list[Span] = []
+        self.shown_spans: list[Span] = []
         self.restarted = False
         self._request, self._idf, self._votes = request, idf, votes
         self._verifier = self._new_verifier()
-        self._waiting = [_Waiting(Span(note, kind="framing"))] if note else []
+        self._queue = [_QueuedSegment(Span(note, kind="framing"))] if note else []
         self._restarts = 0
 
     def read(self, span: Span) -> Iterator[Span]:
@@ -82,7 +82,7 @@ class Segments:
             ProviderError: the model writes more than its limit.
         """
         yield from self._check(self.draft_reader.read(span))
-        yield from self._settle()
+        yield from self._release_settled()
 
     def end(self) -> Iterator[Span]:
         """Yield the segments that remain.
@@ -95,79 +95,80 @@ class Segments:
 
     def settle(self) -> Iterator[Span]:
         """Wait for the open votes, and yield the segments that can be shown then."""
-        for one in self._waiting:
-            self._count(one)
-        yield from self._settle()
+        for segment in self._queue:
+            self._apply_vote(segment)
+        yield from self._release_settled()
 
     def add(self, text: str) -> Iterator[Span]:
-        """Yield words of our own behind the answer."""
+        """Yield the service's own words behind the answer."""
         fence = "\n```" if self.draft_reader.is_open else ""
-        self._waiting.append(_Waiting(Span(f"{fence}\n\n{text}", kind="framing")))
-        yield from self._release(len(self._waiting))
+        self._queue.append(_QueuedSegment(Span(f"{fence}\n\n{text}", kind="framing")))
+        yield from self._release(len(self._queue))
 
     @property
     def verified(self) -> VerifiedDraft:
         """The result of the check for the shown segments."""
-        verified = self._verifier.to_result(self.shown)
-        if not (self.draft_reader.is_cut and self.shown):
+        verified = self._verifier.to_result(self.shown_spans)
+        if not (self.draft_reader.is_cut and self.shown_spans):
             return verified
-        return replace(verified, spans=(*self.shown[:-1], replace(self.shown[-1], cut=True)))
+        return replace(verified, spans=(*self.shown_spans[:-1], replace(self.shown_spans[-1], cut=True)))
 
     def _check(self, sentences: Iterable[DraftSentence]) -> Iterator[Span]:
-        for one in sentences:
+        for draft_sentence in sentences:
             if self._restarts < self.draft_reader.restarts:
                 self._restart()
-            for waiting in self._read(one):
-                self._waiting.append(waiting)
-                yield from self._settle()
+            for segment in self._read(draft_sentence):
+                self._queue.append(segment)
+                yield from self._release_settled()
 
-    def _read(self, one: DraftSentence) -> Iterator[_Waiting]:
-        if one.span is None:
-            checked = self._verifier.check(one.sentence, one.claimed)
+    def _read(self, draft_sentence: DraftSentence) -> Iterator[_QueuedSegment]:
+        sentence, span = draft_sentence.sentence, draft_sentence.span
+        if span is None:
+            checked = self._verifier.check(sentence, draft_sentence.claimed)
             vote = None
             if self._votes and checked.needs_second_vote:
-                vote = self._votes.ask(self._verifier.document(checked), one.sentence.said)
-            yield _Waiting(Span(one.text, checked.citations, check=checked.check), checked, vote)
-        elif one.span.kind == "framing":
-            yield _Waiting(replace(one.span, citations=()))
+                vote = self._votes.ask(self._verifier.document(checked), sentence.said)
+            yield _QueuedSegment(Span(draft_sentence.text, checked.citations, check=checked.check), checked, vote)
+        elif span.kind == "framing":
+            yield _QueuedSegment(replace(span, citations=()))
         else:
-            yield from map(_Waiting, self._verifier.check_quote(one.span))
+            yield from map(_QueuedSegment, self._verifier.check_quote(span))
 
-    def _count(self, one: _Waiting) -> None:
-        """Count the vote on a segment, once it is there."""
-        vote, one.vote = one.vote, None
-        if vote and one.sentence and vote.rejects():
-            self._verifier.reject(one.sentence)
-            one.span = replace(one.span, citations=one.sentence.citations, check=one.sentence.check)
+    def _apply_vote(self, segment: _QueuedSegment) -> None:
+        """Wait for the vote on a segment, and remove its citations if the vote is against them."""
+        vote, segment.vote = segment.vote, None
+        if vote and segment.sentence and vote.rejects():
+            self._verifier.reject(segment.sentence)
+            segment.span = replace(segment.span, citations=segment.sentence.citations, check=segment.sentence.check)
 
     def _new_verifier(self) -> Verifier:
         # A sentence that repeats only the reader or a memory claims nothing of the documentation.
-        own = "\n\n".join((self._request.context, *self._request.memories))
-        return Verifier(self._request.passages, self._request.language, self._idf, context=own)
+        reader_text = "\n\n".join((self._request.context, *self._request.memories))
+        return Verifier(self._request.passages, self._request.language, self._idf, context=reader_text)
 
     def _restart(self) -> None:
-        """Drop the segments that turned out to be thoughts, unless they were shown."""
+        """Drop the segments that turned out to be reasoning, unless they were shown."""
         self._restarts = self.draft_reader.restarts
-        self._waiting = [one for one in self._waiting if one.span.kind == "framing"]
-        self.restarted = bool(self.shown)
-        if not self.shown:
+        self._queue = [segment for segment in self._queue if segment.span.kind == "framing"]
+        self.restarted = bool(self.shown_spans)
+        if not self.shown_spans:
             self._verifier = self._new_verifier()
 
-    def _settle(self) -> Iterator[Span]:
+    def _release_settled(self) -> Iterator[Span]:
         """Yield the segments before the first open vote, unless they still wait for a confirmed one."""
         ready = 0
-        for one in self._waiting:
-            if one.vote and not one.vote.is_over:
+        for segment in self._queue:
+            if segment.vote and not segment.vote.is_over:
                 break
-            self._count(one)
+            self._apply_vote(segment)
             ready += 1
-        before = [one.span for one in self._waiting[:ready]]
+        before = [segment.span for segment in self._queue[:ready]]
         wait = sum(span.kind != "framing" for span in before) < MAX_WAITING_SEGMENTS
-        if self.shown or not wait or any(span.check == "confirmed" for span in before):
+        if self.shown_spans or not wait or any(span.check == "confirmed" for span in before):
             yield from self._release(ready)
 
     def _release(self, count: int) -> Iterator[Span]:
-        ready, self._waiting = self._waiting[:count], self._waiting[count:]
-        for one in ready:
-            self.shown.append(one.span)
-            yield one.span
+        ready, self._queue = self._queue[:count], self._queue[count:]
+        for segment in ready:
+            self.shown_spans.append(segment.span)
+            yield segment.span

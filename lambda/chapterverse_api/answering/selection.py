@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 def read_selection(turn: Turn) -> AnswerContext:
     """Return the selection as the only source; the index gives its place and the weights of its words."""
     try:
-        return _context_of(turn, turn.snapshot())
+        return _make_context(turn, turn.snapshot())
     except IndexFault:
         # The reader's own text needs no index.
-        return _context_of(turn, None)
+        return _make_context(turn, None)
 
 
 def search_selection(turn: Turn) -> AnswerContext:
@@ -47,24 +47,31 @@ def search_selection(turn: Turn) -> AnswerContext:
     return read_selection(turn)
 
 
-def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
+def _make_context(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     query, index = turn.query, turn.resources.index
     selection = query.selected_text or ""
-    home = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
+    place = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
-    selection = AddressFilter((), home.texts if home else ()).without_foreign(selection)
-    language = query.language or (home.language if home else snapshot.head.languages[0] if snapshot else "en")
-    chapter = home.place.chapter if home else phrases.for_language(language).selection
-    url = home.url if home else None
+    selection = AddressFilter((), place.texts if place else ()).without_foreign(selection)
+    page_language = place.language if place else snapshot.head.languages[0] if snapshot else "en"
+    language = query.language or page_language
+    chapter = place.nearest.chapter if place else phrases.for_language(language).selection
     words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
     terms = lexical.terms_of(lexical.words(f"{chapter}\n{selection}", language))
-    passage = Passage("1", (chapter,), selection, selection, terms, 1.0, 1.0, url, None)
+    passage = Passage("1", (chapter,), selection, selection, terms, url=place.url if place else None)
     return AnswerContext(
         mode="selected_text",
-        request=make_request(turn, words, (passage,), language, home.language if home else language, persona),
+        request=make_request(
+            turn,
+            words,
+            (passage,),
+            language=language,
+            source_language=place.language if place else language,
+            persona=persona,
+        ),
         language=persona.language or language,
         sources=(make_source(passage, chapter),),
-        nearest=(home.place,) if home else (),
+        nearest=(place.nearest,) if place else (),
         candidates=1,
         evidence=1.0,
         snapshot=snapshot,
@@ -73,28 +80,30 @@ def _context_of(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class _SelectedPlace:
-    """The place of a selection: the page's address, as sent if the index holds it so, and the likeliest section.
+    """The place of a selection in the documentation.
 
     Attributes:
+        url: the page's address, as the reader sent it if the index has it so.
+        nearest: the likeliest section.
         texts: all that the page says, with the addresses of its sections.
     """
 
     url: str
-    place: Nearest
+    nearest: Nearest
     language: str
     texts: tuple[str, ...]
 
 
 def _find_place(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _SelectedPlace | None:
-    held = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
-    chunk = chunk_of(selection, held, snapshot)
+    page_urls = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
+    chunk = chunk_of(selection, page_urls, snapshot)
     if chunk is None:
         return None
-    place = nearest_place(chunk, index.public_url(chunk, snapshot.head))
+    nearest = nearest_place(chunk, index.public_url(chunk, snapshot.head))
     # A URL that the index does not hold never reaches the reader, not even the one that the reader sent.
-    known = page_url in {index.public(url, snapshot.head) for url in held}
+    is_in_index = page_url in {index.public(url, snapshot.head) for url in page_urls}
     texts = tuple(text for c in snapshot.page(chunk.source_file_path) for text in (plain(c.text), c.url))
-    return _SelectedPlace(page_url if known else urldefrag(place.url).url, place, chunk.language, texts)
+    return _SelectedPlace(page_url if is_in_index else urldefrag(nearest.url).url, nearest, chunk.language, texts)
 
 
 def _weigh_words(question: str, language: str, snapshot: Snapshot | None) -> WeightedQuestion:

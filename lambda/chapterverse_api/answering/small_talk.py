@@ -11,8 +11,8 @@ from functools import cache
 
 from chapterverse.text.json_text import load_json
 
-#: Share of the words of a message and an utterance that both have.
-SAME = 0.8
+#: Least share of the words of a message and an utterance that both have.
+MIN_WORD_OVERLAP = 0.8
 #: Longer messages are questions: characters.
 MAX_MESSAGE_CHARS = 60
 
@@ -25,9 +25,13 @@ def small_talk_language(message: str) -> str | None:
     words = _words(message) if len(message) <= MAX_MESSAGE_CHARS else frozenset()
     if not words:
         return None
-    shares = [(len(words & said) / len(words | said), tag) for tag, utterances in _data() for said in utterances]
-    share, tag = max(shares, key=lambda found: found[0])
-    return tag if share >= SAME else None
+    shares = [
+        (len(words & utterance) / len(words | utterance), tag)
+        for tag, utterances in _utterances()
+        for utterance in utterances
+    ]
+    share, tag = max(shares, key=lambda match: match[0])
+    return tag if share >= MIN_WORD_OVERLAP else None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -35,6 +39,6 @@ def _words(text: str) -> frozenset[str]:
 
 
 @cache
-def _data() -> tuple[tuple[str, Iterable[frozenset[str]]], ...]:
+def _utterances() -> tuple[tuple[str, Iterable[frozenset[str]]], ...]:
     data: dict[str, list[str]] = load_json("chapterverse_api.answering", "small_talk.json")
     return tuple((tag, tuple(map(_words, utterances))) for tag, utterances in data.items())

@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn
 
 #: Pages that a refusal names.
-NEAREST = 3
+MAX_NEAREST = 3
 #: Without passages, a question below this answerability is about another subject: 1 % of 607 questions on twelve sites
 #: are below, and 18 % of 1,183 about other sites (`benchmarks/answerability.py`). The nearest places are then the
 #: headings with its words.
-ON_TOPIC = 0.05
+MIN_ON_TOPIC = 0.05
 #: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
 SELECTED_WORDS = 8
 
 
 def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
-    """Return the passages that the index has on a question; none where the evidence is too weak.
+    """Return the passages that the index has on a question; none if the evidence is too weak.
 
     Args:
         selection: the reader's selection that the question is about; empty without one.
@@ -51,13 +51,13 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     snapshot = turn.snapshot()
     if small_talk := small_talk_language(turn.query.query or "") if not selection else None:
         return _small_talk(turn, small_talk, snapshot)
-    query = _with_words_of(selection, turn.query, snapshot) if selection else turn.query
+    query = _add_rare_words(selection, turn.query, snapshot) if selection else turn.query
     question = query.query or ""
     models, languages = turn.models, snapshot.head.languages
     follow_up = FollowUp.of(question, turn.conversation, models.writer, turn.deadline, languages)
     # A question that refers back may mean anything; and an entry has no data that fit a schema.
-    alone = follow_up.verdict == "no" and not selection and not query.output
-    if alone and (match := find_faq_entry(query, snapshot, turn.resources.index)):
+    may_use_faq = follow_up.verdict == "no" and not selection and not query.output
+    if may_use_faq and (match := find_faq_entry(query, snapshot, turn.resources.index)):
         return _from_entry(turn, match, snapshot)
     search = SearchResources(models.embedder, models.reranker, turn.deadline, turn.progress)
     results = search_site(query, snapshot, turn.resources.index, search, follow_up)
@@ -76,15 +76,22 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
 
     choice = _choose_sources(query, retrieval, turn, snapshot, url)
     source_language = next(
-        (c.chunk.language for c in (*choice.kept, *retrieval.candidates)), snapshot.head.languages[0]
+        (c.chunk.language for c in (*choice.candidates, *retrieval.candidates)), snapshot.head.languages[0]
     )
     language, persona = results.language or source_language, index.persona(snapshot)
-    off_topic = not choice.passages and retrieval.answerability.docs < ON_TOPIC
-    near = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
+    off_topic = not choice.passages and retrieval.answerability.docs < MIN_ON_TOPIC
+    nearest = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
     return AnswerContext(
         mode="rag",
         request=replace(
-            make_request(turn, retrieval.question, choice.passages, language, source_language, persona),
+            make_request(
+                turn,
+                retrieval.question,
+                choice.passages,
+                language=language,
+                source_language=source_language,
+                persona=persona,
+            ),
             unsure=retrieval.verdict == "perhaps",
             selected=False,
             compares=retrieval.compares,
@@ -94,9 +101,9 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
         language=persona.language or language,
         sources=tuple(
             make_source(passage, candidate.chunk.chapter_title, candidate.chunk.section_heading)
-            for passage, candidate in zip(choice.passages, choice.kept, strict=False)
+            for passage, candidate in zip(choice.passages, choice.candidates, strict=False)
         ),
-        nearest=_nearest(near, url),
+        nearest=_nearest(nearest, url),
         candidates=retrieval.total,
         evidence=retrieval.evidence,
         retrieval_used=True,
@@ -117,13 +124,13 @@ class _Choice:
     """The sources of an answer, chosen from search results.
 
     Attributes:
-        kept: the candidates of the passages, and perhaps more.
+        candidates: the candidates of the passages, and perhaps more.
         pages: all chunks of their pages, by file path.
         memories: memories that inform a model; those that name a page are sources too.
         omissions: why each other candidate is no source, by chunk id.
     """
 
-    kept: Sequence[Candidate]
+    candidates: Sequence[Candidate]
     passages: tuple[Passage, ...]
     pages: Mapping[str, Sequence[Chunk]]
     memories: Sequence[Candidate]
@@ -138,25 +145,26 @@ def _choose_sources(
     chosen = choose(retrieval.strong, query.top_k, settings.faq_top_k)
     # A memory alone is no answer.
     memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
-    # One that names a page can be looked up, so it is a source behind those that were found.
-    kept = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
-    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-    passages = make_passages(kept, url, pages)
+    # A memory that names a page can be looked up, so it is a source too, behind the search results.
+    candidates = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
+    passages = make_passages(candidates, url, pages)
     if query.top_k is None:
-        kept = drop_irrelevant(kept, passages, retrieval.question)
-        passages = make_passages(kept, url, pages) if len(kept) < len(passages) else passages
-    return _Choice(kept, tuple(passages), pages, memories, _explain_choice(retrieval, chosen, kept, len(passages)))
+        candidates = drop_irrelevant(candidates, passages, retrieval.question)
+        passages = make_passages(candidates, url, pages) if len(candidates) < len(passages) else passages
+    omissions = _explain_choice(retrieval, chosen, candidates, len(passages))
+    return _Choice(candidates, tuple(passages), pages, memories, omissions)
 
 
 def _explain_choice(
-    retrieval: Retrieval, chosen: Sequence[Candidate], kept: Sequence[Candidate], passages: int
+    retrieval: Retrieval, chosen: Sequence[Candidate], relevant: Sequence[Candidate], passages: int
 ) -> Mapping[str, Omission]:
     """Return by chunk id why each candidate is no source.
 
     Args:
-        chosen: the best of each section.
-        kept: those that have to do with the question.
-        passages: how many of those fit into the budget, from the first on.
+        chosen: the best candidate of each section.
+        relevant: the candidates that have to do with the question.
+        passages: how many of `relevant` fit into the prompt, from the first on.
     """
     strong = retrieval.strong
     return explain_omissions(
@@ -166,8 +174,8 @@ def _explain_choice(
         ("unsure", strong),
         ("section", choose(strong, len(strong), len(strong))),
         ("limit", chosen),
-        ("relevance", kept),
-        ("budget", kept[:passages]),
+        ("relevance", relevant),
+        ("budget", relevant[:passages]),
     )
 
 
@@ -177,12 +185,21 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     persona, text, question = index.persona(snapshot), plain(entry.text), turn.query.query or ""
     terms = lexical.terms_of(lexical.words(entry.embed_text, entry.language))
     url = index.public_url(entry, snapshot.head) or None
-    passage = Passage("1", entry.heading_path, text, text, terms, 1.0, match.probability, url, entry.chunk_id)
+    passage = Passage(
+        "1", entry.heading_path, text, text, terms, evidence=match.probability, url=url, chunk_id=entry.chunk_id
+    )
     corrected = match.searched != question
     turn.progress.enter("searching")
     return AnswerContext(
         mode="rag",
-        request=make_request(turn, WeightedQuestion(), (passage,), entry.language, entry.language, persona),
+        request=make_request(
+            turn,
+            WeightedQuestion(),
+            (passage,),
+            language=entry.language,
+            source_language=entry.language,
+            persona=persona,
+        ),
         language=persona.language or entry.language,
         sources=(make_source(passage, entry.chapter_title, entry.section_heading),),
         candidates=1,
@@ -194,7 +211,7 @@ def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> AnswerContex
     )
 
 
-def _with_words_of(selection: str, query: ChatQuery, snapshot: Snapshot) -> ChatQuery:
+def _add_rare_words(selection: str, query: ChatQuery, snapshot: Snapshot) -> ChatQuery:
     """Return the query with the rarest words of a selection added to its question."""
     return query.model_copy(update={"query": f"{query.query or ''} {_rarest_words(selection, snapshot)}".strip()})
 
@@ -203,16 +220,18 @@ def _rarest_words(selection: str, snapshot: Snapshot) -> str:
     """Return the words of a selection that the fewest texts of the index hold, in order."""
     words = {word.surface: word.terms[0] for word in lexical.question_words(selection, snapshot.head.languages)}
     counts = count_terms(set(words.values()), snapshot)
-    known = [word for word in words if counts[words[word]]]
-    rarest = sorted(known, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
-    return " ".join(word for word in known if word in rarest)
+    indexed = [word for word in words if counts[words[word]]]
+    rarest = sorted(indexed, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
+    return " ".join(word for word in indexed if word in rarest)
 
 
 def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
     persona = turn.resources.index.persona(snapshot)
     return AnswerContext(
         mode="rag",
-        request=make_request(turn, WeightedQuestion(), (), language, language, persona),
+        request=make_request(
+            turn, WeightedQuestion(), (), language=language, source_language=language, persona=persona
+        ),
         language=persona.language or language,
         snapshot=snapshot,
         off_topic=True,
@@ -232,7 +251,7 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     pages: dict[str, Chunk] = {}
     for candidate in sorted((c for c in candidates if c.chunk.url), key=lambda c: -c.evidence):
         pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
-    return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), NEAREST))
+    return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), MAX_NEAREST))
 
 
 def _heading_has_word(chunk: Chunk, question: WeightedQuestion) -> bool:

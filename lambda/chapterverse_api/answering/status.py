@@ -18,21 +18,25 @@ def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
         has_tools: whether the site has tools of its own.
     """
     index, models, settings, threads = resources.index, resources.models, resources.settings, resources.threads
-    heads, sound, embedder = list[Head](), False, settings.embedder
+    heads, is_index_sound, embedder = list[Head](), False, settings.embedder
     with contextlib.suppress(ChapterVerseError):
         heads = index.live_heads()
-        cards = [models.card(h) for h in heads]
+        cards = [models.card(head) for head in heads]
         embedder = cards[0].name if cards else embedder
-        fits = all(h.embedder.fingerprint == card.fingerprint for h, card in zip(heads, cards, strict=True))
-        sound = fits and index.intact(heads)
-    degraded = ([] if heads and sound else ["index"]) + [part for part, c in models.circuits.items() if c.is_open]
-    degraded += [] if resources.budget.level == "full" else ["budget"]
-    # A model that calls none leaves the site's tools unused.
-    degraded += ["tools"] if has_tools and not isinstance(models.generator, ToolCaller) else []
-    degraded += ["records"] if threads and not threads.works else []
+        fits = all(head.embedder.fingerprint == card.fingerprint for head, card in zip(heads, cards, strict=True))
+        is_index_sound = bool(heads) and fits and index.intact(heads)
+    conditions = {
+        "index": not is_index_sound,
+        **{part: circuit.is_open for part, circuit in models.circuits.items()},
+        "budget": resources.budget.level != "full",
+        # A model that calls none leaves the site's tools unused.
+        "tools": has_tools and not isinstance(models.generator, ToolCaller),
+        "records": threads is not None and not threads.works,
+    }
+    degraded = [part for part, is_degraded in conditions.items() if is_degraded]
     return ServiceStatus(
         status="degraded" if degraded else "ok",
-        indexes=[_index_status(h) for h in heads],
+        indexes=[_index_status(head) for head in heads],
         models={
             "embedder": embedder,
             "reranker": settings.reranker,

@@ -1,4 +1,4 @@
-"""Answers with data: a model fills a schema from the passages, and each value gets the citation that carries it."""
+"""Answers with data: a model fills a schema from the passages, and each value gets the citation that supports it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FilledSchema:
     """Data that fits its schema.
 
     Attributes:
-        citations: the data with each value replaced by the id of the source that carries it, or None.
+        citations: the data with each value replaced by the id of the source that supports it, or None.
         verified: the data as Markdown, a list item for each value.
     """
 
@@ -53,12 +53,12 @@ def fill_schema(
     cited: dict[tuple[str | int, ...], str] = {}
     spans: list[Span] = []
     for leaf in leaves(data):
-        carrier = check.find_source(leaf)
-        if carrier is not None:
-            cited[leaf.path] = carrier
+        source_id = check.find_source(leaf)
+        if source_id is not None:
+            cited[leaf.path] = source_id
         if text := leaf_line(leaf):
-            outcome: Check = "confirmed" if carrier else "none" if isinstance(leaf.value, bool) else "unconfirmed"
-            spans.append(Span(text, (carrier,) if carrier else (), check=outcome))
+            outcome: Check = "confirmed" if source_id else "none" if isinstance(leaf.value, bool) else "unconfirmed"
+            spans.append(Span(text, (source_id,) if source_id else (), check=outcome))
     claims = sum(span.check != "none" for span in spans)
     confidence = len(cited) / claims if claims else 0.0
     verified = VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims)
@@ -66,9 +66,9 @@ def fill_schema(
 
 
 def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
-    asked, nonce = context.request, new_nonce()
-    instructions, links = data_instructions(asked, nonce, schema), AddressFilter(asked.passages)
-    request = ModelRequest(instructions, conversation(asked, nonce), MAX_DATA_TOKENS, turn.deadline)
+    draft_request, nonce = context.request, new_nonce()
+    instructions, links = data_instructions(draft_request, nonce, schema), AddressFilter(draft_request.passages)
+    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
     return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
 
@@ -76,14 +76,14 @@ def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: D
 def ask_for_data(
     writer: DataWriter, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
 ) -> _Data:
-    """Return a model's data as it was read. A model whose reply won't do is told why, and asked again.
+    """Return what `read` makes of a model's reply. After an unusable reply the model is told why, and asked again.
 
     Args:
-        read: reads a reply, and raises `DataProblem` where it won't do.
-        failure: the error's sentence where no reply would do.
+        read: reads a reply, and raises `DataProblem` if it is unusable.
+        failure: the error's sentence if no reply is usable.
 
     Raises:
-        ProviderError: no reply would do, or the model failed.
+        ProviderError: no reply was usable, or the model failed.
     """
     *earlier, last = request.messages
     for _ in range(DATA_TRIES):
@@ -91,6 +91,6 @@ def ask_for_data(
         try:
             return read(text)
         except DataProblem as error:
-            told = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
-            request = replace(request, messages=(*earlier, replace(last, content=told)))
+            content = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
+            request = replace(request, messages=(*earlier, replace(last, content=content)))
     raise ProviderError(failure)

@@ -31,7 +31,7 @@ from chapterverse_api.generation.requests import ModelRequest, ToolCall, ToolSpe
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.observability import log
 
-#: Seconds of a turn for choosing and calling, so that the answer has as many.
+#: Seconds of a turn for choosing and calling: half of `deadline.TOTAL_SECONDS`, so that the answer has the other half.
 TOOL_SECONDS = 12.0
 
 _NOT_CHOSEN = "The site's tools were not used, since the model failed."
@@ -55,10 +55,10 @@ class ToolSource:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What became of a call.
+    """The outcome of a call.
 
     Attributes:
-        error: one sentence where it failed, without the arguments.
+        error: one sentence about the failure, without the arguments; empty if the call succeeded.
     """
 
     ok: bool
@@ -85,9 +85,9 @@ class _CallRecord:
 
 
 def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> DraftSources:
-    """Return the sources with the results of the tools that the model calls, and a sentence about those that failed.
+    """Return the sources with the results of the tools that the model calls, and a sentence about failed tools.
 
-    A model asks for its calls at most twice, the second time with the first results, and gets three in all. Those of
+    A model asks for its calls at most twice, the second time with the first results, and gets three in all. Calls of
     one request run at once.
 
     Raises:
@@ -96,7 +96,7 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
     caller, end = turn.models.tool_caller, turn.deadline.step(TOOL_SECONDS)
     if caller is None:
         return sources
-    known, made = {spec.name for spec in tools.specs}, set[ToolCall]()
+    names, past_calls = {spec.name for spec in tools.specs}, set[ToolCall]()
     with turn.timing("tools"):
         for _ in range(TOOL_ROUNDS):
             try:
@@ -104,16 +104,16 @@ def add_tool_results(sources: DraftSources, turn: Turn, tools: TurnTools) -> Dra
                     chosen = _choose(caller, sources.context, tools, end)
             except ProviderError as error:
                 turn.log_failure("generator", error)
-                return replace(sources, missing=_NOT_CHOSEN)
-            calls = [call for call in dict.fromkeys(chosen) if call not in made][: TOOL_CALLS - len(made)]
-            made.update(calls)
+                return replace(sources, tool_failure=_NOT_CHOSEN)
+            calls = [call for call in dict.fromkeys(chosen) if call not in past_calls][: TOOL_CALLS - len(past_calls)]
+            past_calls.update(calls)
             for record in _run_calls(calls, tools, end):
-                sources = _add_result(sources, record, known, turn)
+                sources = _add_result(sources, record, names, turn)
             turn.deadline.check()
-            if not calls or len(made) >= TOOL_CALLS or not end.seconds_left:
+            if not calls or len(past_calls) >= TOOL_CALLS or not end.seconds_left:
                 break
-    failed = ", ".join(dict.fromkeys(use.name for use in sources.calls if not use.ok))
-    return replace(sources, missing=f"Tools of the site could not be used: {failed}.") if failed else sources
+    failed = ", ".join(dict.fromkeys(use.name for use in sources.tool_uses if not use.ok))
+    return replace(sources, tool_failure=f"Tools of the site could not be used: {failed}.") if failed else sources
 
 
 def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: Deadline) -> tuple[ToolCall, ...]:
@@ -126,7 +126,7 @@ def _choose(caller: ToolCaller, context: AnswerContext, tools: TurnTools, end: D
 
 
 def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> list[_CallRecord]:
-    """Make all calls at once and return them in order, without those that take too long."""
+    """Make all calls at once and return their records in order. A call that takes too long has failed."""
 
     def run_timed(call: ToolCall) -> _CallRecord:
         started = time.perf_counter()
@@ -146,13 +146,13 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
     ]
 
 
-def _add_result(sources: DraftSources, record: _CallRecord, known: Collection[str], turn: Turn) -> DraftSources:
+def _add_result(sources: DraftSources, record: _CallRecord, names: Collection[str], turn: Turn) -> DraftSources:
     """Return the sources with the result of a call, after logging it."""
-    result, name = record.result, record.call.name if record.call.name in known else "unknown"
+    result, name = record.result, record.call.name if record.call.name in names else "unknown"
     reason = {"message": result.error} if result.error else {}
     turn.log("tool_called", tool=name, ok=result.ok, seconds=record.seconds, **reason)
     use = ToolUse(id=str(_next_number(sources.context)), name=name, ok=result.ok)
-    return replace(sources, context=_add_sources(sources.context, result.output), calls=(*sources.calls, use))
+    return replace(sources, context=_add_sources(sources.context, result.output), tool_uses=(*sources.tool_uses, use))
 
 
 def _next_number(context: AnswerContext) -> int:
@@ -161,18 +161,22 @@ def _next_number(context: AnswerContext) -> int:
 
 def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> AnswerContext:
     """Return a context with further sources, without the sections that it has already."""
-    request, sources, left = context.request, list(context.sources), int(MAX_RESULT_TOKENS * PROMPT_TOKEN_BYTES)
-    held, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
+    request, sources, remaining_bytes = (
+        context.request,
+        list(context.sources),
+        int(MAX_RESULT_TOKENS * PROMPT_TOKEN_BYTES),
+    )
+    urls, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
     number = _next_number(context)
-    for one in output:
-        # An address that another server names must not become one of ours.
-        text = one.text if one.url else AddressFilter(context.request.passages).without_foreign(one.text)
-        text = cut_to_bytes(text, left).strip()
-        if not text or one.url in held:
+    for source in output:
+        # An address that another server names must not be shown under this site's name.
+        text = source.text if source.url else AddressFilter(context.request.passages).without_foreign(source.text)
+        text = cut_to_bytes(text, remaining_bytes).strip()
+        if not text or source.url in urls:
             continue
-        left -= len(text.encode())
-        terms = lexical.terms_of(lexical.words(f"{one.title}\n{text}", request.language))
-        passages.append(Passage(str(number), (one.title,), text, text, terms, 0.0, 1.0, one.url, None))
-        sources.append(make_source(passages[-1], one.title))
+        remaining_bytes -= len(text.encode())
+        terms = lexical.terms_of(lexical.words(f"{source.title}\n{text}", request.language))
+        passages.append(Passage(str(number), (source.title,), text, text, terms, score=0.0, url=source.url))
+        sources.append(make_source(passages[-1], source.title))
         number += 1
     return replace(context, request=replace(request, passages=tuple(passages)), sources=tuple(sources))

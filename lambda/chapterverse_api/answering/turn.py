@@ -27,7 +27,7 @@ from chapterverse_api.observability import log, metrics
 from chapterverse_api.observability.query_state import QueryProgress
 
 #: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.
-WHOLE_SECONDS = 28.0
+TURN_SECONDS = 28.0
 
 
 @dataclass(slots=True)
@@ -36,10 +36,10 @@ class Turn:
 
     Attributes:
         origins: addresses that the reader's page may be of, besides the site's own.
-        models: the models that it may use.
-        conversation: the messages before, as far as their signatures or our records prove them.
+        models: the models that its level of the budget allows.
+        conversation: the messages before, as far as signatures or stored turns prove them.
         stages: seconds that each part took.
-        thread_id: under which it is kept; None where the reader names none and nothing is kept.
+        thread_id: the conversation; None if the query names none and none are stored.
         progress: the question's states.
     """
 
@@ -60,15 +60,16 @@ class Turn:
         cls,
         query: ChatQuery,
         resources: Resources,
+        *,
         deadline: Deadline | None = None,
         origins: Collection[str] = (),
         turn_budget: TurnBudget | None = None,
     ) -> Turn:
-        """Begin the turn of a question: its time runs, and a kept conversation is read from the database.
+        """Begin the turn of a question: start its time, and read a stored conversation from the database.
 
         Args:
-            deadline: 25 seconds from now where it is left out.
-            turn_budget: the most that the models may cost; no limit where it is left out.
+            deadline: `deadline.TOTAL_SECONDS` from now if omitted.
+            turn_budget: the most that the models may cost; no limit if omitted.
         """
         started, turn_id = time.perf_counter(), uuid4().hex
         thread_id = query.thread_id or (new_thread_id() if resources.threads else None)
@@ -77,7 +78,7 @@ class Turn:
             resources=resources,
             deadline=deadline or Deadline(),
             origins=origins,
-            models=TurnModels.of(resources.models, turn_budget),
+            models=TurnModels.for_budget(resources.models, turn_budget),
             conversation=_recall_conversation(query, resources),
             thread_id=thread_id,
             progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
@@ -87,7 +88,7 @@ class Turn:
 
     @property
     def degraded(self) -> str | None:
-        """Why the conversation is not remembered; None where it is, or should not be."""
+        """Why the conversation is not stored; None if it is, or is not meant to be."""
         return self.resources.threads.degraded if self.resources.threads else None
 
     def snapshot(self) -> Snapshot:
@@ -98,9 +99,9 @@ class Turn:
             IndexFault: there is no index that can be read.
         """
         index = self.resources.index
-        opened = index.snapshot(self.query.docs_version, self.query.page_url)
-        index.check_page(self.query.page_url, opened.head, (*self.origins,))
-        return opened
+        snapshot = index.snapshot(self.query.docs_version, self.query.page_url)
+        index.check_page(self.query.page_url, snapshot.head, (*self.origins,))
+        return snapshot
 
     @property
     def seconds(self) -> float:
@@ -130,7 +131,7 @@ class Turn:
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
     def end(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
-        """Yield the last event, and keep the turn where turns are kept: who reads a stream does not wait for that.
+        """Yield the response as the last event, then store the turn, so that readers don't wait for the database.
 
         Args:
             entry: the FAQ entry that answered.
@@ -145,7 +146,7 @@ class Turn:
         try:
             yield response
         finally:
-            # Also where the reader hangs up as soon as the answer is there, as the widget does.
+            # Also if the reader hangs up as soon as the answer is there, as the widget does.
             self._keep(response, entry)
 
     def _log_response(self, response: ChatResponse) -> None:
@@ -162,20 +163,20 @@ class Turn:
             **words,
         )
         self.progress.enter("completed")
-        spent, cited = self.models.turn_budget, len(response.sources_cited)
-        self.log("response_sent", status=response.status, cited=cited, level=spent.level, cost_usd=spent.usd)
+        budget, cited = self.models.turn_budget, len(response.sources_cited)
+        self.log("response_sent", status=response.status, cited=cited, level=budget.level, cost_usd=budget.usd)
 
     def _keep(self, response: ChatResponse, entry: Chunk | None) -> None:
-        """Add the turn to its thread, and the FAQ entry that answered, where threads are kept."""
+        """Store the turn in its thread, and the match of its FAQ entry, if threads are stored."""
         threads = self.resources.threads
         if threads and self.thread_id:
-            seconds = max(0.0, min(KEEPING_SECONDS, WHOLE_SECONDS - self.seconds))
+            seconds = max(0.0, min(KEEPING_SECONDS, TURN_SECONDS - self.seconds))
             if entry:
                 threads.match(entry_id(entry), self.thread_id)
             threads.remember(self.thread_id, self.query, response, self.models.writer, seconds=seconds)
 
     def make_response(self, text: str, **fields: Any) -> ChatResponse:
-        """Return the response with its head filled in: which turn, when (UTC), how many seconds it took, our mark."""
+        """Return the response with turn id, time (UTC), duration in seconds and signature filled in."""
         question = signed_question(self.query)
         return ChatResponse(
             response=text,
@@ -196,4 +197,4 @@ def _recall_conversation(query: ChatQuery, resources: Resources) -> Conversation
         thread = replace(thread, turns=())
     if thread and not settings.enable_summary:
         thread = replace(thread, summary="")
-    return Conversation.of(query, resources.signer, thread, settings.turn_top_k)
+    return Conversation.from_query(query, resources.signer, thread, settings.turn_top_k)

@@ -6,13 +6,14 @@ A part that asks a model keeps to these limits. A new paid call is added here be
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, utf8_length
 from chapterverse_api.answering.request_size import (
-    CHECK_RULES,
-    FRAME,
-    TEXT_UNIT,
-    VERDICT,
+    BILLED_TEXT_CHARS,
+    CHECK_RULES_BYTES,
+    FRAME_TOKENS,
+    VERDICT_TOKENS,
     WRITER_BYTES,
     bytes_of_tokens,
     max_searches,
@@ -25,89 +26,104 @@ from chapterverse_api.generation import prompts
 from chapterverse_api.retrieval.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.retrieval.spelling import MAX_CORRECTED_WORDS
 
-#: Bytes of our own rules, without the persona, and of the titles of sources.
-_RULES = 6000
-#: Bytes of a character.
-_WIDEST = 4
+#: Bytes of the instructions, without the persona, and of the titles of sources.
+_RULES_BYTES = 6000
+#: Bytes of a character in UTF-8, at most.
+_CHAR_BYTES = 4
 #: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
 MAX_CHECKS, MAX_CHECK_BYTES = 6, 12_000
 #: Bytes of a schema, and how often at most data that fits it is asked for.
-_SCHEMA, DATA_TRIES = 8_000 * _WIDEST, 2
+_SCHEMA_BYTES, DATA_TRIES = 8_000 * _CHAR_BYTES, 2
 #: Bytes of all tools that are offered; how often a model may ask for calls, and how many calls it gets in all.
 TOOLS_BYTES, TOOL_ROUNDS, TOOL_CALLS = 32_000, 2, 3
 
 
+class _RequestTokens(NamedTuple):
+    """The tokens of one request to the generator."""
+
+    input: float
+    output: int
+
+
 def max_turn_cost(
-    query: ChatQuery, prices: Prices, *, keeps: bool, tools: bool = False, plan: bool = False
+    query: ChatQuery, prices: Prices, *, keeps_threads: bool, tools: bool = False, plan: bool = False
 ) -> CostCeiling:
     """Return the most that answering a question can cost.
 
     Args:
-        keeps: whether conversations are kept, so that a summary of this one may have to be written.
-        tools: whether the site has tools, whose results stand beside the sources.
-        plan: whether the request is for a plan, which is data of a schema of ours.
+        keeps_threads: whether conversations are stored, so that a summary of this one may have to be written.
+        tools: whether the site has tools, whose results are further sources.
+        plan: whether the request is for a plan, which is data of the service's own schema.
     """
     # A token is at least one byte, so a reader's text, which may be made up, counts a token a byte.
-    own = sum(utf8_length(text) for text in (query.query, query.selected_text))
-    # The reader of a kept conversation need not send any of it: it may be as long as a prompt holds.
-    kept = keeps and query.thread_id is not None
-    sent = sum(utf8_length(m.content) for m in query.conversation_history)
-    earlier = bytes_of_tokens(prompts.MAX_HISTORY_TOKENS)
-    earlier = earlier if kept else min(sent, earlier)
-    texts = _texts(query, own + earlier, kept=kept, tools=tools, plan=plan)
+    question_bytes = sum(utf8_length(text) for text in (query.query, query.selected_text))
+    # The reader of a stored conversation need not send any of it: it may be as long as a prompt holds.
+    is_stored = keeps_threads and query.thread_id is not None
+    sent_bytes = sum(utf8_length(m.content) for m in query.conversation_history)
+    max_history_bytes = bytes_of_tokens(prompts.MAX_HISTORY_TOKENS)
+    history_bytes = max_history_bytes if is_stored else min(sent_bytes, max_history_bytes)
+    requests = _generation_requests(query, question_bytes + history_bytes, is_stored=is_stored, tools=tools, plan=plan)
 
     def generation_cost(price: Price) -> float:
         return sum(
-            price.cost(input_tokens=FRAME + read, output_tokens=written + prices.thoughts) for read, written in texts
+            price.cost(input_tokens=FRAME_TOKENS + one.input, output_tokens=one.output + prices.thoughts)
+            for one in requests
         )
 
-    # The question is searched for with its mistakes corrected, and perhaps again behind earlier ones, or as a model
-    # wrote it in full.
-    alone = own + _WIDEST * MAX_CORRECTED_WORDS
-    subject = _WIDEST * MAX_EARLIER_CHARS if kept else min(sent + 2, _WIDEST * MAX_EARLIER_CHARS)
-    longest = max(alone + subject, _WIDEST * MAX_REWRITTEN_CHARS) if earlier else alone
-    embedded = prices.embedder.cost(input_tokens=FRAME + alone) + (
-        prices.embedder.cost(input_tokens=FRAME + longest) if earlier else 0.0
+    # The search takes the question with its mistakes corrected. A follow-up is searched a second time: behind earlier
+    # questions, or as a model rewrote it.
+    corrected_bytes = question_bytes + _CHAR_BYTES * MAX_CORRECTED_WORDS
+    subject_bytes = (
+        _CHAR_BYTES * MAX_EARLIER_CHARS if is_stored else min(sent_bytes + 2, _CHAR_BYTES * MAX_EARLIER_CHARS)
     )
-    reranked = prices.reranker.cost(searches=max_searches(longest))
+    follow_up_bytes = max(corrected_bytes + subject_bytes, _CHAR_BYTES * MAX_REWRITTEN_CHARS)
+    searches = [corrected_bytes, follow_up_bytes] if history_bytes else [corrected_bytes]
+    embedded = sum(prices.embedder.cost(input_tokens=FRAME_TOKENS + text_bytes) for text_bytes in searches)
+    reranked = prices.reranker.cost(searches=max_searches(searches[-1]))
     checked = MAX_CHECKS * prices.checker.cost(
-        input_tokens=FRAME + (CHECK_RULES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
-        output_tokens=VERDICT + prompts.MAX_REASONING_TOKENS,
-        searches=math.ceil(MAX_CHECK_BYTES / TEXT_UNIT),
+        input_tokens=FRAME_TOKENS + (CHECK_RULES_BYTES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
+        output_tokens=VERDICT_TOKENS + prompts.MAX_REASONING_TOKENS,
+        searches=math.ceil(MAX_CHECK_BYTES / BILLED_TEXT_CHARS),
     )
     economy = embedded + generation_cost(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
     return CostCeiling(max(embedded + reranked + generation_cost(prices.generator) + checked, economy), economy)
 
 
-def _texts(query: ChatQuery, conversation: int, *, kept: bool, tools: bool, plan: bool) -> list[tuple[float, int]]:
-    """Return the tokens that the generator reads and writes in each of its requests.
+def _generation_requests(
+    query: ChatQuery, conversation_bytes: int, *, is_stored: bool, tools: bool, plan: bool
+) -> list[_RequestTokens]:
+    """Return the most tokens of each request that the generator gets in a turn.
 
     Args:
-        conversation: bytes of the question and of the messages before it.
+        conversation_bytes: bytes of the question and of the messages before it.
     """
-    recalled = bytes_of_tokens(prompts.MAX_RECALLED_TOKENS) if kept else 0
-    conversation += bytes_of_tokens(prompts.MAX_SUMMARY_TOKENS) + recalled
-    reader = conversation + min(utf8_length(query.user_context), bytes_of_tokens(prompts.MAX_CONTEXT_TOKENS))
-    ours = _RULES + bytes_of_tokens(prompts.MAX_PERSONA_TOKENS + prompts.MAX_MEMORIES_TOKENS)
-    ours += bytes_of_tokens(MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
-    ours += TOOL_CALLS * bytes_of_tokens(prompts.MAX_RESULT_TOKENS) if tools else 0
-    read, written = ours / BILLED_TOKEN_BYTES + reader, prompts.MAX_ANSWER_TOKENS
-    texts = [(read, written)]
+    conversation_bytes += bytes_of_tokens(prompts.MAX_SUMMARY_TOKENS)
+    conversation_bytes += bytes_of_tokens(prompts.MAX_RECALLED_TOKENS) if is_stored else 0
+    context_bytes = min(utf8_length(query.user_context), bytes_of_tokens(prompts.MAX_CONTEXT_TOKENS))
+    reader_bytes = conversation_bytes + context_bytes
+    prompt_bytes = _RULES_BYTES + bytes_of_tokens(prompts.MAX_PERSONA_TOKENS + prompts.MAX_MEMORIES_TOKENS)
+    prompt_bytes += bytes_of_tokens(MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
+    prompt_bytes += TOOL_CALLS * bytes_of_tokens(prompts.MAX_RESULT_TOKENS) if tools else 0
+    prompt_tokens = prompt_bytes / BILLED_TOKEN_BYTES + reader_bytes
+    requests = [_RequestTokens(prompt_tokens, prompts.MAX_ANSWER_TOKENS)]
     if query.output is not None or plan:
-        # The schema stands in the instructions, and perhaps in a field of the request.
-        written = prompts.MAX_PLAN_TOKENS if plan else prompts.MAX_DATA_TOKENS
-        texts = [(2 * _SCHEMA / BILLED_TOKEN_BYTES + read, written)] * DATA_TRIES
+        # The schema is a part of the instructions, and perhaps a field of the request.
+        schema_tokens = 2 * _SCHEMA_BYTES / BILLED_TOKEN_BYTES
+        data_tokens = prompts.MAX_PLAN_TOKENS if plan else prompts.MAX_DATA_TOKENS
+        requests = [_RequestTokens(schema_tokens + prompt_tokens, data_tokens)] * DATA_TRIES
     if tools:
-        texts += [((ours + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader, prompts.MAX_TOOL_TOKENS)] * TOOL_ROUNDS
-    if query.conversation_history or kept:
-        texts.append((_RULES / BILLED_TOKEN_BYTES + min(conversation, WRITER_BYTES), MAX_REWRITTEN_TOKENS))
-    if kept:
-        texts.append(((_RULES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.MAX_SUMMARY_TOKENS))
-    return texts
+        tool_prompt_tokens = (prompt_bytes + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader_bytes
+        requests += [_RequestTokens(tool_prompt_tokens, prompts.MAX_TOOL_TOKENS)] * TOOL_ROUNDS
+    if query.conversation_history or is_stored:
+        rewriting_tokens = _RULES_BYTES / BILLED_TOKEN_BYTES + min(conversation_bytes, WRITER_BYTES)
+        requests.append(_RequestTokens(rewriting_tokens, MAX_REWRITTEN_TOKENS))
+    if is_stored:
+        requests.append(_RequestTokens((_RULES_BYTES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.MAX_SUMMARY_TOKENS))
+    return requests
 
 
 def max_search_cost(question: str, prices: Prices) -> CostCeiling:
     """Return the most that a search without an answer can cost."""
-    embedded = prices.embedder.cost(input_tokens=FRAME + utf8_length(question))
+    embedded = prices.embedder.cost(input_tokens=FRAME_TOKENS + utf8_length(question))
     return CostCeiling(embedded + prices.reranker.cost(searches=max_searches(utf8_length(question))), embedded)

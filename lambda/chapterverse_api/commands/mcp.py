@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.http.guard.body import MAX_BODY_BYTES, parse
-from chapterverse_api.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, id_of, read_call
+from chapterverse_api.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.mcp.protocol import McpServer
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.service import Service
@@ -60,10 +60,10 @@ class _Client:
             if len(line) > MAX_BODY_BYTES:
                 raise McpError(INVALID_REQUEST, f"The line is over {MAX_BODY_BYTES // 1024} KB.")
             message = parse(line)
-            request_id = id_of(message)
+            request_id = read_id(message)
             call = read_call(message, None)
         except Rejection as rejection:
-            self._send(McpError.of(rejection).reply(request_id))
+            self._send(McpError.from_rejection(rejection).reply(request_id))
         except McpError as error:
             self._send(error.reply(request_id))
         else:
@@ -74,7 +74,7 @@ class _Client:
             deadline = self._running[call.id] = Deadline()
             self._submit(lambda: self._answer(call, deadline))
         elif call.method == "notifications/cancelled":
-            running = self._running.get(id_of({"id": call.params.get("requestId")}))
+            running = self._running.get(read_id({"id": call.params.get("requestId")}))
             if running:
                 running.abort()
 

@@ -1,4 +1,4 @@
-"""Logs a reader's rating, and keeps it where conversations are kept."""
+"""Logs a reader's rating, and stores it if conversations are stored."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from chapterverse_api.records.protocols import StoredRating
 
 
 def take(rating: Feedback, threads: Threads | None, *, log_comment: bool) -> None:
-    """Log a rating first, so that no failure loses it, and then keep it.
+    """Log a rating first, so that no failure loses it, and then store it.
 
     Args:
-        threads: where conversations are kept; None where none are.
+        threads: the stored conversations; None if none are stored.
         log_comment: whether the operator wants to read readers' words in the log.
 
     Raises:
-        RecordsFault: it could not be kept.
+        RecordsFault: it could not be stored.
     """
     comment = rating.comment or ""
     words: dict[str, Any] = {"comment": comment} if log_comment and comment else {}

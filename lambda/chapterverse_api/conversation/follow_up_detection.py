@@ -85,7 +85,7 @@ _PATTERNS = {
     tag: re.compile(rf"\W*+(?:(?:ok|okay|thanks|danke|merci|gracias)\W++)?(?:{lead})", re.IGNORECASE | re.VERBOSE)
     for tag, lead in _LEADS.items()
 }
-#: "base_url" is a question of its own.
+#: An identifier alone, such as "base_url", is a complete question.
 _IDENTIFIER = re.compile(r"\W*\w+(?:[_.:/@-]+\w+)+\W*")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 

@@ -17,7 +17,7 @@ from chapterverse_api.generation.requests import ChatMessage
 if TYPE_CHECKING:
     from chapterverse_api.records.protocols import StoredThread
 
-#: Precedes an answer of the request that has no signature of ours.
+#: Precedes an answer of the request that has no valid signature.
 REPORTED = "(What the reader says was answered:)\n"
 
 #: Characters of each question and answer that is recalled.
@@ -31,12 +31,12 @@ class Conversation:
     """The messages before a question.
 
     Attributes:
-        messages: oldest first, as many of the latest as a prompt holds; "assistant" marks only answers that are proven
-            to be ours, everything else counts as the reader's words.
+        messages: oldest first, as many of the latest as a prompt holds; "assistant" marks only answers that this
+            service signed; everything else counts as the reader's words.
         questions: the reader's own, oldest first, that a follow-up may refer to. The search uses no answers: a browser
             could invent them, and questions alone find more.
         previous: the tag that the next signature names, see `conversation.transcript`.
-        summary: a summary of the turns before, where the thread is kept.
+        summary: a summary of the earlier turns; empty if the thread is not stored.
         recalled: earlier turns of a kept thread that are about the same subject, as text.
     """
 
@@ -47,33 +47,36 @@ class Conversation:
     recalled: str = ""
 
     @classmethod
-    def of(
+    def from_query(
         cls, query: ChatQuery, signer: Signer, thread: StoredThread | None = None, turn_top_k: int = MAX_RECALLED_TURNS
     ) -> Self:
         """Return the conversation before a question.
 
-        If our signatures cover at least the last messages of the request, those messages are the conversation: the
-        reader sees them. Otherwise the stored turns of the thread are, because they are known to be true. Without
-        stored turns the messages of the request are, as the reader's words.
+        The first of these is the conversation:
+        1. the messages of the request, if signatures of this service cover the last ones, because the reader sees them;
+        2. the stored turns of the thread, because they are known to be true;
+        3. the messages of the request, as the reader's words.
 
         Args:
             turn_top_k: the most earlier turns to recall.
         """
-        sent = query.conversation_history
-        transcript = signer.read(sent)
+        history = query.conversation_history
+        transcript = signer.read(history)
         summary = thread.summary if thread else ""
-        if thread and thread.turns and not transcript.ours:
+        if thread and thread.turns and not transcript.positions:
             stored = [message for turn in thread.turns for message in turn.messages]
             turns = [(turn.question, turn.answer) for turn in thread.turns]
             messages = recent_messages(stored)
             return cls(messages, _answered_questions(turns), "", summary, _recall(thread, query, messages, turn_top_k))
-        messages = recent_messages(_chat_message(m, ours=at in transcript.ours) for at, m in enumerate(sent))
+        messages = recent_messages(
+            _chat_message(m, is_signed=at in transcript.positions) for at, m in enumerate(history)
+        )
         recalled = _recall(thread, query, messages, turn_top_k)
-        return cls(messages, _questions(sent), transcript.tag, summary, recalled)
+        return cls(messages, _questions(history), transcript.tag, summary, recalled)
 
 
 def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], top_k: int) -> str:
-    """Return the turns of a thread that are about a question's subject, without those that the prompt holds anyway.
+    """Return the turns of a thread that are about a question's subject, unless the prompt has them anyway.
 
     The best ones fill the turns' share of the tokens. They are returned in the order of the conversation.
     """
@@ -81,31 +84,31 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
         return ""
     present = {message.content for message in messages}
     turns = [turn for turn in thread.turns if turn.question not in present and turn.answer not in present]
-    recalled, left = dict[int, str](), float(MAX_RECALLED_TOKENS)
+    recalled, remaining_tokens = dict[int, str](), float(MAX_RECALLED_TOKENS)
     for turn in find_relevant_turns(turns, query.query, top_k):
         question, answer = (cut_to_words(text, _MAX_TEXT_CHARS) for text in (turn.question, turn.answer))
         text = f"Reader: {question}\nAnswer: {answer}"
-        left -= estimate_tokens(f"{text}\n\n")
+        remaining_tokens -= estimate_tokens(f"{text}\n\n")
         # A prompt takes as much of the best as it holds.
-        if recalled and left < 0:
+        if recalled and remaining_tokens < 0:
             break
         recalled[turn.number] = text
     return "\n\n".join(recalled[number] for number in sorted(recalled))
 
 
-def _chat_message(message: Message, *, ours: bool) -> ChatMessage:
+def _chat_message(message: Message, *, is_signed: bool) -> ChatMessage:
     if message.role == "user":
         return ChatMessage("user", message.content)
     # The signature doesn't cover the text behind the cut.
     return (
         ChatMessage("assistant", truncate(message.content))
-        if ours
+        if is_signed
         else ChatMessage("user", f"{REPORTED}{message.content}")
     )
 
 
 def _questions(history: Sequence[Message]) -> tuple[str, ...]:
-    """Return the reader's questions, oldest first: those that were answered, or all where none was."""
+    """Return the reader's questions, oldest first: those that were answered, or all if none was."""
     answers = {at: message.content for at, message in enumerate(history, -1) if message.role == "assistant"}
     return _answered_questions([(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"])
 

@@ -1,4 +1,4 @@
-"""Rewrites a follow-up so that it says what it refers to: in full by a model, or as lines behind earlier questions."""
+"""Rewrites a follow-up so that it names its subject: in full by a model, or as lines behind earlier questions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 
-#: What a model may take and write.
+#: Seconds of a model for a rewriting; characters and tokens of the rewriting.
 MAX_REWRITING_SECONDS, MAX_REWRITTEN_CHARS, MAX_REWRITTEN_TOKENS = 1.5, 400, 200
-#: Of each message in a request to rewrite: it needs the subject, not the whole.
+#: Characters of each message in a request to rewrite, which needs only its subject.
 _MAX_MESSAGE_CHARS = 600
 #: Earlier questions that are put before a follow-up, characters of each and of all with the ends of their lines.
 _MAX_QUESTIONS, _MAX_QUESTION_CHARS = 3, 300
@@ -38,9 +38,9 @@ class ContextualQuery:
     """A follow-up with what it refers to.
 
     Attributes:
-        text: what to search for: the question as a model wrote it in full, or earlier questions and this one, a line
-            each.
-        title: what a reader is told: the question in full, or the last of the earlier ones.
+        text: the text to search for: the question as a model wrote it in full, or earlier questions and this one, a
+            line each.
+        title: the text that a reader is shown: the question in full, or the last of the earlier ones.
     """
 
     text: str

@@ -78,7 +78,7 @@ class Threads:
         return None if self.works else _LOST
 
     def recall(self, thread_id: str) -> StoredThread:
-        """Return a thread; an empty one where the database fails, which is logged."""
+        """Return a thread; an empty one if the database fails, which is logged."""
         try:
             return self._records.thread(thread_id, MAX_READ_TURNS) if self.works else StoredThread()
         except RecordsFault as error:
@@ -99,7 +99,7 @@ class Threads:
         An answer to a selection is made of the selection, so neither of them is stored.
 
         Args:
-            writer: makes the summary; None where there is no model, or none may be used.
+            writer: makes the summary; None if there is no model, or none may be used.
         """
         if query.query is None or query.selected_text is not None or not self.works:
             return
@@ -174,12 +174,12 @@ class Threads:
 
 
 def new_thread_id() -> str:
-    """Return a name that nobody can guess: its name is all that it takes to go on with a thread, or to forget it."""
+    """Return a random id that nobody can guess, because it suffices to continue a thread or to delete it."""
     return secrets.token_hex(16)
 
 
 def open_threads(settings: Settings) -> Threads | None:
-    """Return the threads that the settings ask for; None where nothing is kept.
+    """Return the threads that the settings ask for; None if nothing is stored.
 
     A database that can't be opened, such as one without its driver, costs memory and never an answer.
 
@@ -201,7 +201,7 @@ def summarize_offline(turns: Sequence[StoredTurn]) -> str:
 
 
 def _summarize(thread: StoredThread, writer: Writer | None, deadline: Deadline) -> str:
-    """Return the next summary; empty where the model failed, and the old one stays."""
+    """Return the next summary; empty if the model failed, so that the old one stays."""
     if writer is None:
         return summarize_offline(thread.turns)
     parts = [f"The summary so far:\n{thread.summary}"] if thread.summary else []
@@ -232,10 +232,10 @@ def _is_due(thread: StoredThread) -> bool:
 
 def _fit_lines(lines: Sequence[str], *, newest: bool = False) -> str:
     """Return as many lines as a summary may have, from the beginning or from the end. The last one may be cut."""
-    left, fitting = int(MAX_SUMMARY_TOKENS * PROMPT_TOKEN_BYTES), list[str]()
+    remaining_bytes, fitting = int(MAX_SUMMARY_TOKENS * PROMPT_TOKEN_BYTES), list[str]()
     for line in reversed(lines) if newest else lines:
-        fitting.append(line[: max(0, left)])
-        left -= len(line) + 1
-        if left <= 0:
+        fitting.append(line[: max(0, remaining_bytes)])
+        remaining_bytes -= len(line) + 1
+        if remaining_bytes <= 0:
             break
     return "\n".join(reversed(fitting) if newest else fitting).strip()

@@ -39,11 +39,11 @@ class Transcript:
     """The part of a history that signatures prove.
 
     Attributes:
-        ours: positions of the messages that are known to be our answers, as far as `truncate` keeps them.
+        positions: the positions of the answers that this service gave, as far as `truncate` keeps them.
         tag: the tag of the last of these; the next signature names it. Empty without one.
     """
 
-    ours: frozenset[int] = frozenset()
+    positions: frozenset[int] = frozenset()
     tag: str = ""
 
 
@@ -71,12 +71,12 @@ class Signer:
         self._newest = next(iter(self._keys))
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def from_settings(cls, settings: Settings) -> Self:
         """Return the signer that `settings.signing_key` describes: its keys, comma-separated, newest first."""
         return cls([key.strip() for key in settings.signing_key.split(",") if key.strip()])
 
     def sign(self, turn_id: str, previous: str, question: str, answer: str, *, now: float | None = None) -> Signature:
-        """Return the mark of a turn.
+        """Return the signature of a turn.
 
         Args:
             turn_id: 32 hexadecimal digits.
@@ -94,38 +94,39 @@ class Signer:
 
     def is_sealed(self, purpose: bytes, data: bytes, key_id: str, tag: str) -> bool:
         """Whether `seal` made this tag, for this purpose and data, in a process with one of these keys."""
-        known = key_id in self._keys and tag.isascii()
-        return known and hmac.compare_digest(self._mac(key_id, purpose, key_id.encode(), data), tag)
+        has_key = key_id in self._keys and tag.isascii()
+        return has_key and hmac.compare_digest(self._mac(key_id, purpose, key_id.encode(), data), tag)
 
     def _mac(self, key_id: str, *parts: bytes) -> str:
         """Return the MAC of parts, each behind its length; see the module's docstring."""
-        whole = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-        return hmac.digest(self._keys[key_id], whole, "sha256").hex()
+        message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+        return hmac.digest(self._keys[key_id], message, "sha256").hex()
 
     def read(self, history: Sequence[Message], *, now: float | None = None) -> Transcript:
-        """Return which answers of a history are ours; see the module's docstring."""
+        """Return which answers of a history this service gave; see the module's docstring."""
         now = time.time() if now is None else now
-        ours: list[int] = []
-        last, named = "", ""
+        positions: list[int] = []
+        last, previous = "", ""
         for at in range(len(history) - 1, 0, -1):
-            mark = self._mark(history[at - 1], history[at], now)
-            if mark is None:
+            signature = self._find_valid(history[at - 1], history[at], now)
+            if signature is None:
                 continue
-            if ours and not hmac.compare_digest(mark.tag, named):
+            if positions and not hmac.compare_digest(signature.tag, previous):
                 break
-            ours.append(at)
-            last, named = last or mark.tag, mark.previous
-        return Transcript(frozenset(ours), last)
+            positions.append(at)
+            last, previous = last or signature.tag, signature.previous
+        return Transcript(frozenset(positions), last)
 
-    def _mark(self, question: Message, answer: Message, now: float) -> Signature | None:
-        """Return the signature of a turn if it is ours and still counts."""
-        mark = answer.signature
-        if mark is None or (question.role, answer.role) != ("user", "assistant"):
+    def _find_valid(self, question: Message, answer: Message, now: float) -> Signature | None:
+        """Return the signature of a turn if this service made it and it has not expired."""
+        signature = answer.signature
+        if signature is None or (question.role, answer.role) != ("user", "assistant"):
             return None
-        if mark.key_id not in self._keys or mark.expiry <= now:
+        if signature.key_id not in self._keys or signature.expiry <= now:
             return None
-        tag = self._tag(mark.key_id, mark.expiry, mark.turn_id, mark.previous, question.content, answer.content)
-        return mark if hmac.compare_digest(mark.tag, tag) else None
+        key_id, expiry, turn_id = signature.key_id, signature.expiry, signature.turn_id
+        tag = self._tag(key_id, expiry, turn_id, signature.previous, question.content, answer.content)
+        return signature if hmac.compare_digest(signature.tag, tag) else None
 
     def _tag(self, key_id: str, expiry: int, turn_id: str, previous: str, question: str, answer: str) -> str:
         return self._mac(

@@ -31,49 +31,49 @@ from chapterverse_api.conversation.message_formats import ExternalMessage, read_
 from chapterverse_api.generation.prompts import estimate_tokens
 from chapterverse_api.validation import make_query
 
-#: Name of the model where a request names none.
+#: Name of the model if a request names none.
 MODEL = "chapterverse"
 #: Characters of a model's name that are repeated, in each chunk of a stream.
 _MAX_MODEL_CHARS = 100
 #: Ends a stream.
 DONE = "data: [DONE]\n\n"
 #: Fields of `ChatQuery` that are allowed beside OpenAI's. `top_k` is not: in other services it is a sampling setting.
-_OWN = ("thread_id", "page_url", "language", "version", "filters", "output")
+_EXTRA_FIELDS = ("thread_id", "page_url", "language", "version", "filters", "output")
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """What a completion is asked for.
+    """A request for a completion.
 
     Attributes:
-        streams: whether the answer comes in chunks.
-        counts: whether the last chunk states the usage.
+        stream: whether the answer comes in chunks.
+        include_usage: whether the last chunk states the usage.
     """
 
     query: ChatQuery
     model: str
-    streams: bool
-    counts: bool
+    stream: bool
+    include_usage: bool
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> CompletionRequest:
+    def parse(cls, body: Mapping[str, Any]) -> CompletionRequest:
         """Read a request's body. A long conversation is cut, and messages of system and tools are the reader's words.
 
         Raises:
             InputError: there is no question, or a field can't be understood.
         """
-        model, streams, options = body.get("model", MODEL), body.get("stream"), body.get("stream_options")
+        model, stream, options = body.get("model", MODEL), body.get("stream"), body.get("stream_options")
         if not isinstance(model, str):
             raise InputError("model must be text.", field="model")
-        if not isinstance(streams, bool | None):
+        if not isinstance(stream, bool | None):
             raise InputError("stream must be true or false.", field="stream")
-        counts = isinstance(options, Mapping) and options.get("include_usage") is True
-        return cls(_query(body), model[:_MAX_MODEL_CHARS] or MODEL, bool(streams), counts)
+        include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+        return cls(_query(body), model[:_MAX_MODEL_CHARS] or MODEL, bool(stream), include_usage)
 
 
 @dataclass(slots=True)
 class Completion:
-    """Writes one answer, whole or part by part.
+    """Writes one answer, as one document or as a stream of chunks.
 
     Attributes:
         created: seconds since 1970.
@@ -112,7 +112,7 @@ class Completion:
                 yield self._chunk({"content": event.response})
             self._begin(event.turn_id, event.source_chunks)
             yield self._write("chat.completion.chunk", {"delta": {}, "finish_reason": "stop"}, event)
-            if self.request.counts:
+            if self.request.include_usage:
                 yield self._head("chat.completion.chunk") | {"choices": [], "usage": self._usage(event)}
 
     def _begin(self, turn_id: str, sources: Sequence[SourceChunk]) -> None:
@@ -132,11 +132,11 @@ class Completion:
 
     def _write(self, kind: str, choice: dict[str, Any], response: ChatResponse) -> dict[str, Any]:
         ids = dict.fromkeys(i for one in response.segments for i in one.citations if i in self._sources)
-        rest = {k: v for k, v in dump(response).items() if k not in ("response", "segments", "source_chunks")}
+        extension = {k: v for k, v in dump(response).items() if k not in ("response", "segments", "source_chunks")}
         citations = [_citation(self._sources[i]) for i in ids]
         choices = [{"index": 0, **choice, "citations": citations}]
-        # At the top too, where front ends look that know Perplexity's API.
-        return self._head(kind) | {"choices": choices, "citations": citations, "chapterverse": rest}
+        # At the top too, because front ends for Perplexity's API look there.
+        return self._head(kind) | {"choices": choices, "citations": citations, "chapterverse": extension}
 
     def _annotations(self, segment: Segment) -> Iterator[dict[str, Any]]:
         """Yield which text rests on which address, in characters from the beginning of the answer."""
@@ -154,7 +154,7 @@ class Completion:
 
 
 def model_list() -> dict[str, Any]:
-    """Return the list of models, of which there is one."""
+    """Return the list of models, with its one entry."""
     model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
     return {"object": "list", "data": [model]}
 
@@ -166,13 +166,13 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
         raise InputError("messages must hold a message of the user with text.", field="messages")
     # Another program may write system messages, so they inform the model and can't instruct it.
     context = "\n\n".join(m.content for m in messages if m.role in ("system", "tool"))[:MAX_CONTEXT_CHARS]
-    own = {name: body[name] for name in _OWN if body.get(name) is not None}
+    extras = {name: body[name] for name in _EXTRA_FIELDS if body.get(name) is not None}
     try:
         return make_query(
             query=messages[at].content,
             conversation_history=_latest(messages[:at]),
             user_context=context or None,
-            **own,
+            **extras,
         )
     except InputError as error:
         if error.field != "query":
@@ -182,16 +182,16 @@ def _query(body: Mapping[str, Any]) -> ChatQuery:
 
 
 def _latest(messages: Sequence[ExternalMessage]) -> list[dict[str, str]]:
-    """Return as much of a conversation as a question may bring along: the latest, in order and without a gap."""
+    """Return the latest messages of a conversation, as many as a query may hold, oldest first."""
     spoken = [m for m in messages if m.role in ("user", "assistant")][-MAX_HISTORY_MESSAGES:]
-    kept: list[dict[str, str]] = []
-    left = MAX_HISTORY_CHARS
+    history: list[dict[str, str]] = []
+    remaining_chars = MAX_HISTORY_CHARS
     for message in reversed(spoken):
-        content = message.content[: min(MAX_MESSAGE_CHARS, left)]
-        left -= len(content)
+        content = message.content[: min(MAX_MESSAGE_CHARS, remaining_chars)]
+        remaining_chars -= len(content)
         if content:
-            kept.insert(0, {"role": message.role, "content": content})
-    return kept
+            history.insert(0, {"role": message.role, "content": content})
+    return history
 
 
 def _citation(source: SourceChunk) -> dict[str, Any]:

@@ -22,18 +22,24 @@ from chapterverse_api.observability.log import ThrottledErrors
 from chapterverse_api.rejections import Rejection
 
 #: The client's next step: send a request's head, send its body, start another request, or read. Empty while the client
-#: waits for us.
+#: waits for the service.
 Step = Literal["head", "body", "idle", "read", ""]
 
-#: Most concurrent connections, if the process may open as many files. Answers run in fewer threads (`guard.threads`);
-#: further clients wait, connected.
+#: Most concurrent connections, if the process may open as many files. Answers run in fewer threads
+#: (`guard.worker_threads`); further clients wait, connected.
 MAX_CONNECTIONS = 512
 #: Other open files of the process: its own, those of the index and of databases.
-_OWN_FILES = 64
+_RESERVED_FILES = 64
 #: Least number of connections; with fewer files the index could not be opened either.
 _MIN_CONNECTIONS = 8
-#: asyncio accepts so many connections at once before we see the first.
-_AT_ONCE = 16
+#: Connections that asyncio accepts at once, before `Connection` sees the first.
+_ACCEPT_BACKLOG = 16
+_FULL = (
+    "There are {} connections, the most that this process takes, so the client that had kept it waiting longest was "
+    "disconnected. Clients that connect and say nothing do that; more readers need a higher `ulimit -n`."
+)
+#: The headers that the application adds to all responses, too.
+_HEADERS = {"connection": "close", "cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Bounds:
         head: from the connection, or the first byte after an answer, to the end of a request's headers.
         body: from there to the end of its body.
         idle: from an answer to the first byte of the next request.
-        read: without the client reading anything of an answer.
+        read: for which the client may read nothing of an answer.
     """
 
     connections: int = MAX_CONNECTIONS
@@ -56,11 +62,11 @@ class Bounds:
 
     @classmethod
     def of_process(cls) -> Bounds:
-        """Return bounds for the number of files that this process may open; an answer may need a second one."""
-        return cls(connections=int(max(_MIN_CONNECTIONS, min(MAX_CONNECTIONS, (_most_files() - _OWN_FILES) // 2))))
+        """Return bounds for the files that this process may open: two a connection, as an answer may need one."""
+        return cls(connections=int(max(_MIN_CONNECTIONS, min(MAX_CONNECTIONS, (_max_files() - _RESERVED_FILES) // 2))))
 
 
-def _most_files() -> float:
+def _max_files() -> float:
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:
@@ -84,7 +90,7 @@ class ServerConfig(Config):
             log_config=None,
             log_level="error",
             access_log=False,
-            backlog=_AT_ONCE,
+            backlog=_ACCEPT_BACKLOG,
             timeout_keep_alive=bounds.idle,  # type: ignore[arg-type] # a number of seconds, whole or not
             timeout_graceful_shutdown=2,
         )
@@ -112,7 +118,7 @@ class Connection(H11Protocol):
         self._throttled_errors: ThrottledErrors = config.throttled_errors
         self._step: Step = ""
         self._since = 0.0
-        self._overdue: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -165,11 +171,11 @@ class Connection(H11Protocol):
     def _set_step(self, step: Step) -> None:
         if step == self._step:
             return
-        if self._overdue:
-            self._overdue.cancel()
-        self._step, self._since, self._overdue = step, self.loop.time(), None
+        if self._timer:
+            self._timer.cancel()
+        self._step, self._since, self._timer = step, self.loop.time(), None
         if step:
-            self._overdue = self.loop.call_later(getattr(self._bounds, step), self._give_up)
+            self._timer = self.loop.call_later(getattr(self._bounds, step), self._give_up)
 
     def _give_up(self) -> None:
         if self._step == "read":
@@ -182,15 +188,15 @@ class Connection(H11Protocol):
             self._update_step()
 
     def _is_half_sent(self) -> bool:
-        """Return whether a part of a request arrived and nothing of its answer was sent."""
+        """Whether a part of a request arrived and nothing of its answer was sent."""
         if self._step == "body":
             return not self.cycle.response_started
         return self._step == "head" and bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        others = [c for c in self.connections if isinstance(c, Connection) and c._step and c is not self]
-        if others:
-            slowest = min(others, key=lambda other: other._since)
+        candidates = [c for c in self.connections if isinstance(c, Connection) and c._step and c is not self]
+        if candidates:
+            slowest = min(candidates, key=lambda connection: connection._since)
             self.connections.discard(slowest)
             slowest.transport.abort()
         else:
@@ -218,11 +224,3 @@ class _StrictConnection(h11.Connection):
                 # RFC 9112, section 6.3: a server may reject it, and must close the connection.
                 raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
         return event
-
-
-_FULL = (
-    "There are {} connections, the most that this process takes, so the client that had kept it waiting longest was "
-    "disconnected. Clients that connect and say nothing do that; more readers need a higher `ulimit -n`."
-)
-#: The headers that the application adds to all responses, too.
-_HEADERS = {"connection": "close", "cache-control": "no-store", "x-content-type-options": "nosniff"}

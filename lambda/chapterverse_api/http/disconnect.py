@@ -48,8 +48,8 @@ async def cancel_on_disconnect(receive: Receive, deadline: Deadline, work: Calla
         raise failure
 
 
-async def _watch(receive: Receive, deadline: Deadline, working: CancelScope) -> None:
+async def _watch(receive: Receive, deadline: Deadline, work_scope: CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     deadline.abort()
-    working.cancel()
+    work_scope.cancel()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ChatService(Protocol):
-    """Answers requests. Every method blocks and runs in a worker thread; errors are those of `chapterverse.errors`."""
+    """Answers requests. Every method blocks, runs in a worker thread and raises the errors of `chapterverse.errors`."""
 
     @property
     def settings(self) -> Settings: ...
@@ -33,7 +33,7 @@ class ChatService(Protocol):
 
     @property
     def threads(self) -> Threads | None:
-        """The conversations that are kept; None where none are."""
+        """The stored conversations; None if none are stored."""
         ...
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
@@ -46,7 +46,7 @@ class ChatService(Protocol):
         ...
 
     def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
-        """Return a step of a plan. The arguments are those of `chat`."""
+        """Return a step of a plan. The arguments mean the same as in `chat`."""
         ...
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse: ...

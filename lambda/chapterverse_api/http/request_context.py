@@ -1,4 +1,4 @@
-"""What a route takes from its request: the service, the deadline, and where the reader's page may be."""
+"""Returns the service, the deadline and the possible origins of the reader's page for a route's request."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.http.protocols import ChatService
 
 
-def service_of(app: FastAPI) -> ChatService:
+def get_service(app: FastAPI) -> ChatService:
     """Return the service of an application, `request.app` in a route. It opens at the first call.
 
     Raises:
         ChapterVerseError: it can't be opened.
     """
-    get_service: Callable[[], ChatService] = app.state.service
-    return get_service()
+    load: Callable[[], ChatService] = app.state.service
+    return load()
 
 
-def deadline_of(request: Request) -> Deadline:
+def get_deadline(request: Request) -> Deadline:
     """Return the time at which the answer must end: on Lambda before the function does."""
     return Deadline.for_lambda(request.scope.get("aws.context"))
 
 
-def origins_of(request: Request) -> tuple[str, str]:
-    """Return where the reader's page may be. The guard has checked the origin; the other is this service's address."""
+def get_origins(request: Request) -> tuple[str, str]:
+    """Return the origins that the reader's page may have: the one that the guard has checked, and this service's."""
     return request.headers.get("origin", ""), str(request.base_url)

@@ -20,7 +20,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.observability.log import LineWriter, ThrottledErrors
 
 #: Length of the queue of connections to accept.
-_WAITING = 128
+_BACKLOG = 128
 _NO_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -29,7 +29,7 @@ def server(app: ASGIApp, *, log_to: int | None = None, bounds: Bounds | None = N
 
     Args:
         log_to: file descriptor for the log while the server runs; None leaves the log as it is.
-        bounds: by default those that fit this process.
+        bounds: by default `Bounds.of_process`.
     """
     return _Server(ServerConfig(app, bounds or Bounds.of_process()), log_to)
 
@@ -49,7 +49,7 @@ class _Server(Server):
         await super().startup(sockets)
         # asyncio has set a backlog as small as the number it accepts at once.
         for listening in sockets or ():
-            listening.listen(_WAITING)
+            listening.listen(_BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)

@@ -29,7 +29,7 @@ _NAMES: dict[type[BaseModel], str] = {Meta: "meta", Delta: "delta", ToolUse: "to
 
 
 def wants_stream(accept: str) -> bool:
-    """Return whether the `Accept` header asks for a stream."""
+    """Whether the `Accept` header asks for a stream."""
     ranges = (part.replace(" ", "").lower().split(";") for part in accept.split(","))
     return any(kind == MEDIA_TYPE and "q=0" not in parameters for kind, *parameters in ranges)
 

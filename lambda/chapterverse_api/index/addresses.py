@@ -43,7 +43,7 @@ def on_page(url: str, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def version_at(url: str, heads: Sequence[Head]) -> Head | None:
-    """Return the head of the docs version that a page belongs to: the one with the longest address above it.
+    """Return the head of the docs version that a page belongs to, the one with the longest address above it.
 
     A translation is in a folder of its language, above that of its version: `fr/1.0/` belongs to `1.0/`. None if
     several heads have that address.
@@ -60,8 +60,8 @@ def _without_language(page: str, head: Head) -> str:
     """Return a page's address without the folder of a language of a version, if it is in one."""
     folder = _folder(head.base_url)
     language, _, rest = page.removeprefix(folder).partition("/")
-    known = page.startswith(folder) and language.lower() in (tag.lower() for tag in head.languages)
-    return folder + rest if known else page
+    is_translation = page.startswith(folder) and language.lower() in (tag.lower() for tag in head.languages)
+    return folder + rest if is_translation else page
 
 
 def check_page(url: str | None, homes: Collection[str]) -> None:
@@ -73,14 +73,14 @@ def check_page(url: str | None, homes: Collection[str]) -> None:
     Raises:
         InputError: the page is on another host.
     """
-    hosts = {host for home in homes if (host := host_of(home))}
-    host = host_of(url or "")
+    hosts = {host for home in homes if (host := parse_host(home))}
+    host = parse_host(url or "")
     # Authors preview a site on their own machine, by any of its names.
     if host and hosts and host not in hosts | _LOOPBACK:
         raise InputError("page_url is on another site: send that of a page of this documentation.", field="page_url")
 
 
-def host_of(url: str) -> str:
+def parse_host(url: str) -> str:
     """Return a URL's host without the port, "" if it has none."""
     try:
         return urlsplit(url).hostname or ""
@@ -89,7 +89,7 @@ def host_of(url: str) -> str:
 
 
 def _between(addresses: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
-    """Return the range from `first` up to, not including, `end` by bisection: a site has too many addresses to scan."""
+    """Return the range from `first` to `end`, exclusive. Bisects, because a site has too many addresses to scan."""
     return addresses[bisect_left(addresses, first, key=str) : bisect_left(addresses, end, key=str)]
 
 

@@ -1,12 +1,12 @@
 """Opens each generation once and serves it until a newer one is ready.
 
-The heads of an embedded store are read at every question, those of a remote store every ten seconds at most, in the
-background. The open generation answers until a newer one is fetched, checked and opened. If a head or its generation is
-damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an earlier process
-left in the cache. A version that is missing while the store has others of its site was removed on purpose: no new
-process serves it.
+The heads of an embedded store are read at every question. The heads of a remote store are read every ten seconds at
+most, in the background. The open generation answers until a newer one is fetched, checked and opened. If a head or its
+generation is damaged, missing or unreachable, the last good generation continues to serve, if need be the one that an
+earlier process left in the cache. A version that is missing while the store has others of its site was removed on
+purpose: no new process serves it.
 
-A circuit breaker protects a remote store that fails repeatedly: callers get an error at once. A look in the background
+A circuit breaker protects a remote store that fails repeatedly: callers get an error at once. A check in the background
 tests the store, and callers wait for it only a moment.
 """
 
@@ -34,16 +34,16 @@ from chapterverse_api import rejections
 from chapterverse_api.circuit_breaker import CircuitBreaker
 
 #: Seconds until a damaged or mismatched generation is fetched again, because fetching costs money.
-_AGAIN = 120.0
+_REFETCH_SECONDS = 120.0
 
-#: On Lambda threads freeze between two questions, so a background look might never end. The question that starts one
-#: therefore waits for it: `_MOMENT_SECONDS`, or `_FIRST_LOOK_SECONDS` if nothing is open yet. If a fetch takes over
+#: On Lambda threads freeze between two questions, so a background check might never end. The question that starts one
+#: therefore waits for it: `_MOMENT_SECONDS`, or `_FIRST_CHECK_SECONDS` if nothing is open yet. If a fetch takes over
 #: `_OVERDUE_SECONDS`, the next question waits up to `_MAX_WAIT_SECONDS`, the longest that a reader may wait.
-_MOMENT_SECONDS, _FIRST_LOOK_SECONDS, _OVERDUE_SECONDS, _MAX_WAIT_SECONDS = 0.25, 2.0, 30.0, 8.0
+_MOMENT_SECONDS, _FIRST_CHECK_SECONDS, _OVERDUE_SECONDS, _MAX_WAIT_SECONDS = 0.25, 2.0, 30.0, 8.0
 
 
 class _RejectedHead(NamedTuple):
-    """A generation that was damaged or mismatched, and when, in the clock's seconds."""
+    """A generation that was found damaged or mismatched at the time `since`, in the clock's seconds."""
 
     head: Head
     since: float
@@ -51,7 +51,7 @@ class _RejectedHead(NamedTuple):
 
 
 class _Inspection(NamedTuple):
-    """Whether the store held these generations undamaged, and when that was read, in the clock's seconds."""
+    """Whether the store had these generations undamaged at the time `since`, in the clock's seconds."""
 
     heads: Sequence[Head]
     since: float
@@ -96,10 +96,10 @@ class LiveIndex:
         self._freezes = "AWS_LAMBDA_RUNTIME_API" in os.environ if freezes is None else freezes
         self._open: dict[Scope, Snapshot] = {}
         self._heads: list[Head] | None = None
-        self._others = _CachedHeads(store.heads, store.max_age, clock)
+        self._all_heads = _CachedHeads(store.heads, store.max_age, clock)
         self._rejected: dict[Scope, _RejectedHead] = {}
         self._outage: IndexUnavailable | None = None
-        self._looked = 0.0
+        self._last_check = 0.0
         self._fetching = False
         self._refreshing: Thread | None = None
         self._inspection = _Inspection((), float("-inf"), intact=False)
@@ -128,16 +128,16 @@ class LiveIndex:
         if not self._store.max_age:
             return self._store.heads()
         if self._heads is None and self.trouble is None:
-            self._look_once()
-        elif not 0 <= self._clock() - self._looked < self._store.max_age:
+            self._check_once()
+        elif not 0 <= self._clock() - self._last_check < self._store.max_age:
             self._refresh_behind()
-        # Read in this order: a successful look sets the heads before it clears the trouble.
+        # Read in this order: a successful check sets the heads before it clears the trouble.
         trouble = self.trouble
         if self._heads is None and trouble:
             raise trouble.with_traceback(None)
         if self._pinned and version not in (None, self._pinned.version):
             with suppress(ChapterVerseError):
-                return self._others.value()
+                return self._all_heads.value()
         return self._heads or []
 
     def live_heads(self) -> list[Head]:
@@ -152,15 +152,15 @@ class LiveIndex:
             IndexFault: it can't be opened, and there is no other.
         """
         snapshot = self._open.get(head.scope)
-        if snapshot is None or self._is_old(snapshot, head):
-            with self._turn():
+        if snapshot is None or self._is_stale(snapshot, head):
+            with self._opening_once():
                 snapshot = self._open.get(head.scope)
-                if snapshot is None or self._is_old(snapshot, head):
+                if snapshot is None or self._is_stale(snapshot, head):
                     snapshot = self._open[head.scope] = self._open_snapshot(head)
         return snapshot
 
     def intact(self, heads: Sequence[Head]) -> bool:
-        """Return whether the store is known to hold these generations undamaged.
+        """Whether the store is known to hold these generations undamaged.
 
         One thread reads a remote store, every ten seconds at most. Only callers before its first answer wait for it.
         """
@@ -179,17 +179,17 @@ class LiveIndex:
         return self._inspection.intact
 
     def _inspect(self, heads: Sequence[Head]) -> None:
-        whole = False
+        is_intact = False
         try:
-            whole = all(self._store.is_complete(head.scope) for head in heads)
+            is_intact = all(self._store.is_complete(head.scope) for head in heads)
         # `_refresh` reports why a store can't be read.
         except Exception as error:
             if not isinstance(error, ChapterVerseError):
                 rejections.report(error)
-        self._inspection = _Inspection(heads, self._clock(), whole)
+        self._inspection = _Inspection(heads, self._clock(), is_intact)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _opening_once(self) -> Iterator[None]:
         """Serialize openings. Callers that waited while the store failed get its error instead of trying again."""
         before = self._outage
         if not self._opening.acquire(blocking=not self.circuit.is_open):
@@ -204,30 +204,30 @@ class LiveIndex:
         finally:
             self._opening.release()
 
-    def _is_old(self, snapshot: Snapshot, head: Head) -> bool:
+    def _is_stale(self, snapshot: Snapshot, head: Head) -> bool:
         return not self._store.max_age and snapshot.head != head
 
-    def _look(self) -> list[Head]:
+    def _read_heads(self) -> list[Head]:
         if self._pinned is None:
             return self._store.heads()
         head = self._store.head(self._pinned)
         return [head] if head else []
 
-    def _look_once(self) -> None:
-        """Look at the store for the first time; concurrent callers wait."""
+    def _check_once(self) -> None:
+        """Check the store for the first time; concurrent callers wait."""
         with self._opening:
             if self._heads is None and self.trouble is None:
-                self._looked = self._clock()
+                self._last_check = self._clock()
                 try:
-                    self._look_first()
+                    self._check_first()
                 except Exception as error:
                     self.trouble = error
                     raise
 
-    def _look_first(self) -> None:
+    def _check_first(self) -> None:
         """Take the store's heads; if it can't be read or has none, serve a cached snapshot of an earlier process."""
         try:
-            heads = self._look()
+            heads = self._read_heads()
         except Exception as error:
             if not self._fall_back([], error):
                 raise
@@ -260,7 +260,7 @@ class LiveIndex:
 
     def _fetch(self, head: Head) -> Snapshot:
         rejected = self._rejected.get(head.scope)
-        if rejected and rejected.head == head and 0 <= self._clock() - rejected.since < _AGAIN:
+        if rejected and rejected.head == head and 0 <= self._clock() - rejected.since < _REFETCH_SECONDS:
             raise rejected.failure.with_traceback(None)
         try:
             snapshot = self._store.snapshot(head.scope)
@@ -284,13 +284,13 @@ class LiveIndex:
     def _refresh_behind(self) -> None:
         with self._starting:
             if self._refreshing is None or not self._refreshing.is_alive():
-                self._looked = self._clock()
+                self._last_check = self._clock()
                 self._refreshing = Thread(target=self._refresh, name="chapterverse-index", daemon=True)
                 self._refreshing.start()
             refreshing = self._refreshing
         if self._freezes:
-            overdue = self._fetching and self._clock() - self._looked >= _OVERDUE_SECONDS
-            moment = _FIRST_LOOK_SECONDS if self._heads is None else _MOMENT_SECONDS
+            overdue = self._fetching and self._clock() - self._last_check >= _OVERDUE_SECONDS
+            moment = _FIRST_CHECK_SECONDS if self._heads is None else _MOMENT_SECONDS
             refreshing.join(_MAX_WAIT_SECONDS if overdue else moment)
         elif self._heads is None or self.circuit.is_open:
             refreshing.join(_MOMENT_SECONDS)
@@ -299,9 +299,9 @@ class LiveIndex:
         trouble: Exception | None = None
         try:
             if self._heads is None:
-                self._look_first()
+                self._check_first()
                 return
-            heads = {head.scope: head for head in self._look()}
+            heads = {head.scope: head for head in self._read_heads()}
             for scope, snapshot in [*self._open.items()]:
                 try:
                     self._follow(snapshot, heads.get(scope))
@@ -326,7 +326,7 @@ class LiveIndex:
                 self._fetching = False
 
     def _report_trouble(self, trouble: Exception | None) -> None:
-        # Report each trouble once, not at every look.
+        # Report each trouble once, not at every check.
         if trouble is not None and _describe(trouble) != _describe(self.trouble):
             rejections.report(trouble)
         self.trouble = trouble
@@ -346,17 +346,17 @@ class _CachedHeads:
     previous result.
     """
 
-    def __init__(self, look: Callable[[], list[Head]], max_age: float, clock: Callable[[], float]) -> None:
-        self._look = look
+    def __init__(self, read_heads: Callable[[], list[Head]], max_age: float, clock: Callable[[], float]) -> None:
+        self._read_heads = read_heads
         self._max_age = max_age
         self._clock = clock
         self._lock = Lock()
         self._since = float("-inf")
-        self._found: list[Head] | None = None
+        self._heads: list[Head] | None = None
         self._failure: Exception | None = None
 
     def value(self) -> list[Head]:
-        has_result = self._found is not None or self._failure is not None
+        has_result = self._heads is not None or self._failure is not None
         if self._lock.acquire(blocking=not has_result):
             try:
                 self._update()
@@ -364,12 +364,12 @@ class _CachedHeads:
                 self._lock.release()
         if failure := self._failure:
             raise failure.with_traceback(None)
-        return self._found or []
+        return self._heads or []
 
     def _update(self) -> None:
         if not 0 <= self._clock() - self._since < self._max_age:
             self._since = self._clock()
             try:
-                self._found, self._failure = self._look(), None
+                self._heads, self._failure = self._read_heads(), None
             except Exception as error:
                 self._failure = error

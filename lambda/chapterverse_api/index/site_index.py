@@ -55,7 +55,7 @@ class SiteIndex:
         return self._of_site(self._live.live_heads())
 
     def intact(self, heads: Sequence[Head]) -> bool:
-        """Return whether the store holds these generations undamaged, and they are what serves."""
+        """Whether the store holds these generations undamaged, and they are what serves."""
         with contextlib.suppress(ChapterVerseError):
             return self._live.intact(heads) and self._live.trouble is None and not self._live.circuit.is_open
         return False
@@ -78,7 +78,7 @@ class SiteIndex:
         return self._live.snapshot(at if requested is None and at else only_head(heads, self._site, requested))
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
-        """Return the owner's persona, read once per generation; an empty one where personas are switched off."""
+        """Return the owner's persona, read once per generation; an empty one if personas are switched off."""
         if snapshot is None or PERSONA in self.disabled_types:
             return Persona()
         head = snapshot.head

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from chapterverse_api.rejections import Rejection
 
-#: The revisions that are spoken: those with metadata in each request, and those that begin with `initialize`.
+#: The supported revisions: with metadata in each request, and with a handshake by `initialize`.
 MODERN = ("2026-07-28",)
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
@@ -22,7 +22,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 #: Before 2026-07-28.
 RESOURCE_NOT_FOUND = -32002
-#: HTTP statuses of errors where a request carries its own metadata; of others, and before, 200.
+#: HTTP statuses of errors of the newest revision. All other errors have 200.
 _STATUS = {
     PARSE_ERROR: 400,
     INVALID_REQUEST: 400,
@@ -42,7 +42,7 @@ _VERSION, _METHOD, _NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
 #: Further headers that browsers may send.
 HEADERS = (_VERSION, _METHOD, _NAME)
 #: The parameter that the header `Mcp-Name` repeats.
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _BASE64 = ("=?base64?", "?=")
 #: Characters of a request's id; it is sent back.
 _MAX_ID_CHARS = 256
@@ -76,15 +76,15 @@ class McpError(Exception):
         self.headers = dict(headers or {})
 
     @classmethod
-    def of(cls, rejection: Rejection) -> McpError:
+    def from_rejection(cls, rejection: Rejection) -> McpError:
         """Return the error for a request that the service rejects."""
-        # Codes outside of the range that JSON-RPC reserves are free: that of HTTP says it best.
+        # JSON-RPC reserves no codes above -32000, so the error has the HTTP status as its code.
         code = {400: PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}.get(
             rejection.status, INTERNAL_ERROR if rejection.status >= 500 else rejection.status
         )
         status = 400 if rejection.status == 422 else rejection.status
-        sent = rejection.response().headers
-        headers = {name: sent[name] for name in ("retry-after", "x-work") if name in sent}
+        response_headers = rejection.response().headers
+        headers = {name: response_headers[name] for name in ("retry-after", "x-work") if name in response_headers}
         return cls(code, rejection.message, {"code": rejection.code}, status=status, headers=headers)
 
     def reply(self, request: Id) -> dict[str, Any]:
@@ -95,10 +95,10 @@ class McpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class McpCall:
-    """A request, or a notification where it has no id.
+    """A request, or a notification if it has no id.
 
     Attributes:
-        version: the revision that it speaks; that of clients which say none where it is left out.
+        version: the revision that it speaks.
     """
 
     id: Id
@@ -111,16 +111,16 @@ class McpCall:
         return self.version in MODERN
 
 
-def id_of(message: object) -> Id:
-    """Return the id for an error's reply, None where the message holds no valid one."""
-    given = message.get("id") if isinstance(message, Mapping) else None
-    if isinstance(given, str) and len(given) <= _MAX_ID_CHARS:
-        return given
-    return given if type(given) is int else None
+def read_id(message: object) -> Id:
+    """Return the id for an error's reply; None if the message has no valid one."""
+    value = message.get("id") if isinstance(message, Mapping) else None
+    if isinstance(value, str) and len(value) <= _MAX_ID_CHARS:
+        return value
+    return value if type(value) is int else None
 
 
 def read_call(message: object, headers: Headers | None) -> McpCall:
-    """Return the call that a parsed message is.
+    """Return a parsed message as a call.
 
     Args:
         headers: the headers of the HTTP request; None on standard input.
@@ -131,16 +131,16 @@ def read_call(message: object, headers: Headers | None) -> McpCall:
     if not isinstance(message, Mapping):
         raise McpError(INVALID_REQUEST, "Send one JSON-RPC request, and no batch.")
     method, params = message.get("method"), message.get("params", {})
-    identified = "id" not in message or id_of(message) is not None
+    identified = "id" not in message or read_id(message) is not None
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not identified:
         raise McpError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request: it needs jsonrpc, id and method.")
     if not isinstance(params, Mapping):
         raise McpError(INVALID_PARAMS, "params must be an object.")
-    given = _HeaderValues(headers or ())
-    version = _version(method, params, given, over_http=headers is not None, notifies="id" not in message)
-    call = McpCall(id_of(message), method, params, version)
+    header_values = _HeaderValues(headers or ())
+    version = _version(method, params, header_values, over_http=headers is not None, notifies="id" not in message)
+    call = McpCall(read_id(message), method, params, version)
     if call.modern and headers is not None and "id" in message:
-        _check_headers(call, given)
+        _check_headers(call, header_values)
     return call
 
 
@@ -162,33 +162,37 @@ class _HeaderValues:
 def _version(method: str, params: Mapping[str, Any], headers: _HeaderValues, *, over_http: bool, notifies: bool) -> str:
     """Return the revision that a request speaks."""
     header, meta = headers(_VERSION), params.get("_meta")
-    own = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
-    if own is None and (header in LEGACY or header is None or method == "initialize"):
+    version = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
+    if version is None and (header in LEGACY or header is None or method == "initialize"):
         return header if header in LEGACY else LEGACY[-1]
-    if header not in (*MODERN, *LEGACY, None) and own in (None, header):
+    if header not in (*MODERN, *LEGACY, None) and version in (None, header):
         raise _unsupported_error(header)
     if notifies:
         return MODERN[0]
-    if not isinstance(meta, Mapping) or not isinstance(own, str) or not isinstance(meta.get(CAPABILITIES_KEY), Mapping):
+    if (
+        not isinstance(meta, Mapping)
+        or not isinstance(version, str)
+        or not isinstance(meta.get(CAPABILITIES_KEY), Mapping)
+    ):
         raise McpError(INVALID_PARAMS, f"params._meta must hold {VERSION_KEY} and {CAPABILITIES_KEY}.")
-    if over_http and header != own:
+    if over_http and header != version:
         raise _mismatch(_VERSION)
-    if own not in MODERN:
-        raise _unsupported_error(own)
-    return own
+    if version not in MODERN:
+        raise _unsupported_error(version)
+    return version
 
 
 def _check_headers(call: McpCall, headers: _HeaderValues) -> None:
     if headers(_METHOD) != call.method:
         raise _mismatch(_METHOD)
-    if parameter := _NAMED.get(call.method):
+    if parameter := _NAME_PARAMETERS.get(call.method):
         name = call.params.get(parameter)
         if name is not None and _decode(headers(_NAME)) != name:
             raise _mismatch(_NAME)
 
 
 def _decode(value: str | None) -> str | None:
-    """Return a header's value, which may be written in base64; None where it is no such text."""
+    """Return a header's value, which may be written in base64; None if it is no such text."""
     if value is None or not (value.startswith(_BASE64[0]) and value.endswith(_BASE64[1])):
         return value
     try:
@@ -203,6 +207,6 @@ def _mismatch(header: str) -> McpError:
 
 def _unsupported_error(revision: object) -> McpError:
     # The client's own value returns to that client only, as data, because the protocol requires it.
-    asked = revision[:_MAX_ID_CHARS] if isinstance(revision, str) else ""
-    data = {"supported": [*MODERN, *LEGACY], "requested": asked}
+    requested = revision[:_MAX_ID_CHARS] if isinstance(revision, str) else ""
+    data = {"supported": [*MODERN, *LEGACY], "requested": requested}
     return McpError(UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

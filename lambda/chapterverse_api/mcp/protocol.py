@@ -29,9 +29,9 @@ from chapterverse_api.tools.registry import ToolContext, ToolRegistry, UnknownTo
 RpcResult: TypeAlias = dict[str, Any]
 _Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
 
-#: Milliseconds for which a client may keep what only a deployment changes, and what a new index changes.
-_LONG, _SHORT = 3_600_000, 60_000
-_HINTS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+#: Milliseconds for which a client may cache what only a deployment changes, and what a new index changes.
+_DEPLOYMENT_MS, _GENERATION_MS = 3_600_000, 60_000
+_TOOL_ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 _INSTRUCTIONS = (
     "Search, read and ask the official documentation{place}. Cite the url of what you use. Before you state something "
     "about the product that you have not read there, check it by verify_claim."
@@ -58,8 +58,8 @@ class McpServer:
             McpError: the request gets an error.
             ClientDisconnected: the client has left.
         """
-        own: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
-        handler = self._methods.get(call.method) or own.get(call.method)
+        era_methods: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
+        handler = self._methods.get(call.method) or era_methods.get(call.method)
         if handler is None:
             raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
         try:
@@ -70,8 +70,8 @@ class McpServer:
         except ClientDisconnected:
             raise
         except Exception as error:
-            raise McpError.of(rejections.report(error, site=context.service.site)) from error
-        return {"jsonrpc": "2.0", "id": call.id, "result": _frame(result, call)}
+            raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
+        return {"jsonrpc": "2.0", "id": call.id, "result": _with_metadata(result, call)}
 
     def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
         tools = [
@@ -81,11 +81,11 @@ class McpServer:
                 "description": tool.description,
                 "inputSchema": tool.arguments,
                 "outputSchema": tool.result,
-                "annotations": {"title": tool.title, **_HINTS},
+                "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
             }
             for tool in self._tools
         ]
-        return {"tools": tools, **_cacheable(_LONG)}
+        return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
 
     def _call_tool(self, call: McpCall, context: ToolContext) -> RpcResult:
         name, arguments = call.params.get("name"), call.params.get("arguments") or {}
@@ -98,7 +98,7 @@ class McpServer:
             raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
         except (ChapterVerseError, rejections.Rejection) as error:
             deadline.check()
-            # What a model can read it may mend by itself; an error of the protocol it may never see.
+            # A model can correct its call after a result; it may never see an error of the protocol.
             rejection = rejections.report(error, site=context.service.site)
             log.event("tool_called", tool=name, ok=False)
             return {"content": [_text(rejection.message)], "isError": True}
@@ -107,8 +107,8 @@ class McpServer:
         return {"content": [_text(written)], "structuredContent": result, "isError": False}
 
 
-def _frame(result: RpcResult, call: McpCall) -> RpcResult:
-    """Return a result with what the revision of the call has in each, and without what it doesn't know."""
+def _with_metadata(result: RpcResult, call: McpCall) -> RpcResult:
+    """Return a result with the fields that the revision of the call adds to each, without those that it lacks."""
     if call.modern:
         return {**result, "resultType": "complete", "_meta": {SERVER_KEY: _server()}}
     return {key: value for key, value in result.items() if key not in ("ttlMs", "cacheScope")}
@@ -141,16 +141,16 @@ def _discover(_: McpCall, context: ToolContext) -> RpcResult:
         "supportedVersions": [*MODERN, *LEGACY],
         "capabilities": _capabilities(),
         "instructions": _instructions(context),
-        **_cacheable(_LONG),
+        **_cacheable(_DEPLOYMENT_MS),
     }
 
 
 def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
-    asked = call.params.get("protocolVersion")
-    if not isinstance(asked, str):
+    version = call.params.get("protocolVersion")
+    if not isinstance(version, str):
         raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
     return {
-        "protocolVersion": asked if asked in LEGACY else LEGACY[0],
+        "protocolVersion": version if version in LEGACY else LEGACY[0],
         "capabilities": _capabilities(),
         "serverInfo": _server(),
         "instructions": _instructions(context),
@@ -168,14 +168,14 @@ def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
     try:
         return {
             **resources.page_list(call.params.get("cursor"), context.service.resources.index),
-            **_cacheable(_SHORT),
+            **_cacheable(_GENERATION_MS),
         }
     except InputError as error:
         raise McpError(INVALID_PARAMS, str(error)) from None
 
 
 def _list_templates(_: McpCall, __: ToolContext) -> RpcResult:
-    return {"resourceTemplates": [], **_cacheable(_LONG)}
+    return {"resourceTemplates": [], **_cacheable(_DEPLOYMENT_MS)}
 
 
 def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
@@ -186,9 +186,9 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
         content = resources.page_resource(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
-        # The uri is the client's own, and comes back as data alone.
+        # The uri is the client's, and returns as data only.
         raise McpError(code, "This documentation has no such page.", {"uri": uri[:2048]}) from None
-    return {"contents": [content], **_cacheable(_SHORT)}
+    return {"contents": [content], **_cacheable(_GENERATION_MS)}
 
 
 __all__ = ["INTERNAL_ERROR", "McpServer", "RpcResult"]

@@ -16,7 +16,7 @@ _MAX_LIST_PAGES = 50
 
 
 def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
-    """Return some pages as `resources`, by file path, and the `nextCursor` where there are more.
+    """Return some pages as `resources`, by file path, and the `nextCursor` if there are more.
 
     Args:
         cursor: the cursor of the list before, None for the first.

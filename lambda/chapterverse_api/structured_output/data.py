@@ -73,8 +73,8 @@ def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterat
     if isinstance(data, dict):
         texts = {name: value for name, value in data.items() if isinstance(value, str)}
         for name, value in data.items():
-            others = tuple(text for other, text in texts.items() if other != name)
-            yield from leaves(value, (*path, name), others)
+            beside = tuple(text for other, text in texts.items() if other != name)
+            yield from leaves(value, (*path, name), beside)
     elif isinstance(data, list):
         for i, value in enumerate(data):
             yield from leaves(value, (*path, i), siblings)
@@ -127,8 +127,8 @@ class LeafCheck:
             if is_verbatim_in(source, sentence.normalized):
                 return source.id
         for source in most_similar(sentence, self._sources):
-            others = [other for other in self._sources if other is not source]
-            if judge(sentence, [source], others, self._model, is_cited=False).supports:
+            other_sources = [other for other in self._sources if other is not source]
+            if judge(sentence, [source], other_sources, self._model, is_cited=False).supports:
                 return source.id
         return None
 

@@ -85,7 +85,7 @@ class _Keyword(NamedTuple):
     Attributes:
         type: the type of the values that the rule is for; "" for values of any type.
         fits: whether a value fits the rule.
-        problem: what is said of a value that does not; "{}" is replaced by the rule.
+        problem: the end of a sentence about a value that does not; "{}" is replaced by the rule.
     """
 
     type: str

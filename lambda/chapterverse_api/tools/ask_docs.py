@@ -13,7 +13,7 @@ from chapterverse_api.tools.fields import (
     RawFilters,
     Url,
     VersionArgument,
-    query_of,
+    make_tool_query,
     quote_section,
 )
 from chapterverse_api.tools.registry import ToolContext
@@ -47,7 +47,7 @@ class DocsAnswer(ResponseModel):
     """An answer with the sections that it cites.
 
     Attributes:
-        nearest: pages to read instead, where the answer is partial or missing.
+        nearest: pages to read instead, if the answer is partial or missing.
         grounding_confidence: the mean probability that the sources say what the answer says, 0 to 1.
         degraded_reason: what did not work as configured; null if all did.
         generation: the number of the index's generation that was searched.
@@ -68,7 +68,7 @@ class DocsAnswer(ResponseModel):
 def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
     """Ask the official documentation a question. Returns an answer whose sentences were each checked against the
     sections that they cite, or says that the documentation holds none."""
-    query = query_of(arguments.question, arguments, page_url=arguments.page_url)
+    query = make_tool_query(arguments.question, arguments, page_url=arguments.page_url)
     *_, response = context.service.chat(query, deadline=context.deadline, origins=context.origins)
     if not isinstance(response, ChatResponse):
         raise TypeError("An answer ended without its last part.")

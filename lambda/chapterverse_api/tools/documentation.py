@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chapterverse_api.tools.ask_docs import AskArguments, DocsAnswer, ask_docs
 from chapterverse_api.tools.read_section import ReadArguments, ReadResult, read_section
-from chapterverse_api.tools.registry import ToolRegistry, tool_of
+from chapterverse_api.tools.registry import ToolRegistry, make_tool
 from chapterverse_api.tools.search_docs import SearchArguments, SearchResults, search_docs
 from chapterverse_api.tools.verify_claim import ClaimArguments, ClaimVerdict, verify_claim
 
@@ -13,9 +13,9 @@ def registry() -> ToolRegistry:
     """Return the tools that every site has."""
     return ToolRegistry(
         (
-            tool_of("search_docs", "Search the documentation", search_docs, SearchArguments, SearchResults),
-            tool_of("read_section", "Read the documentation", read_section, ReadArguments, ReadResult),
-            tool_of("ask_docs", "Ask the documentation", ask_docs, AskArguments, DocsAnswer),
-            tool_of("verify_claim", "Verify a claim", verify_claim, ClaimArguments, ClaimVerdict),
+            make_tool("search_docs", "Search the documentation", search_docs, SearchArguments, SearchResults),
+            make_tool("read_section", "Read the documentation", read_section, ReadArguments, ReadResult),
+            make_tool("ask_docs", "Ask the documentation", ask_docs, AskArguments, DocsAnswer),
+            make_tool("verify_claim", "Verify a claim", verify_claim, ClaimArguments, ClaimVerdict),
         )
     )

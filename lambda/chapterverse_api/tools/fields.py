@@ -11,7 +11,7 @@ from chapterverse_api.contract import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VER
 from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.
-ENVELOPE = 80
+OVERHEAD_TOKENS = 80
 
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL_CHARS)]
 MaxTokens = Annotated[int, Field(ge=200, le=20_000, description="Most cl100k tokens of the result, estimated.")]
@@ -50,7 +50,7 @@ def quote_section(url: str, chapter: str, heading: str | None, quote: str, head:
     )
 
 
-def query_of(text: str, arguments: Any, **more: Any) -> ChatQuery:
+def make_tool_query(text: str, arguments: Any, **more: Any) -> ChatQuery:
     """Return a query of the API, validated as such."""
     fields = {
         "version": arguments.version,

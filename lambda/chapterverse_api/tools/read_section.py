@@ -10,12 +10,12 @@ from pydantic import Field
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import RequestModel, ResponseModel
-from chapterverse_api.tools.fields import ENVELOPE, MaxTokens, QuotedSection, Url, quote_section
+from chapterverse_api.tools.fields import OVERHEAD_TOKENS, MaxTokens, QuotedSection, Url, quote_section
 from chapterverse_api.tools.registry import ToolContext
-from chapterverse_api.tools.sections import SectionText, cut_to, find_page, tokens_of
+from chapterverse_api.tools.sections import SectionText, cut_to, estimate_cl100k_tokens, find_page
 
 #: Addresses of further sections in a reply, because a page may have hundreds.
-_LISTED = 20
+_MAX_LISTED = 20
 
 
 class ReadArguments(RequestModel):
@@ -51,12 +51,12 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
     """Read a page or one section of the official documentation as Markdown, within a budget of tokens. Says what is
     left and how to go on."""
     snapshot, sections = find_page(arguments.url, context.service.resources.index)
-    reader = _SectionReader(arguments.max_tokens - ENVELOPE, arguments.offset)
+    reader = _SectionReader(arguments.max_tokens - OVERHEAD_TOKENS, arguments.offset)
     read = [part for section in sections if (part := reader.take(section))]
     if not read:
         raise InputError("There is nothing at that offset: the text ends before it.", field="offset")
     head, first = snapshot.head, sections[0].first
-    whole = sum(len(section.text) for section in sections)
+    total = sum(len(section.text) for section in sections)
     end = arguments.offset + sum(len(part.text) for part in read)
     rest = [replace(section, text=section.text[max(0, end - start) :]) for start, section in _with_offsets(sections)]
     rest = [section for section in rest if section.text]
@@ -67,12 +67,12 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
             quote_section(part.url, part.first.chapter_title, part.first.section_heading, part.text, head)
             for part in read
         ],
-        next_offset=end if end < whole else None,
+        next_offset=end if end < total else None,
         left=Remainder(
-            tokens=sum(tokens_of(section.text) for section in rest),
+            tokens=sum(estimate_cl100k_tokens(section.text) for section in rest),
             sections=[
-                SectionPlace(url=s.url, section=s.first.section_heading, tokens=tokens_of(s.text))
-                for s in rest[:_LISTED]
+                SectionPlace(url=s.url, section=s.first.section_heading, tokens=estimate_cl100k_tokens(s.text))
+                for s in rest[:_MAX_LISTED]
             ],
         ),
         version=head.version,
@@ -94,12 +94,12 @@ class _SectionReader:
     """Takes sections in order until a budget of tokens is used.
 
     Attributes:
-        left: tokens of the budget.
+        remaining_tokens: tokens of the budget.
         skip: characters before the start.
         ended: whether the budget is used.
     """
 
-    left: int
+    remaining_tokens: int
     skip: int
     ended: bool = False
 
@@ -109,8 +109,8 @@ class _SectionReader:
         self.skip = max(0, self.skip - len(section.text))
         if not text or self.ended:
             return None
-        room = self.left - ENVELOPE
+        room = self.remaining_tokens - OVERHEAD_TOKENS
         piece = cut_to(text, room) if room > 0 else ""
-        self.left -= ENVELOPE + tokens_of(piece)
+        self.remaining_tokens -= OVERHEAD_TOKENS + estimate_cl100k_tokens(piece)
         self.ended = len(piece) < len(text)
         return replace(section, text=piece) if piece else None

@@ -99,29 +99,29 @@ class ToolRegistry:
         return tool.run(arguments, context)
 
 
-def tool_of(
+def make_tool(
     name: str,
     title: str,
     function: Callable[[_Arguments, ToolContext], BaseModel],
     arguments: type[_Arguments],
     result: type[BaseModel],
 ) -> Tool:
-    """Return a function over models as a tool; its docstring is the description."""
+    """Wrap a function over models as a tool; its docstring becomes the description."""
 
-    def run(given: JsonObject, context: ToolContext) -> JsonObject:
+    def run(document: JsonObject, context: ToolContext) -> JsonObject:
         try:
-            asked = arguments.model_validate(given)
+            parsed = arguments.model_validate(document)
         except ValidationError as error:
             problems = [{**problem, "loc": ("arguments", *problem["loc"])} for problem in error.errors()]
             rejected = validation.rejection(problems, {*arguments.model_fields}, subject="The object of arguments")
             raise InputError(rejected.message, field=rejected.field) from None
-        return dump(function(asked, context))
+        return dump(function(parsed, context))
 
     description = " ".join((function.__doc__ or "").split())
-    return Tool(name, title, description, schema_of(arguments), schema_of(result, "serialization"), run)
+    return Tool(name, title, description, make_schema(arguments), make_schema(result, "serialization"), run)
 
 
-def schema_of(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
+def make_schema(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
     """Return a model's JSON Schema without references, and without titles, which only repeat the names.
 
     Not every client resolves references.
@@ -139,7 +139,7 @@ def schema_of(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
         properties = {name: plain(value) for name, value in node.get("properties", {}).items()}
         rest = {k: plain(v) for k, v in node.items() if k not in ("title", "properties", "description")}
         # A model's docstring is for readers of the code.
-        own = {"description": node["description"]} if "description" in node and "properties" not in node else {}
-        return {**own, **rest, **({"properties": properties} if properties else {})}
+        description = {"description": node["description"]} if "description" in node and "properties" not in node else {}
+        return {**description, **rest, **({"properties": properties} if properties else {})}
 
     return dict(plain(schema))

@@ -18,19 +18,19 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose
 from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, search_site
 from chapterverse_api.tools.fields import (
-    ENVELOPE,
+    OVERHEAD_TOKENS,
     LanguageArgument,
     MaxTokens,
     QuotedSection,
     RawFilters,
     VersionArgument,
-    query_of,
+    make_tool_query,
 )
 from chapterverse_api.tools.registry import ToolContext
-from chapterverse_api.tools.sections import cut_to, json_tokens, tokens_of
+from chapterverse_api.tools.sections import cut_to, estimate_cl100k_tokens, json_tokens
 
 #: Sections of a search at most, within any budget.
-_RESULTS = 20
+_MAX_RESULTS = 20
 
 
 class SearchArguments(RequestModel):
@@ -60,25 +60,25 @@ class SearchResults(ResponseModel):
 def search_docs(arguments: SearchArguments, context: ToolContext) -> SearchResults:
     """Search the official documentation. Returns the best sections with quotes and addresses, within a budget of
     tokens. Call it first, and read_section for all of a section."""
-    site_results, snapshot = search_within_budget(query_of(arguments.query, arguments), context)
+    site_results, snapshot = search_within_budget(make_tool_query(arguments.query, arguments), context)
     retrieval = site_results.retrieval
     index, head = context.service.resources.index, snapshot.head
-    results, left = list[SearchResult](), arguments.max_tokens - ENVELOPE
-    kept = choose(retrieval.candidates, _RESULTS)
-    for candidate in kept:
+    results, remaining_tokens = list[SearchResult](), arguments.max_tokens - OVERHEAD_TOKENS
+    candidates = choose(retrieval.candidates, _MAX_RESULTS)
+    for candidate in candidates:
         result = _result(candidate, index, head)
         size = json_tokens(result)
-        if size > left and not results:
-            quote = cut_to(result.quote, max(0, left - (size - tokens_of(result.quote))))
-            result, size = result.model_copy(update={"quote": quote, "cut": True}), left
-        if size > left:
+        if size > remaining_tokens and not results:
+            quote = cut_to(result.quote, max(0, remaining_tokens - (size - estimate_cl100k_tokens(result.quote))))
+            result, size = result.model_copy(update={"quote": quote, "cut": True}), remaining_tokens
+        if size > remaining_tokens:
             break
         results.append(result)
-        left -= size
+        remaining_tokens -= size
     return SearchResults(
         results=results,
         answerable=retrieval.verdict,
-        left_out=len(kept) - len(results),
+        left_out=len(candidates) - len(results),
         searched_as=retrieval.searched if retrieval.searched != arguments.query else None,
         degraded_reason=retrieval.degraded,
     )
@@ -104,7 +104,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[SiteRe
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
     with resources.budget.reserving(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
-        models = TurnModels.of(resources.models, turn_budget)
+        models = TurnModels.for_budget(resources.models, turn_budget)
         with search_progress() as progress:
             search = SearchResources(models.embedder, models.reranker, context.deadline, progress)
             results = search_site(query, snapshot, resources.index, search)

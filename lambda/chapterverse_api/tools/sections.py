@@ -20,7 +20,7 @@ from chapterverse_api.retrieval.ranking import section
 
 #: ASCII characters of a token, fewer than the 3.6 of prose, since JSON and code have shorter ones.
 _ASCII = 3.0
-#: Tokens of any other character, as of Chinese; those of Cyrillic are fewer.
+#: Tokens of any other character, such as a Chinese one. A Cyrillic character has fewer.
 _OTHER = 1.25
 #: Where a text may be cut, best first.
 _SEAMS = ("\n\n", "\n", ". ", " ")
@@ -41,25 +41,25 @@ class SectionText:
     first: Chunk
 
 
-def tokens_of(text: str) -> int:
-    """Return about how many cl100k tokens a text has, rather too many; counting would take longer than a search."""
+def estimate_cl100k_tokens(text: str) -> int:
+    """Return an upper estimate of the cl100k tokens of a text; counting them would take longer than a search."""
     ascii_length = len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_length / _ASCII + (len(text) - ascii_length) * _OTHER)
 
 
 def json_tokens(value: BaseModel) -> int:
     """Return about how many tokens a value has as JSON."""
-    return tokens_of(json.dumps(value.model_dump(mode="json"), ensure_ascii=False))
+    return estimate_cl100k_tokens(json.dumps(value.model_dump(mode="json"), ensure_ascii=False))
 
 
 def cut_to(text: str, most: int) -> str:
     """Return the beginning of a text with about so many tokens at most, up to the end of a paragraph, line or word."""
-    if tokens_of(text) <= most:
+    if estimate_cl100k_tokens(text) <= most:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if tokens_of(text[:middle]) <= most else (low, middle - 1)
+        low, high = (middle, high) if estimate_cl100k_tokens(text[:middle]) <= most else (low, middle - 1)
     for seam in _SEAMS:
         end = text.rfind(seam, 0, low)
         # A seam near the beginning would leave most of the budget unused.
@@ -104,8 +104,8 @@ def _is_within(chunk: Chunk, first: Chunk) -> bool:
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
     # FAQ entries may have the address of a page, and are no part of it.
-    held = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
-    first = next((chunk for chunk in held if chunk.type == PAGE), None)
+    chunks = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
+    first = next((chunk for chunk in chunks if chunk.type == PAGE), None)
     return snapshot.page(first.source_file_path) if first else []
 
 
@@ -113,9 +113,9 @@ def _sections(chunks: Sequence[Chunk], index: SiteIndex, snapshot: Snapshot) -> 
     groups: dict[object, list[Chunk]] = {}
     for chunk in chunks:
         groups.setdefault(section(chunk), []).append(chunk)
-    for own in groups.values():
-        text = "\n\n".join(chunk.text for chunk in own)
-        yield SectionText(index.public_url(own[0], snapshot.head), text, own[0])
+    for group in groups.values():
+        text = "\n\n".join(chunk.text for chunk in group)
+        yield SectionText(index.public_url(group[0], snapshot.head), text, group[0])
 
 
 def markdown(sections: Iterable[SectionText]) -> str:
@@ -124,8 +124,8 @@ def markdown(sections: Iterable[SectionText]) -> str:
     for part in sections:
         path = part.first.heading_path
         common = next((n for n, pair in enumerate(zip(path, above, strict=False)) if pair[0] != pair[1]), None)
-        known = min(len(path), len(above)) if common is None else common
-        lines += [f"{'#' * min(6, depth)} {path[depth - 1]}" for depth in range(known + 1, len(path) + 1)]
+        shared_depth = min(len(path), len(above)) if common is None else common
+        lines += [f"{'#' * min(6, depth)} {path[depth - 1]}" for depth in range(shared_depth + 1, len(path) + 1)]
         lines.append(part.text)
         above = path
     return "\n\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The tools of one site: its own, which ask a server of the owner's, and those of every site that it switches on.
+"""The tools of one site: the built-in tools that it enables, and the owner's tools, which ask the owner's servers.
 
 The file `tools.yml` lists them. A model's arguments are checked by the tool's schema. Each value is encoded before it
 becomes part of an address, so that it can't change another part of it.
@@ -31,16 +31,16 @@ from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.structured_output.schema import parse_schema, problem
 from chapterverse_api.tools import documentation
-from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, tool_of
+from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, make_tool
 
 _MAX_TOOLS = 16
 #: Characters of a model's arguments.
-_ARGUMENTS = 8_000
+_MAX_ARGUMENT_CHARS = 8_000
 #: Characters of one value of an address.
-_VALUE = 500
+_MAX_VALUE_CHARS = 500
 #: Results of a search that become sources.
-_RESULTS = 3
-_PLACE = re.compile(r"\{([^{}]*)\}")
+_MAX_RESULTS = 3
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _SCALARS = {"string", "integer", "number", "boolean"}
 #: Types of an answer that are read: a page of HTML is for people, and may hold anything.
 _JSON, _TEXT = ("application/json", "+json"), ("text/plain", "text/markdown")
@@ -89,13 +89,13 @@ class ClockResult(ResponseModel):
     timezone: str
 
 
-def clock(asked: ClockArguments, _: ToolContext) -> ClockResult:
+def clock(arguments: ClockArguments, _: ToolContext) -> ClockResult:
     """Tell today's date and the time. Call it for questions that speak of today, or of how long something lasts."""
     try:
-        now = datetime.now(UTC).astimezone(ZoneInfo(asked.timezone))
+        now = datetime.now(UTC).astimezone(ZoneInfo(arguments.timezone))
     except (KeyError, ValueError, OSError):
         raise InputError("timezone is no name of a time zone.", field="timezone") from None
-    return ClockResult(date=f"{now:%Y-%m-%d}", time=f"{now:%H:%M}", weekday=f"{now:%A}", timezone=asked.timezone)
+    return ClockResult(date=f"{now:%Y-%m-%d}", time=f"{now:%H:%M}", weekday=f"{now:%A}", timezone=arguments.timezone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,13 @@ class SiteTools:
             ConfigurationError: the file can't be read, or one of its tools can't be used.
         """
         file = _read_file(settings.tools)
-        own = {**{tool.name: tool for tool in documentation.registry()}, "datetime": _CLOCK}
-        tools = [own[name] for name in dict.fromkeys(file.built_in)]
+        built_in = {**{tool.name: tool for tool in documentation.registry()}, "datetime": _CLOCK}
+        tools = [built_in[name] for name in dict.fromkeys(file.built_in)]
         tools += [_tool(entry, settings) for entry in file.tools]
         if not tools:
             raise _unusable("names no tool")
         names = [tool.name for tool in tools]
-        if len(set(names)) < len(names) or {*own} & {entry.name for entry in file.tools}:
+        if len(set(names)) < len(names) or {*built_in} & {entry.name for entry in file.tools}:
             raise _unusable("has two tools of one name, or one with the name of a built-in tool")
         specs = tuple(ToolSpec(tool.name, tool.description, dict(tool.arguments)) for tool in tools)
         if len(json.dumps([[s.name, s.description, s.parameters] for s in specs])) > TOOLS_BYTES:
@@ -159,7 +159,7 @@ class BoundTools:
             message = "The answer is nested too deep." if isinstance(error, RecursionError) else str(error)
             return ToolResult(False, error=message)
         except Exception as error:
-            # A fault of ours costs a result, and never the answer.
+            # A fault of this program costs a result, and never the answer.
             rejections.report(error)
             return ToolResult(False, error="The tool failed.")
 
@@ -202,7 +202,7 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
         schema = parse_schema(entry.name, {"type": "object", "properties": {}, **entry.parameters}, empty=True)
     except InputError as error:
         raise _unusable(f"can't be used: {str(error).rstrip('.')}") from None
-    places, properties = _PLACE.findall(entry.url), schema["properties"]
+    places, properties = _PLACEHOLDER.findall(entry.url), schema["properties"]
     for name, part in properties.items():
         if part.get("type") not in _SCALARS:
             raise _unusable(f"can't be used: {entry.name}: {name[:60]!a} must be text, a number or a boolean")
@@ -232,11 +232,11 @@ def _server(entry: ToolEntry, settings: Settings) -> str:
         ConfigurationError: its address names no host, or one that is not allowed.
     """
     try:
-        parts = urlsplit(_PLACE.sub("x", entry.url))
+        parts = urlsplit(_PLACEHOLDER.sub("x", entry.url))
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         raise _unusable(f"can't be used: {entry.name}: its address has no valid host and port") from None
-    if parts.scheme not in ("https", "http") or not parts.hostname or _PLACE.search(entry.url.split("/")[2]):
+    if parts.scheme not in ("https", "http") or not parts.hostname or _PLACEHOLDER.search(entry.url.split("/")[2]):
         raise _unusable(f"can't be used: {entry.name}: its address must begin with https:// and a host")
     if parts.username is not None:
         raise _unusable(f"can't be used: {entry.name}: its address holds a password, which belongs in headers")
@@ -282,8 +282,8 @@ def tool_address(template: str, arguments: JsonObject) -> str:
         InputError: an address can't hold a value.
     """
     values = {name: _write(name, value) for name, value in arguments.items()}
-    places = set(_PLACE.findall(template))
-    url = _PLACE.sub(lambda found: quote(values[found[1]], safe=""), template)
+    places = set(_PLACEHOLDER.findall(template))
+    url = _PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=""), template)
     rest = urlencode([(name, value) for name, value in values.items() if name not in places])
     # Dots are never encoded, and two of them would lead out of a folder.
     segments = urlsplit(url).path.split("/")
@@ -294,14 +294,14 @@ def tool_address(template: str, arguments: JsonObject) -> str:
 
 def _write(name: str, value: Any) -> str:
     text = json.dumps(value) if isinstance(value, bool) else str(value)
-    if not isinstance(value, str | int | float) or not 0 < len(text) <= _VALUE or not text.isprintable():
+    if not isinstance(value, str | int | float) or not 0 < len(text) <= _MAX_VALUE_CHARS or not text.isprintable():
         raise InputError(f"{name} can't stand in an address.")
     return text
 
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        arguments = parse_json(text, parse_constant=lambda _: None) if len(text) <= _ARGUMENTS else None
+        arguments = parse_json(text, parse_constant=lambda _: None) if len(text) <= _MAX_ARGUMENT_CHARS else None
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
@@ -315,7 +315,7 @@ def _sources(title: str, result: JsonObject) -> tuple[ToolSource, ...]:
     if isinstance(quoted, list):
         return tuple(
             ToolSource(" › ".join(filter(None, (one["chapter"], one["section"]))), one["quote"], one["url"])
-            for one in quoted[:_RESULTS]
+            for one in quoted[:_MAX_RESULTS]
         )
     output = result.get("output", result)
     if isinstance(output, str):
@@ -324,5 +324,5 @@ def _sources(title: str, result: JsonObject) -> tuple[ToolSource, ...]:
     return (ToolSource(title, "".join(lines)),)
 
 
-_CLOCK = tool_of("datetime", "Date and time", clock, ClockArguments, ClockResult)
+_CLOCK = make_tool("datetime", "Date and time", clock, ClockArguments, ClockResult)
 _BUILT_IN = {"search_docs", "read_section", "datetime"}

@@ -21,16 +21,16 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.site_search import SiteResults
-from chapterverse_api.tools.fields import LanguageArgument, Url, VersionArgument, query_of
+from chapterverse_api.tools.fields import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.tools.registry import ToolContext
 from chapterverse_api.tools.search_docs import search_within_budget
 
 #: Sentences of a claim: each is searched for.
-SENTENCES = 5
+MAX_SENTENCES = 5
 #: Sections that a sentence of a claim is compared with.
-_COMPARED = 8
+_MAX_COMPARED = 8
 #: Pages to read instead, if no section supports or contradicts the claim.
-_NEAREST = 3
+_MAX_NEAREST = 3
 
 
 class ClaimArguments(RequestModel):
@@ -39,7 +39,7 @@ class ClaimArguments(RequestModel):
     claim: Annotated[
         str,
         StringConstraints(min_length=1, max_length=2000),
-        Field(description=f"A statement about the product, one sentence or at most {SENTENCES}."),
+        Field(description=f"A statement about the product, one sentence or at most {MAX_SENTENCES}."),
     ]
     urls: Annotated[
         list[Url], Field(max_length=10, description="Pages or sections to check against; all if left out.")
@@ -67,7 +67,7 @@ class ClaimVerdict(ResponseModel):
     """The verdict on a claim, with the words that decide and those on each of its sentences.
 
     Attributes:
-        url, chapter, section: of the section that decides; null where none does.
+        url, chapter, section: of the section that decides; null if none does.
         generation: the number of the index's generation that was searched.
         degraded_reason: what did not work as configured; null if all did.
     """
@@ -95,13 +95,13 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
     """Check a statement against the official documentation before you rely on it. Returns supported, contradicted or
     not_found, with the words and the address of the section that decides."""
     sentences = [s for s in split(arguments.claim) if any(c.isalnum() for c in s.said)]
-    if len(sentences) > SENTENCES:
+    if len(sentences) > MAX_SENTENCES:
         raise InputError(
-            f"claim must hold at most {SENTENCES} sentences: send the others by themselves.", field="claim"
+            f"claim must hold at most {MAX_SENTENCES} sentences: send the others by themselves.", field="claim"
         )
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
-    checks = [_StatementCheck.of(s, arguments, filters, context) for s in sentences]
+    checks = [_StatementCheck.run(s, arguments, filters, context) for s in sentences]
     if not any(check.verdict.is_claim for check in checks):
         raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
     head = checks[0].head
@@ -129,35 +129,35 @@ class _StatementCheck:
     """One sentence of a claim with its sources and their verdict.
 
     Attributes:
-        kept: the best candidates, one of each section.
+        candidates: the best candidates, one of each section.
         sources: the sources as passages.
     """
 
     sentence: Sentence
     results: SiteResults
     head: Head
-    kept: Sequence[Candidate]
+    candidates: Sequence[Candidate]
     sources: Sequence[Passage]
     verdict: SourceVerdict
 
     @classmethod
-    def of(
+    def run(
         cls, sentence: Sentence, arguments: ClaimArguments, filters: dict[str, Any], context: ToolContext
     ) -> _StatementCheck:
-        query = query_of(sentence.said, arguments, filters=filters)
+        query = make_tool_query(sentence.said, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
-        kept = choose(results.retrieval.candidates, _COMPARED)
-        pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in kept}}
-        sources = make_passages(kept, lambda chunk: index.public_url(chunk, snapshot.head), pages)
-        language = kept[0].chunk.language if kept else snapshot.head.languages[0]
+        candidates = choose(results.retrieval.candidates, _MAX_COMPARED)
+        pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
+        sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
+        language = candidates[0].chunk.language if candidates else snapshot.head.languages[0]
         verifier = Verifier(sources, language, lambda text: read_weights(text, snapshot.head.languages, snapshot))
-        return cls(sentence, results, snapshot.head, kept, sources, verifier.consult(sentence))
+        return cls(sentence, results, snapshot.head, candidates, sources, verifier.consult(sentence))
 
     def statement(self) -> Statement:
         verdict = self.verdict
         at = next((n for n, source in enumerate(self.sources) if source.id == verdict.id), None)
-        chunk = None if at is None else self.kept[at].chunk
+        chunk = None if at is None else self.candidates[at].chunk
         verdicts: dict[str, ClaimOutcome] = {
             "supports": "supported",
             "contradicts": "contradicted",
@@ -174,7 +174,7 @@ class _StatementCheck:
         )
 
     def nearest(self, index: SiteIndex) -> list[Nearest]:
-        chunks = [candidate.chunk for candidate in self.kept[:_NEAREST]]
+        chunks = [candidate.chunk for candidate in self.candidates[:_MAX_NEAREST]]
         return [
             Nearest(chapter=c.chapter_title, section=c.section_heading, url=index.public_url(c, self.head))
             for c in chunks
@@ -187,8 +187,8 @@ def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:
     for url in arguments.urls:
         snapshot = index.snapshot(arguments.version, url)
         published = index.published_url(url, snapshot.head)
-        own = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
-        if not own:
+        page_urls = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
+        if not page_urls:
             raise InputError("urls holds an address that this documentation does not have.", field="urls")
-        published_urls += own
+        published_urls += page_urls
     return published_urls

@@ -24,10 +24,10 @@ QUESTION = "How do I clear the cache?"
 def test_a_summary_that_may_be_due_is_set_aside_too() -> None:
     prices = Prices(embedder=Price(1), reranker=Price(search=1), generator=Price(1, 1), economy=Price(1, 1))
     query = ChatQuery(query=QUESTION, thread_id="t1")
-    without = max_turn_cost(query, prices, keeps=False).full
-    assert max_turn_cost(query, prices, keeps=True).full > without + 300
+    without = max_turn_cost(query, prices, keeps_threads=False).full
+    assert max_turn_cost(query, prices, keeps_threads=True).full > without + 300
     # What begins now has no summary.
-    assert max_turn_cost(ChatQuery(query=QUESTION), prices, keeps=True).full == without
+    assert max_turn_cost(ChatQuery(query=QUESTION), prices, keeps_threads=True).full == without
 
 
 def test_what_was_not_set_aside_loses_its_middle() -> None:
@@ -64,18 +64,21 @@ def test_a_long_question_is_never_searched_for_more_than_was_set_aside() -> None
             MeteredReranker(Ranking(), call).rerank(question, [text] * 100)
             assert 0 < turn_budget.micros <= max_search_cost(question, prices).full
             assert (
-                turn_budget.micros <= max_turn_cost(ChatQuery.model_construct(query=question), prices, keeps=False).full
+                turn_budget.micros
+                <= max_turn_cost(ChatQuery.model_construct(query=question), prices, keeps_threads=False).full
             )
     assert max_search_cost("job " + "─" * 3880, prices).full > max_search_cost("a", prices).full
 
 
 def test_the_question_that_a_follow_up_becomes_is_set_aside() -> None:
     prices = Prices(reranker=Price(search=1))
-    alone = max_turn_cost(ChatQuery(query="why?"), prices, keeps=False).full
+    alone = max_turn_cost(ChatQuery(query="why?"), prices, keeps_threads=False).full
     history = [Message(role="user", content="─" * 1200)] * 4
-    assert max_turn_cost(ChatQuery(query="why?", conversation_history=history), prices, keeps=False).full > alone
-    assert max_turn_cost(ChatQuery(query="why?", thread_id="t1"), prices, keeps=True).full > alone
-    assert max_turn_cost(ChatQuery(query="why?", thread_id="t1"), prices, keeps=False).full == alone
+    assert (
+        max_turn_cost(ChatQuery(query="why?", conversation_history=history), prices, keeps_threads=False).full > alone
+    )
+    assert max_turn_cost(ChatQuery(query="why?", thread_id="t1"), prices, keeps_threads=True).full > alone
+    assert max_turn_cost(ChatQuery(query="why?", thread_id="t1"), prices, keeps_threads=False).full == alone
 
 
 @pytest.mark.parametrize(("usage", "written"), [((20, 10), 10), ((0, 0), 2000 + 200 + 2)])
@@ -91,7 +94,7 @@ def test_where_nobody_tells_what_was_billed_there_may_have_been_thoughts(
 
     turn_budget = TurnBudget()
     metered = MeteredGenerator(
-        Saying(), ModelCall(CircuitBreaker("generator"), Price(output_token=1), turn_budget, thoughts=2000)
+        Saying(), ModelCall(CircuitBreaker("generator"), Price(output_token=1), turn_budget, reasoning_tokens=2000)
     )
     list(metered.generate(make_request(usage=Usage())))
     assert turn_budget.micros == written

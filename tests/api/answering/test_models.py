@@ -245,7 +245,7 @@ def test_the_worst_is_more_than_any_real_turn_costs(index: Path, cohere: CohereS
     hostile = ["a", QUESTION, QUESTION * 20, "🏴󠁧󠁢󠁥󠁮󠁧󠁿 cache " * 30, "缓存怎么清除 cache " * 60]
     for question in hostile:
         query = ChatQuery(query=question[:1500], conversation_history=[Message(role="user", content="the cache")] * 4)
-        worst, turn_budget = max_turn_cost(query, asked.resources.models.prices, keeps=False), TurnBudget()
+        worst, turn_budget = max_turn_cost(query, asked.resources.models.prices, keeps_threads=False), TurnBudget()
         assert [*answer_query(query, asked.resources, turn_budget=turn_budget)]
         assert turn_budget.micros < worst.full
         assert worst.economy < worst.full
@@ -280,7 +280,7 @@ def test_a_long_conversation_that_is_kept_costs_no_more_than_was_set_aside(
         lines = "" if number == 8 else ("─" * 120 + " ") * 14
         query = ChatQuery(query=f"{QUESTION} {number}? {lines}"[:1900], thread_id="t1")
         assert [*asked.chat(query)]
-        worst = max_turn_cost(query, prices, keeps=True).full
+        worst = max_turn_cost(query, prices, keeps_threads=True).full
         assert spent() - before <= worst
         before = spent()
     told = [len(r.body["messages"][-1]["content"].encode()) for r in cohere.history if not r.body["stream"]]
@@ -290,8 +290,8 @@ def test_a_long_conversation_that_is_kept_costs_no_more_than_was_set_aside(
 def test_the_dearer_of_two_generators_is_set_aside(index: Path, cohere: CohereServer) -> None:
     query = ChatQuery(query=QUESTION)
     prices = Prices(embedder=Price(1), generator=Price(1, 1), economy=Price(5, 5))
-    worst = max_turn_cost(query, prices, keeps=False)
-    assert worst.full == worst.economy > max_turn_cost(query, Prices(generator=Price(1, 1)), keeps=False).full
+    worst = max_turn_cost(query, prices, keeps_threads=False)
+    assert worst.full == worst.economy > max_turn_cost(query, Prices(generator=Price(1, 1)), keeps_threads=False).full
     asked = service(
         index,
         cohere,
@@ -324,7 +324,7 @@ class Parts:
 
 def test_what_costs_nothing_is_used_as_it_is() -> None:
     generator = object()
-    models_of_turn = TurnModels.of(Parts(generator=generator))  # type: ignore[arg-type]
+    models_of_turn = TurnModels.for_budget(Parts(generator=generator))  # type: ignore[arg-type]
     assert models_of_turn.generator is generator
 
 

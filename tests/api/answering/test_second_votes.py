@@ -234,8 +234,8 @@ def test_a_paid_checker_is_asked_while_most_of_the_budget_is_left(
 @pytest.mark.slow
 def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer) -> None:
     prices = Prices(checker=Price(input_token=3, output_token=7))
-    most = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps=False).full
-    assert max_turn_cost(ChatQuery(query=QUESTION), Prices(), keeps=False).full == 0
+    most = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps_threads=False).full
+    assert max_turn_cost(ChatQuery(query=QUESTION), Prices(), keeps_threads=False).full == 0
     # The longest texts that are asked about, and a server that does not count.
     assert most > MAX_CHECKS * (MAX_CHECK_BYTES / 2.5 * 3 + 16 * 7)
     server.play(*[Fault(change=lambda frames: (f for f in frames if b"usage" not in f))] * MAX_CHECKS)
@@ -246,7 +246,7 @@ def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer
 
 @pytest.mark.slow
 def test_without_a_checker_nothing_of_it_is_imported(index: Path) -> None:
-    assert TurnModels.of(service(index, None).resources.models).checker is None
+    assert TurnModels.for_budget(service(index, None).resources.models).checker is None
     script = """
 import sys
 from pathlib import Path

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse_api import phrases
-from chapterverse_api.answering.small_talk import _data, small_talk_language
+from chapterverse_api.answering.small_talk import _utterances, small_talk_language
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_questions_are_not(message: str) -> None:
 
 
 def test_every_language_of_ours_has_small_talk() -> None:
-    assert {tag for tag, _ in _data()} == set(phrases.LANGUAGES)
+    assert {tag for tag, _ in _utterances()} == set(phrases.LANGUAGES)

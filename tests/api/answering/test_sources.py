@@ -8,9 +8,9 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import MAX_CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import SNIPPET, AnswerContext, IdfLookup
+from chapterverse_api.answering.context import MAX_SNIPPET_CHARS, AnswerContext, IdfLookup
 from chapterverse_api.answering.selection import read_selection, search_selection
-from chapterverse_api.answering.sources import ON_TOPIC, find_sources
+from chapterverse_api.answering.sources import MIN_ON_TOPIC, find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -63,7 +63,7 @@ def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Servi
 
 def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> None:
     (source,) = context_of(service, "How do I set --flag-5 of the engine?").sources
-    assert 150 < len(source.snippet) <= SNIPPET
+    assert 150 < len(source.snippet) <= MAX_SNIPPET_CHARS
     assert "\n" not in source.snippet
     text = source.snippet.removesuffix("…")
     assert text.split()[-1] in LONG.split()
@@ -72,7 +72,7 @@ def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> Non
 def test_a_word_without_end_is_still_cut(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"a.md": f"# Wall\n\nbrick {'x' * 900}", **quill.PAGES}))
     (source,) = context_of(service, "wall brick").sources
-    assert len(source.snippet) <= SNIPPET
+    assert len(source.snippet) <= MAX_SNIPPET_CHARS
 
 
 LINKED = """# Kettles
@@ -121,7 +121,7 @@ def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not
     context = context_of(service, "Who won the world cup of entries in Paris with zebras?")
     assert (context.request.passages, context.off_topic, context.nearest) == ((), True, ())
     assert context.retrieval
-    assert 0 < context.retrieval.answerability.docs < ON_TOPIC
+    assert 0 < context.retrieval.answerability.docs < MIN_ON_TOPIC
 
 
 def test_small_talk_is_not_searched_for(service: Service) -> None:

@@ -328,7 +328,7 @@ def test_a_model_that_fails_after_a_tool_quotes_the_documentation_and_never_the_
 
 def test_what_it_may_cost_is_set_aside() -> None:
     query, prices = ChatQuery(query=QUESTION), Prices.from_settings(Settings(generator="openai:gpt-4.1-mini"))
-    plain, more = (max_turn_cost(query, prices, keeps=False, tools=tools) for tools in (False, True))
+    plain, more = (max_turn_cost(query, prices, keeps_threads=False, tools=tools) for tools in (False, True))
     assert more.full > plain.full
 
 

@@ -28,4 +28,4 @@ def signed(*texts: str) -> list[Message]:
 
 
 def talk(*history: Message, thread: StoredThread | None = None) -> Conversation:
-    return Conversation.of(ChatQuery(query="And now?", conversation_history=list(history)), SIGNER, thread)
+    return Conversation.from_query(ChatQuery(query="And now?", conversation_history=list(history)), SIGNER, thread)

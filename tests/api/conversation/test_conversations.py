@@ -16,7 +16,7 @@ from api import quill
 from api.scripted import Client
 from api.writers import Scribe
 from chapterverse.settings import Settings
-from chapterverse_api.answering.turn import WHOLE_SECONDS, Turn
+from chapterverse_api.answering.turn import TURN_SECONDS, Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.threads import SUMMARY_TURNS
@@ -76,7 +76,7 @@ def test_what_the_widget_sends_back_is_ours(settings: Settings, node: Path) -> N
     history = as_replayed(session, node)
     query = ChatQuery.model_validate_json(json.dumps({"query": "a", "conversation_history": history}))
     transcript = service.resources.signer.read(query.conversation_history)
-    assert sorted(transcript.ours) == [1, 3, 5, 7]
+    assert sorted(transcript.positions) == [1, 3, 5, 7]
     assert transcript.tag == session[-1]["signature"]["tag"]
 
 
@@ -153,7 +153,7 @@ print(status.json()["degraded"])
     assert "hunter2" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("took", "left"), [(0.0, 5.0), (WHOLE_SECONDS - 2, 2.0), (WHOLE_SECONDS + 2, 0.0)])
+@pytest.mark.parametrize(("took", "left"), [(0.0, 5.0), (TURN_SECONDS - 2, 2.0), (TURN_SECONDS + 2, 0.0)])
 def test_a_late_answer_leaves_less_time_for_a_summary(
     settings: Settings, tmp_path: Path, took: float, left: float
 ) -> None:

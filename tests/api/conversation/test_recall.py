@@ -66,7 +66,9 @@ def test_a_refused_turn_is_not_recalled() -> None:
 
 
 def talk(thread: StoredThread, question: str, *history: Message, turn_top_k: int = MAX_RECALLED_TURNS) -> Conversation:
-    return Conversation.of(ChatQuery(query=question, conversation_history=list(history)), Signer(), thread, turn_top_k)
+    return Conversation.from_query(
+        ChatQuery(query=question, conversation_history=list(history)), Signer(), thread, turn_top_k
+    )
 
 
 def test_what_a_prompt_holds_anyway_is_not_recalled() -> None:
@@ -84,7 +86,7 @@ def test_it_is_recalled_for_a_browser_that_sends_its_own_part_of_the_conversatio
     history = [Message(role="user", content="Hello?"), Message(role="assistant", content="Hi.", signature=mark)]
     thread = StoredThread(tuple(turns(PROXY, *others(9))))
     query = ChatQuery(query="Which port of the proxy?", conversation_history=history)
-    found = Conversation.of(query, signer, thread)
+    found = Conversation.from_query(query, signer, thread)
     assert [message.content for message in found.messages] == ["Hello?", "Hi."]
     assert "port 8443" in found.recalled
 

@@ -35,7 +35,7 @@ def turns(*pairs: tuple[str, str], signer: Signer = SIGNER, now: float = NOW) ->
 
 
 def ours(history: list[Message], signer: Signer = SIGNER, now: float = NOW) -> list[int]:
-    return sorted(signer.read(history, now=now).ours)
+    return sorted(signer.read(history, now=now).positions)
 
 
 def conversation(name: str, length: int = 5) -> list[Message]:
@@ -110,7 +110,7 @@ def test_a_conversation_goes_on_when_its_beginning_has_ended() -> None:
 
 
 def test_keys_are_rotated() -> None:
-    both = Signer.of(Settings(signing_key=f" {OTHER} , {KEY},"))
+    both = Signer.from_settings(Settings(signing_key=f" {OTHER} , {KEY},"))
     assert ours(A, both) == [1, 3, 5, 7, 9]
     newer = turns(("q", "a"), signer=both)
     assert ours(newer, both) == ours(newer, Signer([OTHER])) == [1]
@@ -124,7 +124,7 @@ def test_the_mark_of_another_deployment_is_the_readers_word() -> None:
 
 
 def test_without_a_key_each_process_knows_only_its_own_marks() -> None:
-    one, other = Signer(), Signer.of(Settings(signing_key=" , "))
+    one, other = Signer(), Signer.from_settings(Settings(signing_key=" , "))
     history = turns(("q", "a"), signer=one)
     assert ours(history, one) == [1]
     assert ours(history, other) == []
@@ -137,7 +137,7 @@ def test_a_key_is_in_no_mark() -> None:
 @pytest.mark.parametrize("key", ["k", KEY[:31], "a" * 64, "secret " * 8, f"{KEY},short"])
 def test_a_weak_key_is_refused_in_one_sentence_without_the_key(key: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        Signer.of(Settings(signing_key=key))
+        Signer.from_settings(Settings(signing_key=key))
     assert str(caught.value) == (
         "A key in CHAPTERVERSE_SIGNING_KEY is shorter than 32 characters, or the same few over and over: make one with"
         " `openssl rand -hex 32`."
@@ -249,7 +249,7 @@ def test_no_forgery_of_a_hundred_thousand_is_accepted() -> None:
     made = accepted = 0
     for turn in filter(hexadecimal, forgeries(105_000)):
         made += 1
-        accepted += bool(SIGNER.read(turn, now=NOW).ours)
+        accepted += bool(SIGNER.read(turn, now=NOW).positions)
     assert made >= 100_000
     assert accepted == 0
 
@@ -258,5 +258,5 @@ def test_ten_long_messages_are_read_in_a_moment() -> None:
     long = turns(*(("é" * 1600, "é" * 1600) for _ in range(5)))
     started = time.process_time()
     for _ in range(20):
-        assert len(SIGNER.read(long, now=NOW).ours) == 5
+        assert len(SIGNER.read(long, now=NOW).positions) == 5
     assert (time.process_time() - started) / 20 < 0.01

@@ -201,7 +201,7 @@ def test_status_tells_what_is_wrong_with_the_index(
     publish(bucket, "b")
     broken_artefact(server, bucket, "truncated")
     # The service's own clock is the machine's: let it believe that its last look was long ago.
-    service.resources.index._live._looked = 0.0
+    service.resources.index._live._last_check = 0.0
     service.snapshot()
     settle()
     status = service.status()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from api.mcp.calls import META, VERSION, headers, legacy, modern
-from chapterverse_api.mcp.messages import LEGACY, McpError, id_of, read_call
+from chapterverse_api.mcp.messages import LEGACY, McpError, read_call, read_id
 from chapterverse_api.rejections import Rejection
 
 CALL = modern("tools/call", name="search_docs", arguments={})
@@ -119,18 +119,20 @@ def test_an_initialize_is_always_of_an_old_client() -> None:
 
 
 def test_an_id_that_could_be_one_is_found_in_any_message() -> None:
-    assert [id_of(m) for m in ({"id": 7}, {"id": "a"}, {"id": True}, {"id": "x" * 257}, [], None, {})] == [
+    assert [read_id(m) for m in ({"id": 7}, {"id": "a"}, {"id": True}, {"id": "x" * 257}, [], None, {})] == [
         7, "a", None, None, None, None, None,
     ]  # fmt: skip
 
 
 def test_a_rejection_keeps_its_status_and_when_to_come_again() -> None:
-    error = McpError.of(Rejection(429, "too_many_requests", "Wait.", retry_after=7))
+    error = McpError.from_rejection(Rejection(429, "too_many_requests", "Wait.", retry_after=7))
     assert (error.code, error.status, error.headers) == (429, 429, {"retry-after": "7"})
     assert error.reply(3) == {
         "jsonrpc": "2.0",
         "id": 3,
         "error": {"code": 429, "message": "Wait.", "data": {"code": "too_many_requests"}},
     }
-    codes = {status: McpError.of(Rejection(status, "a", "B.")).code for status in (400, 413, 415, 422, 500, 503)}
+    codes = {
+        status: McpError.from_rejection(Rejection(status, "a", "B.")).code for status in (400, 413, 415, 422, 500, 503)
+    }
     assert codes == {400: -32700, 413: -32600, 415: -32600, 422: -32600, 500: -32603, 503: -32603}

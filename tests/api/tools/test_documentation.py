@@ -18,7 +18,7 @@ from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.service import Service
 from chapterverse_api.tools.documentation import registry
 from chapterverse_api.tools.registry import ToolContext, UnknownTool
-from chapterverse_api.tools.sections import cut_to, tokens_of
+from chapterverse_api.tools.sections import cut_to, estimate_cl100k_tokens
 
 CACHE = f"{quill.BASE}cache/"
 LONG = "# Long\n\n" + "\n\n".join(
@@ -279,4 +279,4 @@ def test_a_text_is_cut_where_it_may_be() -> None:
     assert cut_to("short", 5) == "short"
     assert cut_to("x" * 100, 10) == "x" * 30
     assert cut_to("漢" * 100, 10) == "漢" * 8
-    assert tokens_of("") == 0
+    assert estimate_cl100k_tokens("") == 0

@@ -41,7 +41,7 @@ Operand = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 
 
 class StepOption(ResponseModel):
-    """An answer that a reader may give. `next` is null where the plan ends."""
+    """An answer that a reader may give. `next` is null if the plan ends."""
 
     label: Annotated[str, StringConstraints(min_length=1, max_length=80)]
     next: StepId | None = None
@@ -74,7 +74,7 @@ class PlanStep(ResponseModel):
         options: answers to `ask_user`; without any, the reader writes.
         variable: takes the answer, the tool's output or the result.
         arguments: of a tool; a value in braces, `{name}`, is a variable's.
-        conditions: of `decide`, in order; where none holds, `next` follows.
+        conditions: of `decide`, in order; `next` follows if none holds.
     """
 
     id: StepId
@@ -145,7 +145,7 @@ class PlanResponse(ResponseModel):
     """A step of a plan.
 
     Attributes:
-        step: what the reader does or answers now; None at the end, and where there is no plan.
+        step: what the reader does or answers now; None at the end, or without a plan.
         plan: all steps, in the first response.
         planned_by: a model, or the numbered steps of a page.
         state: to be sent back with the next request.

@@ -1,7 +1,7 @@
 """Drafts a plan from the documentation: by a model, or from the numbered steps of a page.
 
 A model plans from the passages. Without one, or if it fails, the numbered steps of the best section are the plan. Each
-step that is shown cites a source that carries it, by the check of answers.
+step that is shown cites a source that supports it, by the check of answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from chapterverse_api.answering.plans.contract import (
     PlanStep,
     StepKind,
 )
-from chapterverse_api.answering.plans.machine import SHOWN, PlanProblem, check_plan
+from chapterverse_api.answering.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
 from chapterverse_api.answering.structured import ask_for_data
 from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
@@ -45,10 +45,10 @@ _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class PlanDraft:
-    """A plan, where the documentation has one.
+    """A plan, if the documentation has one.
 
     Attributes:
-        failure: a sentence about the model that failed; None where none did.
+        failure: a sentence about the model's failure; None if it did not fail.
     """
 
     plan: Plan | None = None
@@ -57,32 +57,35 @@ class PlanDraft:
 
 
 def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> PlanDraft:
-    """Return the plan that a model makes of the passages, or else the one that a page numbers."""
+    """Return the plan that a model makes of the passages, or else a page's numbered steps."""
     passages, failure = sources.context.request.passages, None
     if not passages:
         return PlanDraft()
     if writer := turn.models.data_writer:
         try:
             with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
-                return PlanDraft(_by_model(sources, turn, writer, tools), "model")
+                return PlanDraft(_ask_model(sources, turn, writer, tools), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
             failure = "The plan is a page's own, since the model failed."
-    plan = _from_page(passages)
+    plan = _read_numbered_steps(passages)
     return PlanDraft(plan, "page" if plan else None, failure)
 
 
-def _by_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
-    specs, asked, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
-    offered = json.dumps([asdict(spec) for spec in specs]) if tools else ""
-    instructions, links = plan_instructions(asked, nonce, SCHEMA, offered), AddressFilter(asked.passages)
+def _ask_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
+    specs, draft_request, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
+    tools_json = json.dumps([asdict(spec) for spec in specs]) if tools else ""
+    instructions, links = (
+        plan_instructions(draft_request, nonce, SCHEMA, tools_json),
+        AddressFilter(draft_request.passages),
+    )
 
     def read(text: str) -> Plan:
         plan = _read_plan(read_data(text, SCHEMA, links))
         check_plan(plan, [spec.name for spec in specs])
         return _cite_steps(plan, sources)
 
-    request = ModelRequest(instructions, conversation(asked, nonce), MAX_PLAN_TOKENS, turn.deadline)
+    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_PLAN_TOKENS, turn.deadline)
     failure = "The model's plan could not be run, not even when it was asked once more."
     return ask_for_data(writer, request, SCHEMA, read, failure)
 
@@ -112,25 +115,25 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
-    """Return a plan in which each step that is shown cites a source that carries it.
+    """Return a plan in which each step that is shown cites a source that supports it.
 
     Raises:
         PlanProblem: no source says an action, or holds a word of a question.
     """
     request = sources.context.request
-    carriers, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
+    check, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
     for step in plan.steps:
-        carrier = None
+        source_id = None
         if step.kind == "action":
-            carrier = carriers.find_source(Leaf(("step",), step.text))
+            source_id = check.find_source(Leaf(("step",), step.text))
         elif step.kind == "ask_user":
-            carrier = _find_source(step, request.passages, request.language)
+            source_id = _find_source(step, request.passages, request.language)
         elif step.citations or step.text:
             step = step.model_copy(update={"citations": [], "text": ""})
-        if step.kind in SHOWN:
-            if carrier is None:
+        if step.kind in INTERACTIVE_KINDS:
+            if source_id is None:
                 raise PlanProblem(f"no source says what the step {step.id} says")
-            step = step.model_copy(update={"citations": [carrier]})
+            step = step.model_copy(update={"citations": [source_id]})
         steps.append(step)
     return plan.model_copy(update={"steps": steps})
 
@@ -139,27 +142,27 @@ def _find_source(step: PlanStep, passages: Sequence[Passage], language: str) -> 
     """Return the source of a question to the reader: the one that it cites, if that shares a word, or the closest."""
     text = " ".join([step.text, *(option.label for option in step.options)])
     terms = lexical.terms_of(lexical.words(text, language))
-    shared = {p.id: len(terms & p.terms) for p in passages}
-    named = [i for i in step.citations if shared.get(i)]
-    best = max(shared, key=lambda i: shared[i])
-    return named[0] if named else best if shared[best] else None
+    shared = {passage.id: len(terms & passage.terms) for passage in passages}
+    cited = next((source_id for source_id in step.citations if shared.get(source_id)), None)
+    best = max(shared, key=lambda source_id: shared[source_id])
+    return cited or (best if shared[best] else None)
 
 
-def _from_page(passages: Sequence[Passage]) -> Plan | None:
+def _read_numbered_steps(passages: Sequence[Passage]) -> Plan | None:
     """Return the numbered steps of the best section that has any."""
     for passage in passages:
         texts = list(_iterate_numbered_items(passage.section))
         if len(texts) > 1:
-            kept = texts[:MAX_STEPS]
+            texts = texts[:MAX_STEPS]
             steps = [
                 PlanStep(
                     id=f"step-{n}",
                     kind="action",
                     text=text[:MAX_TEXT_CHARS],
                     citations=[passage.id],
-                    next=f"step-{n + 1}" if n < len(kept) else None,
+                    next=f"step-{n + 1}" if n < len(texts) else None,
                 )
-                for n, text in enumerate(kept, 1)
+                for n, text in enumerate(texts, 1)
             ]
             return Plan(title=" › ".join(passage.path)[:MAX_TITLE_CHARS], steps=steps)
     return None
@@ -169,11 +172,11 @@ def _iterate_numbered_items(markdown: str) -> Iterator[str]:
     """Yield the items of the first numbered list, each with the paragraphs and code that belong to it."""
     item, fenced, number = list[str](), False, 0
     for text in markdown.splitlines():
-        found = None if fenced else _ITEM.match(text)
-        if found and int(found[1]) == number + 1:
+        match = None if fenced else _ITEM.match(text)
+        if match and int(match[1]) == number + 1:
             if item:
                 yield "\n".join(item).strip()
-            item, number = [text[found.end() :]], number + 1
+            item, number = [text[match.end() :]], number + 1
         elif item and not fenced and text.strip() and not text.startswith(" ") and not _FENCE.match(text):
             # Text at the margin ends the list, unless it continues the item's paragraph.
             if not item[-1].strip():

@@ -22,10 +22,10 @@ from chapterverse_api.answering.plans.contract import (
 )
 from chapterverse_api.structured_output.data import DataProblem
 
-#: Farther from zero no number is exact.
-_LARGEST = 1e15
-#: Kinds at which a reader stops.
-SHOWN = ("ask_user", "action")
+#: A float is an exact integer up to 2**53, which is nine times as much.
+_MAX_NUMBER = 1e15
+#: Kinds of steps that a reader sees. All others run by themselves.
+INTERACTIVE_KINDS = ("ask_user", "action")
 
 #: A variable's value is text or a number.
 Values: TypeAlias = dict[str, str | float]
@@ -39,7 +39,7 @@ def check_plan(plan: Plan, tools: Collection[str]) -> None:
     """Check that a plan can be run to its end.
 
     Args:
-        tools: names of those that there are.
+        tools: names of the tools that a step may call.
 
     Raises:
         PlanProblem: it can't.
@@ -49,7 +49,7 @@ def check_plan(plan: Plan, tools: Collection[str]) -> None:
         raise PlanProblem("two steps have the same id")
     variables = {step.variable for step in plan.steps if step.variable}
     for step in plan.steps:
-        if reason := _incomplete(step, tools, variables):
+        if reason := _find_problem(step, tools, variables):
             raise PlanProblem(f"the step {step.id} {reason}")
         if any(target is not None and target not in ids for target in step.targets):
             raise PlanProblem(f"the step {step.id} leads to a step that does not exist")
@@ -61,62 +61,65 @@ def check_plan(plan: Plan, tools: Collection[str]) -> None:
         raise PlanProblem(f"the step {silent} comes back to itself without asking or telling the reader anything")
 
 
-def _incomplete(step: PlanStep, tools: Collection[str], variables: Collection[str]) -> str:
-    """Return the problem of a step that lacks a field of its kind."""
-    if step.kind in SHOWN and not step.text.strip():
-        return "says nothing"
-    if step.kind != "ask_user" and step.options:
-        return "has options and asks nothing"
-    if step.kind == "decide" and not step.conditions:
-        return "decides nothing"
-    if step.kind != "decide" and step.conditions:
-        return "has conditions and does not decide"
-    if step.kind == "compute" and not (step.operation and step.variable):
-        return "computes nothing"
-    if step.kind == "call_tool" and step.tool not in tools:
-        return "calls a tool that does not exist"
-    read = [one.variable for one in step.conditions]
-    read += [name for name in map(_variable, step.arguments.values()) if name]
+def _find_problem(step: PlanStep, tools: Collection[str], variables: Collection[str]) -> str:
+    """Return the first problem of a step, as the end of a sentence; empty if the step can run."""
+    problems = (
+        ("says nothing", step.kind in INTERACTIVE_KINDS and not step.text.strip()),
+        ("has options and asks nothing", step.kind != "ask_user" and step.options),
+        ("decides nothing", step.kind == "decide" and not step.conditions),
+        ("has conditions and does not decide", step.kind != "decide" and step.conditions),
+        ("computes nothing", step.kind == "compute" and not (step.operation and step.variable)),
+        ("calls a tool that does not exist", step.kind == "call_tool" and step.tool not in tools),
+        ("reads a variable that nothing sets", not _find_variables(step) <= {*variables}),
+    )
+    return next((problem for problem, applies in problems if applies), "")
+
+
+def _find_variables(step: PlanStep) -> set[str]:
+    """Return the variables that a step reads."""
     operands = (step.operation.left, step.operation.right) if step.operation else ()
-    read += [operand for operand in operands if _number(operand) is None]
-    return "reads a variable that nothing sets" if not {*read} <= {*variables} else ""
+    return {
+        *(condition.variable for condition in step.conditions),
+        *(name for name in map(_variable, step.arguments.values()) if name),
+        *(operand for operand in operands if _number(operand) is None),
+    }
 
 
 def _find_reachable(plan: Plan, start: str) -> set[str | None]:
     """Return the steps that may follow a step, itself included, and None if that is the end."""
-    reached, waiting = set[str | None](), list[str | None]([start])
-    while waiting:
-        one = waiting.pop()
-        if one not in reached:
-            reached.add(one)
-            waiting += plan.step(one).targets if one is not None else []
+    reached, queue = set[str | None](), list[str | None]([start])
+    while queue:
+        step_id = queue.pop()
+        if step_id not in reached:
+            reached.add(step_id)
+            queue += plan.step(step_id).targets if step_id is not None else []
     return reached
 
 
 def _silent_loops(plan: Plan) -> Iterator[str]:
     """Yield steps that can come back to themselves without a step that is shown."""
     for first in plan.steps:
-        seen, waiting = set[str](), [first]
-        while waiting and first.kind not in SHOWN:
-            for target in waiting.pop().targets:
+        visited, queue = set[str](), [first]
+        while queue and first.kind not in INTERACTIVE_KINDS:
+            for target in queue.pop().targets:
                 if target == first.id:
                     yield first.id
-                if target is not None and target not in seen:
-                    seen.add(target)
+                if target is not None and target not in visited:
+                    visited.add(target)
                     following = plan.step(target)
-                    waiting += [following] if following.kind not in SHOWN else []
+                    queue += [following] if following.kind not in INTERACTIVE_KINDS else []
 
 
 @dataclass(slots=True)
 class Position:
-    """Where a reader is.
+    """A reader's position in a plan.
 
     Attributes:
-        at: id of the step that is shown; None at the end.
+        step_id: id of the step that is shown; None at the end.
         outcomes: the outcomes of the tools that were called since the step before.
     """
 
-    at: str | None
+    step_id: str | None
     values: Values = field(default_factory=dict)
     outcomes: list[ToolOutcome] = field(default_factory=list)
 
@@ -134,30 +137,30 @@ def begin(plan: Plan, call: CallTool) -> Position:
     return _run_steps(plan, Position(plan.steps[0].id), call)
 
 
-def advance(plan: Plan, position: Position, said: str | None, call: CallTool) -> Position:
-    """Return where a reader is after the step that is shown.
+def advance(plan: Plan, position: Position, reader_input: str | None, call: CallTool) -> Position:
+    """Return the reader's position after the step that is shown.
 
     Args:
-        said: the answer to a question; None after an action.
+        reader_input: the answer to a question; None after an action.
 
     Raises:
         InputError: there is no such answer, or a step can't be computed.
     """
-    if position.at is None:
+    if position.step_id is None:
         raise InputError("The plan has ended: ask for another one.", field="state")
-    step, values = plan.step(position.at), dict(position.values)
+    step, values = plan.step(position.step_id), dict(position.values)
     following = step.next
     if step.kind == "ask_user":
-        chosen = _choose(step, said)
+        chosen = _choose(step, reader_input)
         following = chosen.next if chosen else step.next
         if step.variable:
-            values[step.variable] = chosen.label if chosen else str(said)[:MAX_VALUE_CHARS]
+            values[step.variable] = chosen.label if chosen else str(reader_input)[:MAX_VALUE_CHARS]
     return _run_steps(plan, Position(following, values), call)
 
 
-def _choose(step: PlanStep, said: str | None) -> StepOption | None:
-    """Return the option that a reader means, by its words or its number; None where the reader writes freely."""
-    text = (said or "").strip()
+def _choose(step: PlanStep, reader_input: str | None) -> StepOption | None:
+    """Return the option that a reader means, by its words or its number; None if the step has no options."""
+    text = (reader_input or "").strip()
     if not text:
         raise InputError("input is missing: this step asks something.", field="input")
     if not step.options:
@@ -170,11 +173,11 @@ def _choose(step: PlanStep, said: str | None) -> StepOption | None:
 
 def _run_steps(plan: Plan, position: Position, call: CallTool) -> Position:
     """Run steps up to the next one that is shown. A plan that was checked has no loop without one."""
-    while position.at is not None and (step := plan.step(position.at)).kind not in SHOWN:
-        position.at = step.next
+    while position.step_id is not None and (step := plan.step(position.step_id)).kind not in INTERACTIVE_KINDS:
+        position.step_id = step.next
         if step.kind == "decide":
-            held = next((one for one in step.conditions if _holds(one, position.values)), None)
-            position.at = held.next if held else step.next
+            condition = next((c for c in step.conditions if _holds(c, position.values)), None)
+            position.step_id = condition.next if condition else step.next
         elif step.kind == "compute" and step.operation and step.variable:
             position.values[step.variable] = _compute(step.operation, position.values)
         elif step.kind == "call_tool" and step.tool:
@@ -186,7 +189,7 @@ def _run_steps(plan: Plan, position: Position, call: CallTool) -> Position:
 
 
 def _variable(text: str) -> str:
-    """Return the variable that an argument names; empty where it is a value."""
+    """Return the variable that an argument names; empty if it is a value."""
     return text[1:-1] if text.startswith("{") and text.endswith("}") else ""
 
 
@@ -199,7 +202,7 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         return None
-    return number if math.isfinite(number) and abs(number) <= _LARGEST else None
+    return number if math.isfinite(number) and abs(number) <= _MAX_NUMBER else None
 
 
 def _holds(condition: StepCondition, values: Values) -> bool:

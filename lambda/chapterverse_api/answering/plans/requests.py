@@ -39,12 +39,12 @@ def respond(
     """Return the first step of a plan for a question, or the next one of a plan.
 
     Raises:
-        InputError: the state is not ours or has expired, or the step does not offer the reader's answer.
+        InputError: the state is invalid or has expired, or the step does not offer the reader's answer.
         IndexFault: there is no index that can be read.
     """
     call = _caller(tools, deadline)
     if request.state is None:
-        turn = Turn.open(request.as_query(), resources, deadline, origins, turn_budget)
+        turn = Turn.open(request.as_query(), resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
         return _begin(turn, tools, call)
     state = PlanState.unseal(request.state, resources.signer)
     position = advance(state.plan, state.position, request.input, call)
@@ -54,7 +54,7 @@ def respond(
 def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
     turn.log_query()
     context = find_sources(turn)
-    sources = DraftSources.of(context)
+    sources = DraftSources.from_documents(context)
     draft = draft_plan(sources, turn, tools)
     plan = draft.plan
     turn.progress.enter("completed")
@@ -71,7 +71,7 @@ def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
 def _response(state: PlanState, signer: Signer, **first: Any) -> PlanResponse:
     """Return the step at which a reader is, with the fields that only the first response has."""
     position = state.position
-    step = state.plan.step(position.at) if position.at is not None else None
+    step = state.plan.step(position.step_id) if position.step_id is not None else None
     return PlanResponse(
         status="open" if step else "ended",
         title=state.plan.title,
@@ -92,7 +92,9 @@ def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
         result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
         deadline.check()
         links = AddressFilter(())
-        text = "\n\n".join(one.text if one.url else links.without_foreign(one.text) for one in result.output)
+        text = "\n\n".join(
+            source.text if source.url else links.without_foreign(source.text) for source in result.output
+        )
         return ToolOutcome(name=name, ok=result.ok, text=(text if result.ok else result.error)[:_MAX_OUTCOME_CHARS])
 
     return call

@@ -16,7 +16,7 @@ from chapterverse_api.contract import SourceChunk
 from chapterverse_api.conversation.transcript import Signer
 
 #: Seconds for which a reader may go on with a plan.
-LIFETIME = 24 * 60 * 60
+PLAN_SECONDS = 24 * 60 * 60
 #: Bytes of a state that are searched for a tool without its key: one that unpacks to more is taken to have one.
 _MAX_SEARCHED_BYTES = 200_000
 _PURPOSE = b"chapterverse/plan/1"
@@ -24,7 +24,7 @@ _PURPOSE = b"chapterverse/plan/1"
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """A plan, where its reader is, and what its steps cite."""
+    """A plan, its reader's position, and the sources that its steps cite."""
 
     plan: Plan
     position: Position
@@ -32,14 +32,14 @@ class PlanState:
 
     def seal(self, signer: Signer) -> str:
         """Return the state as text that only this service can write."""
-        kept = {
-            "expiry": int(time.time()) + LIFETIME,
+        payload = {
+            "expiry": int(time.time()) + PLAN_SECONDS,
             "plan": self.plan.model_dump(exclude_defaults=True),
-            "at": self.position.at,
+            "at": self.position.step_id,
             "values": self.position.values,
             "sources": [source.model_dump() for source in self.sources],
         }
-        data = zlib.compress(json.dumps(kept, separators=(",", ":")).encode())
+        data = zlib.compress(json.dumps(payload, separators=(",", ":")).encode())
         key_id, tag = signer.seal(_PURPOSE, data)
         return f"{base64.urlsafe_b64encode(data).decode()}.{key_id}.{tag}"
 
@@ -50,22 +50,22 @@ class PlanState:
         Raises:
             InputError: this service did not make it, or it has expired.
         """
-        foreign = InputError(
+        invalid_state = InputError(
             "state was not issued by this service or has expired: ask for the plan again.", field="state"
         )
         try:
             text, key_id, tag = sealed.split(".")
             data = base64.b64decode(text, altchars=b"-_", validate=True)
         except ValueError:
-            raise foreign from None
-        # Nothing of it is read before it is known to be ours.
+            raise invalid_state from None
+        # Nothing of it is read before its seal is verified.
         if not signer.is_sealed(_PURPOSE, data, key_id, tag):
-            raise foreign
-        kept = json.loads(zlib.decompress(data))
-        if kept["expiry"] <= time.time():
-            raise foreign
-        sources = [SourceChunk.model_validate(source) for source in kept["sources"]]
-        return cls(Plan.model_validate(kept["plan"]), Position(kept["at"], kept["values"]), sources)
+            raise invalid_state
+        payload = json.loads(zlib.decompress(data))
+        if payload["expiry"] <= time.time():
+            raise invalid_state
+        sources = [SourceChunk.model_validate(source) for source in payload["sources"]]
+        return cls(Plan.model_validate(payload["plan"]), Position(payload["at"], payload["values"]), sources)
 
 
 def calls_tools(sealed: str) -> bool:

@@ -9,12 +9,12 @@ _API = {"v1", "mcp", "widget", "openapi.json"}
 
 
 def is_api(path: str) -> bool:
-    """Return whether `path` belongs to the API and not to the documentation beside it."""
+    """Whether `path` belongs to the API and not to the documentation beside it."""
     return path.removeprefix("/").partition("/")[0] in _API
 
 
 class ResponseHeaders:
-    """Adds security headers, and a cache rule where the response has none."""
+    """Adds security headers, and a cache rule if the response has none."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

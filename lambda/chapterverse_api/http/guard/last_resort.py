@@ -28,7 +28,7 @@ class LastResort:
         try:
             await self._app(scope, receive, watch)
         except ClientDisconnect:
-            # The client is gone, and nothing of ours failed.
+            # The client is gone, and nothing of this service failed.
             return
         except Exception as error:
             rejection = rejections.report(error)

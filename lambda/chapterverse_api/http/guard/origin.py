@@ -27,7 +27,7 @@ _DEFAULT_PORT = re.compile(r"(?<=^http:)(.*):80$|(?<=^https:)(.*):443$")
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{0,5})?")
 
 #: Headers of a program in a browser that speaks the Model Context Protocol.
-_OF_MCP = ", mcp-protocol-version, mcp-method, mcp-name"
+_MCP_HEADERS = ", mcp-protocol-version, mcp-method, mcp-name"
 #: Seconds for which browsers may cache a preflight; Chromium's maximum.
 PREFLIGHT_AGE = 7200
 
@@ -47,17 +47,17 @@ class AllowList:
         self._patterns = [_pattern(origin) for origin in origins]
         self._hosts = frozenset(_parse_host(host) for host in hosts if host)
 
-    def admits(self, origin: str, own: str) -> bool:
-        """Return whether `origin` may ask; with an empty list only the service's `own` origin may."""
+    def allows_origin(self, origin: str, own_origin: str) -> bool:
+        """Whether `origin` may ask; with an empty list only the service's `own_origin` may."""
         if not self._patterns:
-            return origin == own
+            return origin == own_origin
         return any(pattern.fullmatch(origin) for pattern in self._patterns)
 
-    def answers(self, host: str, local_address: str = "") -> bool:
-        """Return whether a request with this `Host` is answered. Any is, if there is a list of origins.
+    def allows_host(self, host: str, local_address: str = "") -> bool:
+        """Whether a request with this `Host` is answered. Any is, if there is a list of origins.
 
         Args:
-            local_address: our address at which the connection arrived.
+            local_address: the service's address at which the connection arrived.
         """
         if self._patterns:
             return True
@@ -101,8 +101,8 @@ class OriginGuard:
         origins = headers.getlist("origin")
         if not origins:
             return self._app, None
-        own = _own(scope["scheme"], headers.get("host", ""))
-        if len(origins) > 1 or not self._allowed.admits(origins[0], own):
+        own_origin = _own_origin(scope["scheme"], headers.get("host", ""))
+        if len(origins) > 1 or not self._allowed.allows_origin(origins[0], own_origin):
             return Rejection(403, "origin_not_allowed", "This site may not ask this service.").response(), None
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return _preflight(scope["path"]), origins[0]
@@ -113,11 +113,11 @@ class OriginGuard:
         if "aws.event" in scope:
             return True
         server = scope.get("server")
-        return self._allowed.answers(hosts[0] if len(hosts) == 1 else "", server[0] if server else "")
+        return self._allowed.allows_host(hosts[0] if len(hosts) == 1 else "", server[0] if server else "")
 
 
-class Everyone(AllowList):
-    """Every origin, for an answer that only reports an error."""
+class AnyOrigin(AllowList):
+    """Allows every origin, for an answer that only reports an error."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -169,7 +169,7 @@ def _unknown_host() -> Rejection:
     )
 
 
-def _own(scheme: str, host: str) -> str:
+def _own_origin(scheme: str, host: str) -> str:
     return _without_default_port(f"{scheme}://{host.lower()}")
 
 
@@ -180,7 +180,7 @@ def _without_default_port(origin: str) -> str:
 def _preflight(path: str) -> Response:
     # OpenAI's clients send a key, and headers about themselves, which nothing reads.
     headers = "*, authorization" if path in OPENAI_PATHS else "content-type, x-work"
-    headers += _OF_MCP if path == "/mcp" else ""
+    headers += _MCP_HEADERS if path == "/mcp" else ""
     return Response(
         status_code=204,
         headers={

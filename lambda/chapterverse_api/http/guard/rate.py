@@ -38,7 +38,7 @@ _RATE = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(s|min|h|day)")
 _DAY = _UNITS["day"]
 
 #: Clients with a missing or invalid address share one count.
-_UNKNOWN = b"unknown"
+_UNKNOWN_CLIENT = b"unknown"
 
 
 class RateLimit:
@@ -57,7 +57,7 @@ class RateLimit:
         self._settings = settings
         self._get_service = get_service
         self._clock = clock
-        self._windows = windows_of(settings.rates)
+        self._windows = parse_rates(settings.rates)
         self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work else None
         self._random = secrets.token_bytes(32)
         self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,))
@@ -71,13 +71,13 @@ class RateLimit:
             Rejection: 429 if the client asks too often, or must first do some work.
             ConfigurationError: there is no such limiter, or the secrets can't be read.
         """
-        source = source_of(scope)
+        source = client_network(scope)
         if not self._windows or source is None:
             return
         now, salt = self._clock(), self._salt()
-        client = client_of(source, salt, now)
+        client = client_key(source, salt, now)
         solution = Headers(scope=scope).get(proof_of_work.HEADER, "") if self._work else ""
-        wait = self._wait(lambda limiter: self._count(limiter, client, salt, solution, now))
+        wait = self._admit(lambda limiter: self._count(limiter, client, salt, solution, now))
         if wait is not None:
             raise Rejection(
                 429,
@@ -94,8 +94,8 @@ class RateLimit:
         newest = next(filter(None, map(str.strip, keys.split(","))), "")
         return newest.encode(errors="surrogateescape") or self._random
 
-    def _wait(self, count: Callable[[Limiter], float | None]) -> float | None:
-        # If counting fails the request is admitted: the budget still limits its cost.
+    def _admit(self, count: Callable[[Limiter], float | None]) -> float | None:
+        """Return the seconds to wait; None if the request is admitted, as it is if counting fails."""
         try:
             with self._circuit.calling():
                 return count(self._limiter())
@@ -123,7 +123,7 @@ def check(request: Request) -> None:
     rates.check(request.scope)
 
 
-def windows_of(rates: str) -> tuple[RateWindow, ...]:
+def parse_rates(rates: str) -> tuple[RateWindow, ...]:
     """Return the windows of a setting such as "10/min,60/h,200/day", none for "off".
 
     Raises:
@@ -141,7 +141,7 @@ def windows_of(rates: str) -> tuple[RateWindow, ...]:
     return tuple(RateWindow(limit, seconds) for seconds, limit in sorted(limits.items()))
 
 
-def source_of(scope: Scope) -> bytes | None:
+def client_network(scope: Scope) -> bytes | None:
     """Return the network of a request's sender, packed; None for this machine itself, which is not limited.
 
     A peer on this machine is the developer (`chapterverse serve`, `mkdocs serve`), or a proxy, behind which all readers
@@ -151,14 +151,14 @@ def source_of(scope: Scope) -> bytes | None:
     event = scope.get("aws.event")
     address = _address(_peer(scope) if event is None else _event_source(event))
     if address is None:
-        return _UNKNOWN
+        return _UNKNOWN_CLIENT
     if event is None and address.is_loopback:
         return None
     # A household may use all IPv6 addresses of a /64 (RFC 6177).
     return address.packed if isinstance(address, IPv4Address) else address.packed[:8]
 
 
-def client_of(source: bytes, salt: bytes, now: float) -> str:
+def client_key(source: bytes, salt: bytes, now: float) -> str:
     """Return the key under which a source is counted on the day (UTC) of `now`."""
     message = b"chapterverse/client/1" + int(now // _DAY).to_bytes(8, "big", signed=True) + source
     return hmac.digest(salt, message, "sha256").hex()[:32]

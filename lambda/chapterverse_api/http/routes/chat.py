@@ -12,7 +12,7 @@ from chapterverse_api.http import sse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.http.json_answer import respond_with_json
-from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
+from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -40,7 +40,7 @@ _STREAM: dict[str, Any] = {
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
     rate.check(request)
-    deadline = deadline_of(request)
-    events = service_of(request.app).chat(query, deadline=deadline, origins=origins_of(request))
+    deadline = get_deadline(request)
+    events = get_service(request.app).chat(query, deadline=deadline, origins=get_origins(request))
     streamed = sse.wants_stream(request.headers.get("accept", ""))
     return sse.EventStream(events, deadline) if streamed else respond_with_json(events, deadline)

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from chapterverse_api.http import sse
 from chapterverse_api.http.guard import body, rate
 from chapterverse_api.http.json_answer import respond_with_json
-from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
+from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import completions_openapi_entries
 
 #: Largest body in bytes: clients send the whole of a conversation each time.
@@ -80,11 +80,11 @@ def models() -> Response:
 def _answer(request: Request, document: dict[str, Any]) -> Response:
     from chapterverse_api.http.completions import Completion, CompletionRequest
 
-    asked = CompletionRequest.of(document)
+    completion_request = CompletionRequest.parse(document)
     rate.check(request)
-    deadline = deadline_of(request)
-    events = service_of(request.app).chat(asked.query, deadline=deadline, origins=origins_of(request))
-    completion = Completion(asked)
-    if asked.streams:
+    deadline = get_deadline(request)
+    events = get_service(request.app).chat(completion_request.query, deadline=deadline, origins=get_origins(request))
+    completion = Completion(completion_request)
+    if completion_request.stream:
         return sse.EventStream(events, deadline, completion.frame)
     return respond_with_json(events, deadline, completion.document)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from chapterverse_api.contract import Feedback
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.http.request_context import service_of
+from chapterverse_api.http.request_context import get_service
 from chapterverse_api.http.routes.threads import unavailable
 from chapterverse_api.records.protocols import RecordsFault
 from chapterverse_api.rejections import openapi_entries
@@ -20,7 +20,7 @@ def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)
     try:
-        service_of(request.app).rate(rating)
+        get_service(request.app).rate(rating)
     except RecordsFault as error:
         # It is logged, but the owner reads the database, so the reader may try again.
         raise unavailable() from error

@@ -14,8 +14,8 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.http.disconnect import WorkerResponse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
-from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
-from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, id_of, read_call
+from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
+from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def mcp(request: Request) -> Response:
     try:
         raw = await read(request)
         message = parse(raw)
-        request_id = id_of(message)
+        request_id = read_id(message)
         call = read_call(message, headers)
         if call.id is None:
             # Nothing is done for a notification: a client that leaves closes its connection.
@@ -56,17 +56,17 @@ async def mcp(request: Request) -> Response:
         if call.method.startswith(_COUNTED):
             await to_thread.run_sync(rate.check, request)
     except Rejection as rejection:
-        return _error(McpError.of(rejection), request_id)
+        return _error(McpError.from_rejection(rejection), request_id)
     except McpError as error:
         return _error(error, request_id)
-    deadline = deadline_of(request)
+    deadline = get_deadline(request)
     return WorkerResponse(partial(_answer, call, request, deadline), deadline)
 
 
 def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
     from chapterverse_api.tools.registry import ToolContext
 
-    context = ToolContext(service_of(request.app), deadline, origins_of(request))
+    context = ToolContext(get_service(request.app), deadline, get_origins(request))
     try:
         return JSONResponse(_server().answer(call, context))
     except McpError as error:

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from chapterverse_api import contract, validation
 from chapterverse_api.http.guard import body, rate
-from chapterverse_api.http.request_context import deadline_of, origins_of, service_of
+from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
@@ -52,9 +52,11 @@ def _answer(request: Request, document: Any) -> Response:
     from chapterverse_api.answering.plans.contract import PlanRequest
     from chapterverse_api.answering.plans.state import calls_tools
 
-    asked = validation.parse_request(PlanRequest, document)
+    plan_request = validation.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.
-    if asked.state is None or calls_tools(asked.state):
+    if plan_request.state is None or calls_tools(plan_request.state):
         rate.check(request)
-    step = service_of(request.app).plan_step(asked, deadline=deadline_of(request), origins=origins_of(request))
+    step = get_service(request.app).plan_step(
+        plan_request, deadline=get_deadline(request), origins=get_origins(request)
+    )
     return JSONResponse(contract.dump(step))

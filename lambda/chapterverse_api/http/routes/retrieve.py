@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from chapterverse_api.contract import RetrievalRequest, RetrievalResponse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.http.request_context import service_of
+from chapterverse_api.http.request_context import get_service
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -17,4 +17,4 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
     """Return the passages that fit a question or an embedding best."""
     rate.check(request)
-    return service_of(request.app).retrieve(query)
+    return get_service(request.app).retrieve(query)

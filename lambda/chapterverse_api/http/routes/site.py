@@ -41,7 +41,7 @@ class StaticSite(StaticFiles):
             raise ConfigurationError(f"{folder} is no folder: build the site first.")
         super().__init__(directory=folder, html=True)
         self._folder = folder
-        # Imported only where a site is served, so that a cold start doesn't load it.
+        # Lazy: only needed if a site is served.
         from starlette.middleware.gzip import GZipMiddleware
 
         self._compressing = GZipMiddleware(super().__call__)
@@ -58,8 +58,8 @@ class StaticSite(StaticFiles):
         """
         file, status = self._lookup(path)
         if status is None or (stat.S_ISDIR(status.st_mode) and not Path(file, "index.html").is_file()):
-            page, found = self._lookup(f"{path}.html")
-            return (page, found) if found else (file, status)
+            page, page_status = self._lookup(f"{path}.html")
+            return (page, page_status) if page_status else (file, status)
         return file, status
 
     def _lookup(self, path: str) -> tuple[str, os.stat_result | None]:

@@ -7,7 +7,7 @@ from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request
 
 from chapterverse_api.contract import Health, ServiceStatus
-from chapterverse_api.http.request_context import service_of
+from chapterverse_api.http.request_context import get_service
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
@@ -27,7 +27,7 @@ async def health() -> Health:
 @router.get("/status", responses=openapi_entries(403, 500, 503))
 async def status(request: Request) -> ServiceStatus:
     """Return the indexes that are served, the models in use, and the parts that are degraded."""
-    return await to_thread.run_sync(lambda: service_of(request.app).status(), limiter=_limiter())
+    return await to_thread.run_sync(lambda: get_service(request.app).status(), limiter=_limiter())
 
 
 def _limiter() -> CapacityLimiter:

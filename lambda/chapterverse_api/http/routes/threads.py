@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from chapterverse_api.contract import ThreadId
-from chapterverse_api.http.request_context import service_of
+from chapterverse_api.http.request_context import get_service
 from chapterverse_api.records.protocols import RecordsFault
 from chapterverse_api.rejections import Rejection, from_status, openapi_entries
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1")
 @router.delete("/threads/{thread_id}", status_code=204, responses=openapi_entries(403, 422, 500, 503))
 def forget(thread_id: ThreadId, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
-    threads = service_of(request.app).threads
+    threads = get_service(request.app).threads
     if threads is None:
         raise from_status(404)
     try:

@@ -47,13 +47,13 @@ def test_a_reader_takes_the_way_of_their_answers() -> None:
     made = plan(SYSTEM, act("a", "b"), act("b"))
     check_plan(made, ())
     first = begin(made, never)
-    assert first.at == "system"
+    assert first.step_id == "system"
     for said, way in (("linux", ["a", "b", None]), ("2", ["b", None])):
         position, walked = advance(made, first, said, never), list[str | None]()
-        walked.append(position.at)
-        while position.at:
+        walked.append(position.step_id)
+        while position.step_id:
             position = advance(made, position, None, never)
-            walked.append(position.at)
+            walked.append(position.step_id)
         assert walked == way
 
 
@@ -72,7 +72,7 @@ def test_any_other_answer_is_one_sentence(said: str | None) -> None:
 def test_it_decides_by_comparing(operator: str, value: str, said: str, taken: str) -> None:
     made = plan(ASK, decide("d", "n", operator, value, "a", "b"), act("a"), act("b"))
     check_plan(made, ())
-    assert advance(made, begin(made, never), said, never).at == taken
+    assert advance(made, begin(made, never), said, never).step_id == taken
 
 
 def test_it_computes_and_evaluates_nothing() -> None:
@@ -100,7 +100,7 @@ def test_it_calls_tools_on_the_way() -> None:
     made = plan({**ASK, "next": "t"}, {**tool, "next": "d"}, decide("d", "s", "contains", "down", "a", None), act("a"))
     check_plan(made, ["state"])
     position = advance(made, begin(made, never), "db", call)
-    assert (position.at, calls) == ("a", [("state", {"of": "db", "as": "x"})])
+    assert (position.step_id, calls) == ("a", [("state", {"of": "db", "as": "x"})])
     assert position.outcomes == [ToolOutcome(name="state", ok=True, text="- state: down")]
     with pytest.raises(PlanProblem, match="a tool that does not exist"):
         check_plan(made, ())
@@ -134,7 +134,7 @@ def test_a_loop_that_asks_the_reader_may_run() -> None:
     position = begin(made, never)
     for _ in range(50):
         position = advance(made, position, "Again", never)
-    assert advance(made, position, "Done", never).at is None
+    assert advance(made, position, "Done", never).step_id is None
     with pytest.raises(InputError, match="has ended"):
         advance(made, Position(None), None, never)
 

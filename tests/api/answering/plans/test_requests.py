@@ -19,7 +19,7 @@ from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.answering.plans.draft import SCHEMA
-from chapterverse_api.answering.plans.state import LIFETIME
+from chapterverse_api.answering.plans.state import PLAN_SECONDS
 from chapterverse_api.app import create_app
 from chapterverse_api.service import Service
 from chapterverse_api.structured_output.schema import parse_schema
@@ -205,7 +205,7 @@ def test_a_state_that_was_changed_is_none(settings: Settings, model: OpenAIServe
         assert "evil" not in response.text
     other = client(settings.override(signing_key="fedcba9876543210" * 4))
     assert other.post("/v1/plans", {"state": state}).status_code == 422
-    assert kept["expiry"] > LIFETIME
+    assert kept["expiry"] > PLAN_SECONDS
 
 
 @pytest.mark.slow

@@ -180,9 +180,9 @@ def test_an_entry_that_is_no_origin_is_refused_at_the_start(entry: str) -> None:
 
 
 def test_an_entry_is_read_as_an_operator_writes_it() -> None:
-    assert AllowList(["HTTPS://Docs.Example.com:443"]).admits(DOCS, own="")
-    assert AllowList(["http://docs.example.com:80"]).admits("http://docs.example.com", own="")
-    assert AllowList(["http://localhost:8765"]).admits("http://localhost:8765", own="")
+    assert AllowList(["HTTPS://Docs.Example.com:443"]).allows_origin(DOCS, own_origin="")
+    assert AllowList(["http://docs.example.com:80"]).allows_origin("http://docs.example.com", own_origin="")
+    assert AllowList(["http://localhost:8765"]).allows_origin("http://localhost:8765", own_origin="")
 
 
 @pytest.mark.parametrize("host", ["evil.com/v1/health?", "api.example.com/../v1/health#", "", "a b", "x:y:z", "[::1"])
@@ -225,7 +225,7 @@ REFUSED = [403, 403, 403, 403]
     ],
 )
 def test_this_machine_is_answered_by_each_of_its_names(host: str) -> None:
-    assert AllowList([]).answers(host)
+    assert AllowList([]).allows_host(host)
     assert named(host) == ANSWERED
 
 
@@ -269,7 +269,7 @@ def test_this_machine_is_answered_by_each_of_its_names(host: str) -> None:
 )
 def test_no_other_name_is_answered(host: str) -> None:
     # A port may be empty, by the grammar of an address.
-    assert AllowList([]).answers(host) is (host == "localhost:")
+    assert AllowList([]).allows_host(host) is (host == "localhost:")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "192.168.1.5:8765", "localhost.evil.example"])
@@ -304,13 +304,13 @@ def test_what_it_listens_at_and_the_base_url_are_answered(host: str, hosts: tupl
 @pytest.mark.parametrize("everywhere", ["0.0.0.0", "::"])
 def test_at_all_addresses_only_the_one_that_was_reached_is_answered(everywhere: str) -> None:
     listens = AllowList([], [everywhere])
-    assert listens.answers("192.168.1.5:8765", "192.168.1.5")
-    assert listens.answers("192.168.1.5:8765", "::ffff:192.168.1.5")
-    assert listens.answers("[fd00::5]:8765", "fd00::5")
-    assert listens.answers("localhost", "192.168.1.5")
-    assert not listens.answers("192.168.1.6:8765", "192.168.1.5")
-    assert not listens.answers("evil.example", "192.168.1.5")
-    assert not AllowList([], ["127.0.0.1"]).answers("192.168.1.5", "192.168.1.5")
+    assert listens.allows_host("192.168.1.5:8765", "192.168.1.5")
+    assert listens.allows_host("192.168.1.5:8765", "::ffff:192.168.1.5")
+    assert listens.allows_host("[fd00::5]:8765", "fd00::5")
+    assert listens.allows_host("localhost", "192.168.1.5")
+    assert not listens.allows_host("192.168.1.6:8765", "192.168.1.5")
+    assert not listens.allows_host("evil.example", "192.168.1.5")
+    assert not AllowList([], ["127.0.0.1"]).allows_host("192.168.1.5", "192.168.1.5")
 
 
 @pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "evil.example"]])

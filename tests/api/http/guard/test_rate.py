@@ -19,7 +19,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, CircuitBreaker
-from chapterverse_api.http.guard.rate import RateLimit, client_of, source_of, windows_of
+from chapterverse_api.http.guard.rate import RateLimit, client_key, client_network, parse_rates
 from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
 from chapterverse_api.limits.sqlite import SqliteLimiter
@@ -64,11 +64,11 @@ def ask(client: Client, times: int = 1, **headers: str) -> list[int]:
     ],
 )
 def test_rates_are_read_as_an_operator_writes_them(rates: str, windows: list[tuple[int, int]]) -> None:
-    assert windows_of(rates) == tuple(RateWindow(*window) for window in windows)
+    assert parse_rates(rates) == tuple(RateWindow(*window) for window in windows)
 
 
 def test_the_default_is_a_list_of_limits() -> None:
-    assert windows_of(Settings().rates) == (RateWindow(10, 60), RateWindow(60, 3600), RateWindow(200, 86400))
+    assert parse_rates(Settings().rates) == (RateWindow(10, 60), RateWindow(60, 3600), RateWindow(200, 86400))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_this_machine_is_not_limited() -> None:
 
 
 def source(client: object = None, **scope: Any) -> bytes | None:
-    return source_of({"type": "http", "client": client, **scope})
+    return client_network({"type": "http", "client": client, **scope})
 
 
 def test_an_ipv6_network_is_one_client() -> None:
@@ -277,10 +277,10 @@ def test_both_formats_of_events_name_the_address() -> None:
 
 def test_a_client_has_another_name_each_day_and_under_each_key() -> None:
     here = ip_address(ADDRESS).packed
-    name = client_of(here, b"salt", MIDNIGHT)
-    assert name == client_of(here, b"salt", MIDNIGHT + DAY - 1)
-    assert len({name, client_of(here, b"salt", MIDNIGHT + DAY), client_of(here, b"pepper", MIDNIGHT)}) == 3
-    assert client_of(b"unknown", b"salt", -5.0)
+    name = client_key(here, b"salt", MIDNIGHT)
+    assert name == client_key(here, b"salt", MIDNIGHT + DAY - 1)
+    assert len({name, client_key(here, b"salt", MIDNIGHT + DAY), client_key(here, b"pepper", MIDNIGHT)}) == 3
+    assert client_key(b"unknown", b"salt", -5.0)
     assert len(name) == 32
     assert ADDRESS not in name
 
