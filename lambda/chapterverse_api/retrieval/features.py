@@ -5,7 +5,7 @@
     file     share of the words of the file's path that it holds
     phrase   share of the question's pairs of neighboring words, by idf, that are neighbors in the text too
     code     share of the text that is code
-    defines  1 where the heading is just what the question wants defined, or a sentence says what it is, else 0
+    defines  1 if the heading is the subject that the question wants defined, or a sentence defines it, else 0
     kind     1 for a kind of page that the question does not ask for, else 0
 
 A question probably asks for a heading whose words it all holds, and not for a long one of which it holds some. So the
@@ -28,22 +28,22 @@ from chapterverse_api.retrieval.frames import find_definitions
 
 _FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
 _FILE_WORD = re.compile(r"[^\W_]+")
-#: What parts the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
+#: Separators of the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
 _NAME_ENDS = re.compile(r":\s|\s\(|\)")
 _SIGNATURE = re.compile(r"(?<=[^\s(])\(.*")
 #: Names of files that say nothing of what is in them.
 _NAMELESS = frozenset(("index", "readme"))
 #: Characters between the beginnings of two neighboring words: an ending, a space, a short word or two.
-_NEAR = 10
+_MAX_PAIR_GAP_CHARS = 10
 #: The scripts of East Asia begin here in Unicode.
 _UNSPACED = "\u2e80"
 #: Too many words share a shorter beginning.
 _MIN_STEM_CHARS = 3
-#: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
-#: again for every chunk.
-_PAIRS = 64
-#: Size of the cache of texts' shares of code.
-_READ = 2048
+#: Pairs of a question that are looked for, the rarest. A question is a sentence or two; the limit keeps a pasted page
+#: from being searched for in every chunk.
+_MAX_PAIRS = 64
+#: Texts whose share of code is cached.
+_MAX_CACHED_TEXTS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class QueryFeatures:
         self.language = language
         self.terms = lexical.terms_of(words) | synonyms
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
-        self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
+        self.pairs = heapq.nlargest(_MAX_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
         self._defined = _words(defined_subject, language)[1] if defined_subject else frozenset[int]()
         self._lower_kinds = lower_kinds
@@ -127,8 +127,8 @@ class QueryFeatures:
         if text not in self._shares:
             words, terms = _words(text, self.language)
             # Most headings share no word with the question.
-            held = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
-            self._shares[text] = held / len(words) if words else 0.0
+            matches = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
+            self._shares[text] = matches / len(words) if words else 0.0
         return self._shares[text]
 
     def _phrase(self, text: str, terms: AbstractSet[int]) -> float:
@@ -140,7 +140,7 @@ class QueryFeatures:
         return sum(pair.weight for pair in pairs if pair.stands_in(lower)) / self._weight
 
 
-@functools.lru_cache(maxsize=_READ)
+@functools.lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def code_share(text: str) -> float:
     """Return how much of a text is fenced code, by characters."""
     if "```" not in text and "~~~" not in text:
@@ -155,7 +155,7 @@ def _follows(first: str, second: str, text: str) -> bool:
         end = at + len(first)
         # Without spaces, words are read as pairs of characters that overlap.
         start = at + 1 if first >= _UNSPACED else end
-        if _begins(text, at) and text.find(second, start, end + _NEAR + len(second)) >= 0:
+        if _begins(text, at) and text.find(second, start, end + _MAX_PAIR_GAP_CHARS + len(second)) >= 0:
             return True
         at = text.find(first, end)
     return False

@@ -121,33 +121,33 @@ class HybridHits:
     by_id: Mapping[str, Hit]
     by_meaning: Sequence[Hit]
 
-    def rank_hits(self, weight: float, page: str = "") -> list[Ranked]:
+    def rank_hits(self, dense_weight: float, page: str = "") -> list[Ranked]:
         """Return the hits best first.
 
         Args:
-            weight: share of the dense side in the fusion.
+            dense_weight: share of the dense side in the fusion.
             page: the page that the reader is on.
         """
-        held = self.terms.weigh_hits(self.by_id)
-        fused = ranking.fuse(held, self.terms.values, self.by_meaning, weight)
+        term_weights = self.terms.weigh_hits(self.by_id)
+        fused = ranking.fuse(term_weights, self.terms.values, self.by_meaning, dense_weight)
         features = self.wording.features(self.by_id.values(), self.terms)
-        return ranking.rank(self.by_id, held, fused, features, page)
+        return ranking.rank(self.by_id, term_weights, fused, features, page)
 
     def candidates(self, ranked: Sequence[Ranked], calibration: Calibration) -> list[Candidate]:
         """Return ranked hits with the evidence that they are about the question's subject."""
         cosines = {h.chunk.chunk_id: h.score for h in self.by_meaning}
-        # A chunk that is not among the nearest is at most as near as the last of them.
-        farthest = min(cosines.values(), default=None)
+        # A chunk that is not among the nearest has at most the cosine of the last of them.
+        lowest = min(cosines.values(), default=None)
         # A title is evidence for the best chunk of its page only; the others need words of their own.
         titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
         idf = self.terms.idf
         matching = Matching(self.question, idf) if self.question.known else None
         candidates = []
         for hit, score, components in ranked:
-            near = cosines.get(hit.chunk.chunk_id)
-            nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
-            features = matching.features(hit.lexical.among(idf), nearness, title) if matching else None
-            components = components if near is None else {**components, "cosine": near}
+            cosine = cosines.get(hit.chunk.chunk_id)
+            cosine_bound, title = lowest if cosine is None else cosine, titles.pop(hit.chunk.source_file_path, 0.0)
+            features = matching.features(hit.lexical.among(idf), cosine_bound, title) if matching else None
+            components = components if cosine is None else {**components, "cosine": cosine}
             evidence = calibration.of(features) if features else 0.0
             candidates.append(Candidate(hit.chunk, hit.lexical, score, evidence, components, features))
         return candidates
