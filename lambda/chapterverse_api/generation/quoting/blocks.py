@@ -208,9 +208,9 @@ def sentences(text: str) -> Iterator[str]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     for sentence in split(text):
-        whole = text[sentence.start : sentence.end].rstrip()
-        if whole:
-            yield sentence.start, sentence.start + len(whole)
+        stripped = text[sentence.start : sentence.end].rstrip()
+        if stripped:
+            yield sentence.start, sentence.start + len(stripped)
 
 
 def _lines(section: str, start: int, end: int) -> Iterator[tuple[int, int]]:

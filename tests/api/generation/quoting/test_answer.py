@@ -20,7 +20,7 @@ from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.quoting.answer import MAX_ANSWER_WORDS, MAX_SECTIONS
-from chapterverse_api.generation.quoting.answer_scores import PASSAGES, PartFeatures, score, weights
+from chapterverse_api.generation.quoting.answer_scores import MAX_PASSAGES, PartFeatures, load_weights, score_parts
 from chapterverse_api.generation.quoting.quote import (
     CUT_CODE_LINES,
     MAX_PART_CHARACTERS,
@@ -230,7 +230,7 @@ def test_the_section_is_quoted_first_whose_parts_together_answer_more_likely() -
         0.73,
     )
     request = make_request("teapot sings boils", one, three)
-    best = max(score(request), key=lambda part: part.score)
+    best = max(score_parts(request), key=lambda part: part.score)
     spans = draft(replace(request, unsure=True))
     assert best.section.passage.id == "1"
     assert [span.citations for span in spans if span.kind == "quote"] == [("2",)]
@@ -310,10 +310,10 @@ def test_code_that_goes_on_in_the_next_chunk_is_cut_without_a_number() -> None:
 
 
 def test_every_feature_has_a_weight_and_only_the_first_passages_are_read() -> None:
-    assert len(weights()) == len(PartFeatures._fields)
+    assert len(load_weights()) == len(PartFeatures._fields)
     passages = [passage(f"Teapot {i} sings.", str(i), (f"Part {i}",)) for i in range(9)]
-    assert {part.section.passage.id for part in score(make_request("teapot", *passages))} == set(
-        map(str, range(PASSAGES))
+    assert {part.section.passage.id for part in score_parts(make_request("teapot", *passages))} == set(
+        map(str, range(MAX_PASSAGES))
     )
 
 
