@@ -74,7 +74,7 @@ class QueryFeatures:
     """A question as chunks in one language are compared with it.
 
     Args:
-        defined_subject: the subject that the question wants defined; empty where it wants something else.
+        defined_subject: the subject that the question wants defined; empty if it wants something else.
         lower_kinds: content types that the question does not ask for.
         synonyms: terms that count like the question's own in titles, headings and files.
     """
@@ -84,6 +84,7 @@ class QueryFeatures:
         question: str,
         language: str,
         idf: Mapping[int, float],
+        *,
         defined_subject: str = "",
         lower_kinds: AbstractSet[str] = frozenset(),
         synonyms: AbstractSet[int] = frozenset(),

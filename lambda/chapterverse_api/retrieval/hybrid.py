@@ -1,4 +1,4 @@
-"""Finds the hits of both sides, words and meaning, and ranks them. The order is the same on every store."""
+"""Finds the hits of the lexical and the dense side, and ranks them. The order is the same on every store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Wording:
 
     Attributes:
         corrected: the question with its typing mistakes corrected.
-        frame: the kind of the question, where that changes the search.
+        frame: the kind of the question, if that changes the search.
         languages: the languages of the index.
         lower: the content types that the question does not ask for.
     """
@@ -55,11 +55,11 @@ class Wording:
 
     @property
     def subject(self) -> str:
-        """The thing that a definition is asked of; else the whole question."""
+        """The subject of a definition; else the whole question."""
         return self.frame.text if self.frame and self.defines else self.corrected
 
     def find(self, snapshot: Snapshot, filters: FilterTree | None, vector: Sequence[float] | None) -> HybridHits:
-        """Return the hits by words, and by a dense vector where there is one."""
+        """Return the hits by words, and by a dense vector if there is one."""
         question, terms = self._terms(snapshot)
         by_words = self._lexical(terms, filters, snapshot)
         by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
@@ -81,7 +81,14 @@ class Wording:
         subject, defined = self.subject, self.subject if self.defines else ""
         languages = {hit.chunk.language for hit in hits}
         return {
-            language: QueryFeatures(subject, language, terms.idf, defined, self.lower, terms.synonyms)
+            language: QueryFeatures(
+                subject,
+                language,
+                terms.idf,
+                defined_subject=defined,
+                lower_kinds=self.lower,
+                synonyms=terms.synonyms,
+            )
             for language in languages
         }
 

@@ -132,7 +132,7 @@ def make_passages(
                 evidence=candidate.evidence,
                 url=url(candidate.chunk) or None,
                 chunk_id=candidate.chunk.chunk_id,
-                whole=len(around) == section_size,
+                is_whole_section=len(around) == section_size,
                 subsections=_subsections(candidate.chunk, page, url),
             )
         )

@@ -59,8 +59,8 @@ class Ranked(NamedTuple):
     """A hit with the score that orders it.
 
     Attributes:
-        score: 0 to 1, never rising from one to the next; it orders, and says nothing of how good a hit is.
-        components: what the score was made of; `again` is what was taken off for those like it.
+        score: 0 to 1, never rising from one to the next; it orders, and is no measure of how good a hit is.
+        components: the parts of the score; `again` is the penalty for earlier hits that are like it.
     """
 
     hit: Hit
@@ -73,12 +73,12 @@ def fuse(
 ) -> dict[str, dict[str, float]]:
     """Return for each chunk id `lexical`, `dense` and `fused`, each 0 to 1.
 
-    The lexical side is counted here for every hit, also for those that only their meaning found, from a zero of its
-    own; the dense side, whose zero means nothing, from the farthest that was found.
+    The lexical score is computed for every hit, also for those of the dense side, and scaled from 0. The cosines are
+    scaled from the lowest of them, because their zero means nothing.
 
     Args:
-        term_weights: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
-        idf: of each term of the question.
+        term_weights: for each hit, by chunk id, the weights of the question's terms that it holds.
+        idf: the idf of each term of the question.
         by_meaning: the hits of the dense side, with their cosines.
         weight: share of the dense side.
     """
@@ -104,8 +104,8 @@ def rank(
 
     Args:
         hits: by chunk id.
-        term_weights: what `fuse` was given.
-        scores: what `fuse` made of them.
+        term_weights: the weights that `fuse` got.
+        scores: the scores that `fuse` returned.
         features: the question in each language that hits are in.
         current_page: the page that the reader is on, as `addresses.page_of` names it; empty if that is not known.
     """
@@ -152,7 +152,7 @@ def diversify(
     earlier_hits = _EarlierHits()
     while heap:
         low, chunk_id, counted, value, hit, parts = heapq.heappop(heap)
-        # Repeated where a section or a file is included on several pages.
+        # A section or a file may be included on several pages.
         if texts.setdefault(hit.chunk.text, chunk_id) != chunk_id:
             continue
         times = earlier_hits.like(hit)
@@ -166,7 +166,7 @@ def diversify(
 
 
 def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates of a comparison behind those that say what its sides are, with the score of the first."""
+    """Return the candidates of a comparison behind those that define its sides, which get the score of the first."""
     if not candidates or not sides:
         return list(candidates)
     ahead = {section(side.chunk): _with_score(side, candidates[0].score) for side in sides}

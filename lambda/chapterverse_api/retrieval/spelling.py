@@ -31,7 +31,7 @@ from chapterverse.text.stopwords import STOP_WORDS
 MIN_WORD_CHARS, MAX_WORD_CHARS, MAX_CORRECTED_WORDS = 4, 24, 4
 #: A replaced or added letter makes another word of a short one too easily: `MIN_WORD_CHARS` for edits that cost more.
 _MAX_SURE_COST, _MIN_UNSURE_CHARS = 0.7, 5
-#: Letters of a word from which two added letters are taken away, too.
+#: Letters of the shortest word from which two added letters are taken away.
 _MIN_TWO_EDITS_CHARS = 9
 #: Letters of each part of a word that lacks a space.
 _MIN_PART_CHARS = 3
@@ -91,7 +91,7 @@ class Edit:
 
     Attributes:
         cost: how unlikely it is.
-        end: where in the question the two words end that it replaces; 0 where it replaces one.
+        end: where in the question the two words end that it replaces; 0 if it replaces one.
     """
 
     text: str
@@ -113,7 +113,7 @@ def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) 
 
 
 def _alphabet(word: str) -> str:
-    """Return the alphabet that a word is written in; empty where it has none of ours."""
+    """Return the alphabet that a word is written in; empty if that is none of ours."""
     if word[0] in _CYRILLIC:
         return _CYRILLIC
     return _LATIN if lexical.stem(word[0], "") in _LATIN else ""
@@ -207,7 +207,7 @@ class IndexWords:
         )
 
     def likeliest(self, edits: Mapping[str, Edit]) -> Edit | None:
-        """Return the likeliest edit whose words are all known: function words are, too."""
+        """Return the likeliest edit whose words are all in the index or function words; None if there is none."""
         best: tuple[float, int, str] | None = None
         for text, edit in edits.items():
             counts = [self._count(word) for word in text.split()]

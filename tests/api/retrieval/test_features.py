@@ -140,7 +140,7 @@ def test_a_heading_has_the_names_in_it_and_not_those_of_parameters(heading: str,
 
 
 def test_a_heading_defines_by_each_of_its_names() -> None:
-    asked = QueryFeatures("Pool", "en", {}, "Pool")
+    asked = QueryFeatures("Pool", "en", {}, defined_subject="Pool")
     assert asked.features(chunk("Extends it.", ("Class: Pool",)), frozenset())["defines"] == 1.0
     assert asked.features(chunk("Extends it.", ("Parameter: PoolOptions",)), frozenset())["defines"] == 0.0
 

@@ -135,22 +135,24 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
         part = parts_by_place.pop(place)
         if values[place] < weakest:
             break
-        quote = next((quote for quote in chosen if quote.section is part.section), None)
+        quote = _quote_of_section(part.section, chosen)
         if quote is None and (len(chosen) >= sections or not (request.compares or _adds_word(part, chosen, words))):
             continue
-        added = Quote.around(part, request)
+        addition = Quote.around(part, request)
         if quote:
-            added.parts_by_block = {
-                at: parts for at, parts in added.parts_by_block.items() if at not in quote.parts_by_block
-            }
-        if not added.lines.isdisjoint(line for other in chosen if other is not quote for line in other.lines):
+            addition = addition.without(quote)
+        repeats = any(not addition.lines.isdisjoint(other.lines) for other in chosen if other is not quote)
+        if repeats or addition.words > room:
             continue
-        if added.words <= room:
-            room -= added.words
-            if quote:
-                quote.parts_by_block |= added.parts_by_block
-            else:
-                chosen.append(added)
+        room -= addition.words
+        if quote:
+            quote.parts_by_block |= addition.parts_by_block
+        else:
+            chosen.append(addition)
+
+
+def _quote_of_section(section: ParsedSection, chosen: Sequence[Quote]) -> Quote | None:
+    return next((quote for quote in chosen if quote.section is section), None)
 
 
 def _is_on_subject(section: ParsedSection, words: QuestionWords) -> bool:
@@ -208,7 +210,7 @@ def _value(part: ScoredPart, chosen: Sequence[Quote], elsewhere: float) -> float
     Args:
         elsewhere: what a block of another section loses.
     """
-    quote = next((quote for quote in chosen if quote.section is part.section), None)
+    quote = _quote_of_section(part.section, chosen)
     beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.parts_by_block)
     block = part.section.blocks[part.block]
     words = count_words(part.section.text[block.start : block.end])

@@ -7,7 +7,7 @@ compared within one question only: a part whose score is lower by 1 is e times l
 Shares of the question's words are weighted by idf. A synonym (`text.thesaurus`) counts like its word.
 
     with_path             share in the part and its headings together
-    lead                  share in how the part begins, where a term, an option or a subject stands
+    lead                  share in the beginning of the part, which may be a term, an option or a subject
     rare                  share in the part, where a word counts more if fewer parts of the section hold it, over the
                           largest of all parts
     distance              how far the part is from the section's part that holds most of the question, in tens of parts
@@ -210,7 +210,7 @@ def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartF
                 rank=passage.score,
                 relative_rank=passage.score / first,
                 chunk=float(part.text[:200] in passage.text),
-                whole=float(passage.whole),
+                whole=float(passage.is_whole_section),
                 parts=log(1 + len(parts)) / log(1 + _MAX_PARTS),
                 depth=len(passage.path) / _MAX_DEPTH,
                 code=float(section.blocks[part.block].kind == "code"),

@@ -74,7 +74,7 @@ def read_blocks(section: str) -> list[QuotableBlock]:
 
 
 def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where the pieces stand that blank lines part, and whether they are fenced code.
+    """Yield the start and end of each piece between blank lines, and whether it is fenced code.
 
     A fence is whole whatever it holds, and an item or an entry keeps what is indented below it.
     """

@@ -8,8 +8,8 @@ subsections, so their names follow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
@@ -24,7 +24,7 @@ MAX_WHOLE_WORDS, MAX_WHOLE_TABLE_WORDS, MAX_WHOLE_LIST_WORDS = 110, 60, 160
 #: Lines up to which code is quoted whole, and the lines of longer code that are.
 MAX_WHOLE_CODE_LINES, CUT_CODE_LINES = 25, 16
 #: Characters of one sentence, item or row.
-MAX_PART_CHARACTERS = 900
+MAX_PART_CHARS = 900
 #: A longer item is marked by its best sentence, in words.
 _MAX_MARK_WORDS = 45
 #: How many blocks what introduces a block, and what it introduces, may reach.
@@ -102,21 +102,17 @@ class Quote:
             return every if len(every) <= MAX_WHOLE_CODE_LINES else every[first : first + CUT_CODE_LINES]
         if block.kind in ("entries", "table") and not from_start:
             return every if sum(sizes) <= MAX_WHOLE_TABLE_WORDS else [part]
-        room = MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
-        if sum(sizes) <= room:
+        max_words = MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
+        if sum(sizes) <= max_words:
             return every
-        places = {part, *_ancestors(block.parts, part)} if every else set()
-        size = sum(sizes[i] for i in places)
         # A list goes on from its beginning, a paragraph from the sentence.
         order = [*range(part + 1, len(every)), *range(part - 1, -1, -1)] if block.kind == "paragraph" else every
-        for i in order:
-            if i in places:
-                continue
-            size += sizes[i]
-            if size > room:
-                break
-            places.add(i)
-        return sorted(places)
+        return _add_while_short({part, *_ancestors(block.parts, part)}, order, sizes, max_words)
+
+    def without(self, other: Quote) -> Quote:
+        """Return the quote without the blocks of another one."""
+        parts = {at: parts for at, parts in self.parts_by_block.items() if at not in other.parts_by_block}
+        return replace(self, parts_by_block=parts)
 
     @property
     def words(self) -> int:
@@ -152,34 +148,37 @@ class Quote:
 
     def _count_omitted(self, at: int) -> int | None:
         """Return how many parts of a block are not shown, 0 if that is not known; None if all are shown."""
+        if self._omits_unknown_number(at):
+            return 0
+        block = self.section.blocks[at]
+        return None if block.kind == "paragraph" else len(block.parts) - len(self.parts_by_block[at]) or None
+
+    def _omits_unknown_number(self, at: int) -> bool:
         block, places, last = self.section.blocks[at], self.parts_by_block[at], len(self.section.blocks) - 1
-        if any(block.parts[i].end - block.parts[i].start > MAX_PART_CHARACTERS for i in places):
-            return 0
+        is_whole = self.section.passage.is_whole_section
+        if any(block.parts[i].end - block.parts[i].start > MAX_PART_CHARS for i in places):
+            return True
         # What it introduces is further down than is shown.
-        if block.announces and at == max(self.parts_by_block) and (at != last or not self.section.passage.whole):
-            return 0
+        if block.announces and at == max(self.parts_by_block) and (at != last or not is_whole):
+            return True
         if block.kind == "paragraph":
             # Of what only introduces, the end is enough.
-            return 0 if places[-1] < len(block.parts) - 1 else None
+            return places[-1] < len(block.parts) - 1
         # Of a section that is not all here, the first and the last block may be longer than it seems.
-        if not self.section.passage.whole and at in (0, last) and (block.kind != "code" or at == last):
-            return 0
-        count = len(block.parts) - len(places)
+        if not is_whole and at in (0, last) and (block.kind != "code" or at == last):
+            return True
         # A chunk ends inside of longer code, which goes on in the next block.
         beside = (*self.section.blocks[max(0, at - 1) : at], *self.section.blocks[at + 1 : at + 2])
-        if count and block.kind == "code" and any(b.kind == "code" and b.head == block.head for b in beside):
-            return 0
-        return count or None
+        goes_on = block.kind == "code" and any(b.kind == "code" and b.head == block.head for b in beside)
+        return goes_on and len(places) < len(block.parts)
 
     def _block(self, block: QuotableBlock, places: Sequence[int]) -> str:
         text = self.section.text
         runs = [(block.parts[a], block.parts[b]) for a, b in _runs(places)]
-        pieces = [
-            text[a.start : b.end] if b.end - a.start <= MAX_PART_CHARACTERS else self._short(a, b) for a, b in runs
-        ]
+        pieces = [text[a.start : b.end] if b.end - a.start <= MAX_PART_CHARS else self._short(a, b) for a, b in runs]
         if block.kind == "code":
             return "\n".join((block.head, *([OMISSION] if places and places[0] else []), *pieces, block.fence))
-        if len(places) == len(block.parts) and block.end - block.start <= MAX_PART_CHARACTERS:
+        if len(places) == len(block.parts) and block.end - block.start <= MAX_PART_CHARS:
             pieces = [text[block.start : block.end].rstrip()]
         elif block.head:
             pieces.insert(0, block.head)
@@ -188,10 +187,23 @@ class Quote:
     def _short(self, first: QuotablePart, last: QuotablePart) -> str:
         """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
         text = self.section.text[first.start : last.end]
-        if first is not last or len(text) <= MAX_PART_CHARACTERS:
+        if first is not last or len(text) <= MAX_PART_CHARS:
             return text
-        head = text[:MAX_PART_CHARACTERS]
+        head = text[:MAX_PART_CHARS]
         return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
+
+
+def _add_while_short(places: set[int], order: Iterable[int], sizes: Sequence[int], max_words: int) -> list[int]:
+    """Return the places with further ones in this order, until the next one would exceed the limit."""
+    words = sum(sizes[i] for i in places)
+    for i in order:
+        if i in places:
+            continue
+        words += sizes[i]
+        if words > max_words:
+            break
+        places.add(i)
+    return sorted(places)
 
 
 def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:

@@ -11,8 +11,8 @@ from chapterverse.text.shortening import cut_to_bytes
 #: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
 MAX_REQUEST_TEXTS = 100
 
-#: Bytes of a text that a model is sent: a chunk of 512 tokens has more only where it is all blanks or lines, which say
-#: nothing, and each further part of a text is paid for like one more text.
+#: Bytes of a text that a model is sent. A chunk of 512 tokens has more only if most of it is blanks or lines, and each
+#: further part of a text is paid for like one more text.
 MAX_TEXT_BYTES = 3400
 
 SendTexts = Callable[[Sequence[str]], list[float]]
