@@ -61,7 +61,7 @@ class Pair:
     beginnings: tuple[str, str]
     weight: float
 
-    def stands_in(self, text: str) -> bool:
+    def occurs_in(self, text: str) -> bool:
         """Whether the words are neighbors in a lower-case text, in either order.
 
         Readers ask for "lock the file" as "lock a file" and as "file locking".
@@ -109,7 +109,7 @@ class QueryFeatures:
         return {
             "title": self._share(chunk.chapter_title),
             "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
-            "file": self._share(_names(chunk.source_file_path)),
+            "file": self._share(_file_words(chunk.source_file_path)),
             "phrase": self._phrase(chunk.text, terms),
             "code": code_share(chunk.text),
             "defines": float(bool(self._defined) and self._defines(chunk)),
@@ -121,7 +121,7 @@ class QueryFeatures:
         if chunk.content_type in self._lower_kinds:
             return False
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
-        named = (*names_in(heading), *find_definitions(chunk.text, self.language))
+        named = (*find_names(heading), *find_definitions(chunk.text, self.language))
         return any(_words(name, self.language)[1] == self._defined for name in named)
 
     def _share(self, text: str) -> float:
@@ -138,7 +138,7 @@ class QueryFeatures:
         if not pairs:
             return 0.0
         lower = text.lower()
-        return sum(pair.weight for pair in pairs if pair.stands_in(lower)) / self._weight
+        return sum(pair.weight for pair in pairs if pair.occurs_in(lower)) / self._weight
 
 
 @functools.lru_cache(maxsize=_MAX_CACHED_TEXTS)
@@ -189,14 +189,14 @@ def _words(heading: str, language: str) -> tuple[tuple[lexical.WordTerms, ...], 
 
 
 @functools.lru_cache(maxsize=16_384)
-def names_in(heading: str) -> tuple[str, ...]:
+def find_names(heading: str) -> tuple[str, ...]:
     """Return the names that a heading has: "Class: Pool" and "Pool", "Pool.close(error)" and "Pool.close", "close"."""
     parts = [part.strip(" `*_") for part in _NAME_ENDS.split(_SIGNATURE.sub("", heading))]
     return tuple(dict.fromkeys((heading, *filter(None, (*parts, *(part.rpartition(".")[2] for part in parts))))))
 
 
 @functools.lru_cache(maxsize=16_384)
-def _names(path: str) -> str:
+def _file_words(path: str) -> str:
     """Return the words that a file is named with."""
     names = _FILE_WORD.findall(path.rpartition(".")[0] or path)
     return " ".join(name for name in names if name.lower() not in _NAMELESS)

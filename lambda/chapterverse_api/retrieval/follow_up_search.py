@@ -36,7 +36,7 @@ class FollowUp:
     rewrite: Callable[[], ContextualQuery | None] = lambda: None
 
     @classmethod
-    def of(
+    def detect(
         cls,
         question: str,
         conversation: Conversation,

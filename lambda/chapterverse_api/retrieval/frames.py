@@ -43,7 +43,7 @@ class QuestionFrame:
         return " ".join(self.subjects)
 
 
-def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
+def read_frame(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     """Return the frame of a question; None if it has none.
 
     Args:

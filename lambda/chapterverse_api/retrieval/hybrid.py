@@ -13,14 +13,14 @@ from chapterverse.text import lexical
 from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import QuestionFrame, lower_kinds, read_frame
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.search_terms import SearchTerms
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
-CANDIDATES = 50
+MAX_CANDIDATES = 50
 #: Beginnings of pages that a search for a definition adds.
-OPENINGS = 20
+MAX_OPENINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Wording:
     lower: AbstractSet[str]
 
     @classmethod
-    def of(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
-        return cls(corrected, frame_of(corrected, languages), languages, lower_kinds(corrected, languages))
+    def read(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
+        return cls(corrected, read_frame(corrected, languages), languages, lower_kinds(corrected, languages))
 
     @property
     def compares(self) -> bool:
@@ -62,7 +62,9 @@ class Wording:
         """Return the hits by words, and by a dense vector if there is one."""
         question, terms = self._terms(snapshot)
         by_words = self._lexical(terms, filters, snapshot)
-        by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
+        by_meaning = (
+            snapshot.search_dense(vector, MAX_CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
+        )
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)
 
@@ -98,18 +100,18 @@ class Wording:
         if self.frame and self.frame.kind == "definition":
             # What is defined is a name: other words for it are other things.
             question = replace(question, synonyms=())
-        return question, SearchTerms.of(question, idf, lexical.query_vector(self.subject, self.languages))
+        return question, SearchTerms.with_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
 
     def _lexical(self, terms: SearchTerms, filters: FilterTree | None, snapshot: Snapshot) -> list[Hit]:
         """Return the best hits by words, and for a definition also the best beginnings of pages.
 
         The name of the site's subject is on every page, so the page that defines it could be missed.
         """
-        best = list(snapshot.search_lexical(terms.vector, CANDIDATES, resolve(filters, snapshot)))
+        best = list(snapshot.search_lexical(terms.vector, MAX_CANDIDATES, resolve(filters, snapshot)))
         if not self.defines:
             return best
         openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-        return [*best, *snapshot.search_lexical(terms.vector, OPENINGS, openings)]
+        return [*best, *snapshot.search_lexical(terms.vector, MAX_OPENINGS, openings)]
 
 
 @dataclass(frozen=True, slots=True)

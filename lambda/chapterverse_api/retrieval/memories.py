@@ -26,7 +26,7 @@ MAX_IMPORTANCE_BONUS, MAX_RECENCY_BONUS = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
 HALF_LIFE_DAYS = 30.0
 #: Memories that a question is compared with, the best by words.
-CANDIDATES = 20
+MAX_CANDIDATES = 20
 #: The range of `Chunk.importance`.
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
@@ -47,7 +47,7 @@ def select_memories(
     vector = lexical.query_vector(question, head.languages)
     memories = list[Candidate]()
     now = now or datetime.now(UTC)
-    for hit in snapshot.search_lexical(vector, CANDIDATES, And((In("type", (MEMORY,)), filters))):
+    for hit in snapshot.search_lexical(vector, MAX_CANDIDATES, And((In("type", (MEMORY,)), filters))):
         features = matching.features(hit.lexical.among(idf))
         evidence, importance = calibration.of(features), _importance(hit.chunk) / _MAX_IMPORTANCE
         recency = _recency(hit.chunk.created_at or hit.chunk.timestamp, now)

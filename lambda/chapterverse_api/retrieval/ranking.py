@@ -82,9 +82,9 @@ def fuse(
         by_meaning: the hits of the dense side, with their cosines.
         weight: share of the dense side.
     """
-    words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in term_weights.items()}, low=0.0)
+    words = _scale({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in term_weights.items()}, low=0.0)
     meaning = {h.chunk.chunk_id: h.score for h in by_meaning}
-    meaning = _over(meaning, low=min(meaning.values(), default=0.0))
+    meaning = _scale(meaning, low=min(meaning.values(), default=0.0))
     # With one side only there is nothing to weigh.
     weight = weight if meaning and any(words.values()) else float(bool(meaning))
     return {
@@ -246,7 +246,7 @@ def _pages(hits: Iterable[Hit], values: Mapping[str, Mapping[str, float]]) -> di
     return {path: value / most for path, value in sums.items()}
 
 
-def _over(scores: Mapping[str, float], low: float) -> dict[str, float]:
+def _scale(scores: Mapping[str, float], low: float) -> dict[str, float]:
     """Return scores scaled so that `low` is 0 and the greatest 1."""
     high = max(scores.values(), default=low)
     return {i: (score - low) / (high - low) if high > low else float(score > 0) for i, score in scores.items()}

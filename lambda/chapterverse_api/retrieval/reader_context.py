@@ -18,7 +18,9 @@ TIE = 0.01
 MAX_CONTEXT_BYTES = 1750
 
 
-def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]) -> tuple[Candidate, ...]:
+def break_ties_by_context(
+    candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]
+) -> tuple[Candidate, ...]:
     """Return the candidates with ties broken by a reader's context. A chunk in another place has its score.
 
     Args:
@@ -41,7 +43,7 @@ def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[C
     for place, candidate in enumerate(candidates):
         sections[section(candidate.chunk)].append(place)
     for places in sections.values():
-        chosen = names.chosen(label for place in places for label in labels[place])
+        chosen = names.choose(label for place in places for label in labels[place])
         if chosen is not None:
             # A chunk without a label is of no tab, or of all.
             best = sorted(places, key=lambda place: bool(labels[place]) and chosen not in labels[place])

@@ -113,7 +113,7 @@ def _embed(corrected: str, embedder: Embedder, progress: QueryProgress) -> _Embe
 def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuestion) -> Retrieval:
     """Find, rank and weigh."""
     head, clock = snapshot.head, _StageClock(question.timings)
-    wording = Wording.of(question.corrected, head.languages)
+    wording = Wording.read(question.corrected, head.languages)
     hits = wording.find(snapshot, request.filters, question.vector)
     clock.end("search")
     ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)

@@ -111,11 +111,11 @@ def _search_languages(
 
 def _break_ties(retrieval: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
     # Most readers say nothing of themselves, and a start loads nothing for it.
-    from chapterverse_api.retrieval.reader_context import MAX_CONTEXT_BYTES, by_context
+    from chapterverse_api.retrieval.reader_context import MAX_CONTEXT_BYTES, break_ties_by_context
 
     context = cut_to_bytes(context, MAX_CONTEXT_BYTES)
     idf = read_weights(context, snapshot.head.languages, snapshot)
-    return replace(retrieval, candidates=by_context(retrieval.candidates, context, idf))
+    return replace(retrieval, candidates=break_ties_by_context(retrieval.candidates, context, idf))
 
 
 def site_filter(
@@ -180,7 +180,7 @@ def _reader_filter(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteI
     return resolve(all_of(filters, *([In("language", languages)] if languages else [])), snapshot) or EVERYTHING
 
 
-def chunk_of(text: str, urls: Sequence[str], snapshot: Snapshot) -> Chunk | None:
+def find_closest_chunk(text: str, urls: Sequence[str], snapshot: Snapshot) -> Chunk | None:
     """Return the chunk at one of these addresses that is most like a text, or the first; None without an address."""
     if not urls:
         return None
@@ -200,7 +200,7 @@ def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
     """Return the language of the reader's page, else that of the question; None if the index has one."""
     if len(snapshot.head.languages) == 1:
         return None
-    chunk = chunk_of(question, on_page(page, snapshot), snapshot) if page else None
+    chunk = find_closest_chunk(question, on_page(page, snapshot), snapshot) if page else None
     return chunk.language if chunk else lexical.language_of(question, snapshot.head.languages)
 
 

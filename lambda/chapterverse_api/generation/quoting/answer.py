@@ -185,13 +185,13 @@ def _of_named_tab(
 ) -> tuple[ScoredPart, dict[tuple[str, int], ScoredPart]]:
     """Return the best part and the blocks; if a reader's context names a tab, without those of the tabs beside it."""
     # Most readers say nothing of themselves.
-    from chapterverse_api.generation.quoting.tabs import TabNames, tabs_of
+    from chapterverse_api.generation.quoting.tabs import TabNames, read_tabs
 
     names = TabNames(context)
     tab_blocks = dict(blocks)
     for section in {part.section: None for part in blocks.values()}:
-        tabs = tabs_of(section.text, section.blocks)
-        chosen = names.chosen(tab for tab in tabs if tab is not None)
+        tabs = read_tabs(section.text, section.blocks)
+        chosen = names.choose(tab for tab in tabs if tab is not None)
         parts = [part for part in blocks.values() if part.section is section and tabs[part.block] is not None]
         named = [part for part in parts if tabs[part.block] == chosen]
         if named:

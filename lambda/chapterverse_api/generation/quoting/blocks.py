@@ -189,7 +189,7 @@ def _paragraph(section: str, start: int, end: int) -> QuotableBlock:
     return QuotableBlock("paragraph", start, end, parts, announces=announces, label=label)
 
 
-def closed(text: str) -> str:
+def close_fence(text: str) -> str:
     """Return a piece of Markdown with the fence closed that it leaves open."""
     fence = ""
     for line in text.split("\n"):

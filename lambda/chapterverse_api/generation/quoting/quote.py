@@ -16,7 +16,7 @@ from chapterverse_api import phrases
 from chapterverse_api.generation.draft import OMISSION
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.quoting.answer_scores import ParsedSection, QuestionWords, ScoredPart
-from chapterverse_api.generation.quoting.blocks import QuotableBlock, QuotablePart, closed, sentences
+from chapterverse_api.generation.quoting.blocks import QuotableBlock, QuotablePart, close_fence, sentences
 from chapterverse_api.generation.requests import GenerationRequest
 
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
@@ -182,7 +182,7 @@ class Quote:
             pieces = [text[block.start : block.end].rstrip()]
         elif block.head:
             pieces.insert(0, block.head)
-        return "\n".join(closed(piece) for piece in pieces)
+        return "\n".join(close_fence(piece) for piece in pieces)
 
     def _short(self, first: QuotablePart, last: QuotablePart) -> str:
         """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""

@@ -28,7 +28,7 @@ class TabNames:
         for place, word in enumerate(_words(context)):
             self._places.setdefault(word, place)
 
-    def chosen(self, labels: Iterable[str]) -> str | None:
+    def choose(self, labels: Iterable[str]) -> str | None:
         """Return the label that is named first; None if there are fewer than two, or none is named."""
         offered = list(dict.fromkeys(labels))
         places = {label: place for label in offered if (place := self._place(label)) is not None}
@@ -41,7 +41,7 @@ class TabNames:
         return min((min(places) for places in places_by_name if min(places) >= 0), default=None)
 
 
-def tabs_of(text: str, blocks: Sequence[_TabBlock]) -> list[str | None]:
+def read_tabs(text: str, blocks: Sequence[_TabBlock]) -> list[str | None]:
     """Return for each block of a section the label of the tab that it is in; None outside of tabs.
 
     Text does not say where the last tab ends, so it is taken to have no more blocks than the longest of the others.
