@@ -142,9 +142,8 @@ class OpenAIGenerator:
         """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         messages = conversation(request, nonce)
-        model_request = ModelRequest(
-            instructions(request, nonce), messages, MAX_ANSWER_TOKENS, request.deadline, request.usage
-        )
+        system = instructions(request, nonce)
+        model_request = ModelRequest(system, messages, MAX_ANSWER_TOKENS, request.deadline, request.usage)
         yield from to_spans(self._texts(model_request))
 
     def write(self, request: ModelRequest) -> str:

@@ -83,15 +83,10 @@ class Wording:
         subject, defined = self.subject, self.subject if self.defines else ""
         languages = {hit.chunk.language for hit in hits}
         return {
-            language: QueryFeatures(
-                subject,
-                language,
-                terms.idf,
-                defined_subject=defined,
-                lower_kinds=self.lower,
-                synonyms=terms.synonyms,
+            tag: QueryFeatures(
+                subject, tag, terms.idf, defined_subject=defined, lower_kinds=self.lower, synonyms=terms.synonyms
             )
-            for language in languages
+            for tag in languages
         }
 
     def _terms(self, snapshot: Snapshot) -> tuple[WeightedQuestion, SearchTerms]:

@@ -113,7 +113,7 @@ def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPar
 
 
 def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[ScoredPart]:
-    """Return the best part of the opening of each side's section, which answers a comparison; none if it is unsure."""
+    """Return the best part of the opening of each side's section, which answers a comparison; none if unsure."""
     openings = [part for part in scored if part.features.opening and not request.unsure]
     sides = [[part for part in openings if part.section.passage.id == side] for side in request.sides]
     return [max(parts, key=lambda part: part.score) for parts in sides if parts]
