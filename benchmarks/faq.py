@@ -140,7 +140,7 @@ def _asked(site: str, rows: Sequence[Any], options: argparse.Namespace, folder: 
     snapshot = opened.snapshot(only_head(opened.heads(), site).scope)
 
     def ask(text: str, kind: str, entry: str = "") -> Asked:
-        return Asked(site, text, kind, entry, list(faq.matches(text, snapshot, EVERYTHING)))
+        return Asked(site, text, kind, entry, list(faq.score_entries(text, snapshot, EVERYTHING)))
 
     meant = {text: row["entry"] for row in own for text in row.get("readers", ())}
     for row in own:

@@ -28,7 +28,7 @@ from quoting import TRAINED
 from understanding import TUNED, Site
 
 from chapterverse.model import Chunk
-from chapterverse_api.retrieval.frames import frame_of
+from chapterverse_api.retrieval.frames import read_frame
 from chapterverse_api.retrieval.ranking import SectionKey, section
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
@@ -55,7 +55,7 @@ def main() -> None:
         row = json.loads(line)
         of = row["language"], row["kind"]
         numbers[of] += 1
-        frame = frame_of(row["question"], [row["language"]])
+        frame = read_frame(row["question"], [row["language"]])
         kind = frame.kind if frame else "none"
         wrong = kind != row["kind"] if row["kind"] in FRAMED else kind in FRAMED
         if numbers[of] % 2:

@@ -176,7 +176,7 @@ def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     """Return the features of each part of a question's passages, and whether it answers."""
     query = make_query(query=row["question"], conversation_history=_history(row, site))
     request = find_sources(Turn.open(query, site.session.resources)).request
-    parts, key = answer_scores.score(request), bare(row["key"])
+    parts, key = answer_scores.score_parts(request), bare(row["key"])
     texts = [bare(part.text) for part in parts]
     answers = [key in text or (len(text) >= _LEAST and same(key, text)) for text in texts]
     return np.array([part.features for part in parts]), np.array(answers, dtype=bool)
@@ -222,7 +222,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.train:
         train(options)
-        answer_scores.weights.cache_clear()
+        answer_scores.load_weights.cache_clear()
     for half, sites in HALVES:
         names = [name for name in sites if name in options.sites]
         if names and "readers" in options.only:

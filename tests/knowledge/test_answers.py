@@ -149,7 +149,7 @@ def test_the_own_question_of_an_entry_is_certain_and_no_question_is_none(site: P
     assert found is not None
     assert found.probability == 1.0
     assert faq.find_entry("what is it", snapshot(site), EVERYTHING) is None
-    assert [f for f in faq.matches("who ships it", snapshot(site), EVERYTHING) if f.probability == 1.0] == []
+    assert [f for f in faq.score_entries("who ships it", snapshot(site), EVERYTHING) if f.probability == 1.0] == []
 
 
 def test_a_memory_informs_a_model_and_is_no_source(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.site_search import chunk_of
+from chapterverse_api.retrieval.site_search import find_closest_chunk
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.turn import Turn
@@ -96,7 +96,7 @@ class _SelectedPlace:
 
 def _find_place(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _SelectedPlace | None:
     page_urls = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
-    chunk = chunk_of(selection, page_urls, snapshot)
+    chunk = find_closest_chunk(selection, page_urls, snapshot)
     if chunk is None:
         return None
     nearest = nearest_place(chunk, index.public_url(chunk, snapshot.head))

@@ -54,7 +54,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     query = _add_rare_words(selection, turn.query, snapshot) if selection else turn.query
     question = query.query or ""
     models, languages = turn.models, snapshot.head.languages
-    follow_up = FollowUp.of(question, turn.conversation, models.writer, turn.deadline, languages)
+    follow_up = FollowUp.detect(question, turn.conversation, models.writer, turn.deadline, languages)
     # A question that refers back may mean anything; and an entry has no data that fit a schema.
     may_use_faq = follow_up.verdict == "no" and not selection and not query.output
     if may_use_faq and (match := find_faq_entry(query, snapshot, turn.resources.index)):

@@ -133,7 +133,7 @@ def _search_follow_up(
 ) -> Retrieval:
     """Search as an answer does, except that no model writes a follow-up in full."""
     question, conversation = query.query or "", Conversation.from_query(query, resources.signer)
-    follow_up = FollowUp.of(question, conversation, None, Deadline(), snapshot.head.languages)
+    follow_up = FollowUp.detect(question, conversation, None, Deadline(), snapshot.head.languages)
     return search_follow_up(question, follow_up, search)[0]
 
 

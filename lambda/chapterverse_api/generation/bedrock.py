@@ -126,8 +126,8 @@ class BedrockGenerator:
         }
 
     def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
-        asked = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
-        return self._runtime.converse(self._client, asked, request.deadline.seconds_left, request.deadline.closing)
+        body = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
+        return self._runtime.converse(self._client, body, request.deadline.seconds_left, request.deadline.closing)
 
     def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Generator[str, None, bool]:
         """Yield the text as it comes; return whether the limit ended it."""
@@ -143,10 +143,10 @@ class BedrockGenerator:
     def _stream(
         self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
     ) -> Generator[str, None, bool]:
-        asked = {**request, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
+        body = {**request, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
         reason, has_events = None, False
         try:
-            with closing(self._runtime.events(self._client, asked, deadline.seconds_left, deadline.closing)) as events:
+            with closing(self._runtime.events(self._client, body, deadline.seconds_left, deadline.closing)) as events:
                 for event in events:
                     has_events = True
                     if text := _text(_child(_child(event, "contentBlockDelta"), "delta")):

@@ -142,8 +142,9 @@ class OpenAIGenerator:
         """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         messages = conversation(request, nonce)
-        sent = ModelRequest(instructions(request, nonce), messages, MAX_ANSWER_TOKENS, request.deadline, request.usage)
-        yield from to_spans(self._texts(sent))
+        system = instructions(request, nonce)
+        model_request = ModelRequest(system, messages, MAX_ANSWER_TOKENS, request.deadline, request.usage)
+        yield from to_spans(self._texts(model_request))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text, and fill in its usage; see `Writer`."""

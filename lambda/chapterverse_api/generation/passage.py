@@ -27,7 +27,7 @@ class Passage:
         evidence: the calibrated evidence, 0 to 1.
         url: the address of the section; None for a selection from a page that the index does not hold.
         chunk_id: the id of the chunk in the index; None for a source that is not from there.
-        whole: whether `section` is all of its section.
+        is_whole_section: whether `section` is all of its section.
         subsections: the sections directly below its section, in order.
     """
 
@@ -40,5 +40,5 @@ class Passage:
     evidence: float = 1.0
     url: str | None = None
     chunk_id: str | None = None
-    whole: bool = True
+    is_whole_section: bool = True
     subsections: tuple[Subsection, ...] = ()

@@ -22,7 +22,7 @@ from chapterverse_api.generation.requests import ChatMessage, GenerationRequest,
 #: in an answer of any language.
 REFUSAL = "NOT_IN_DOCS"
 
-#: The model's reply where it needs no tool: some services reject an empty text.
+#: The model's reply if it needs no tool, because some services reject an empty text.
 NO_TOOL = "NONE"
 
 #: Tokens of an answer: 150 words, and code.

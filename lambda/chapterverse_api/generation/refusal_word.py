@@ -1,4 +1,4 @@
-"""Recognizes the refusal word that the prompt asks for where the sources hold no answer.
+"""Recognizes the refusal word that the prompt asks for if the sources hold no answer.
 
 A sentence that is this word, or begins with it as a remark of its own, is a refusal, and the text behind it is ignored.
 Inside a sentence the word is a mention, "the model replies NOT_IN_DOCS". Such a sentence is shown, with plain words in

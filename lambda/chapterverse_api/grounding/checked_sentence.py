@@ -129,8 +129,8 @@ class _SupportSearch:
             # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
             if supporting or any(verdict.outcome == "contradicts" for verdict in verdicts):
                 return supporting
-        others = [source for source in self._sources if source not in cited] if uncited else []
-        for source in most_similar(self._sentence, others):
+        candidates = [source for source in self._sources if source not in cited] if uncited else []
+        for source in most_similar(self._sentence, candidates):
             verdict = self._judge([source], is_cited=False)
             if verdict.supports:
                 return [source]
@@ -140,8 +140,8 @@ class _SupportSearch:
         return []
 
     def _judge(self, sources: Sequence[AnalyzedPassage], *, is_cited: bool = True) -> Verdict:
-        others = [s for s in self._sources if s not in sources]
-        verdict = judge(self._sentence, sources, others, self._model, is_cited=is_cited)
+        rivals = [s for s in self._sources if s not in sources]
+        verdict = judge(self._sentence, sources, rivals, self._model, is_cited=is_cited)
         if self.best is None or verdict.score > self.best.score:
             self.best = verdict
         if verdict.outcome == "contradicts" and (not self.contradiction or verdict.score > self.contradiction[1]):

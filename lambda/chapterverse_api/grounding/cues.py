@@ -46,9 +46,9 @@ def synonyms() -> dict[str, str]:
     """Return for each English word with synonyms the name of their group; the first group of a word counts."""
     groups: dict[str, str] = {}
     for group in _words()["synonyms"]:
-        first, *others = group.split()
-        for word in (first, *others):
-            groups.setdefault(word, f"={first}")
+        words = group.split()
+        for word in words:
+            groups.setdefault(word, f"={words[0]}")
     return groups
 
 
@@ -57,8 +57,8 @@ def opposites() -> dict[str, frozenset[str]]:
     """Return the opposites of each English word that has some."""
     opposites_by_word: dict[str, frozenset[str]] = {}
     for group in _words()["opposites"]:
-        first, *others = group.split("/")
-        for word, opposite in (pair for other in others for pair in ((first, other), (other, first))):
+        first, *words = group.split("/")
+        for word, opposite in (pair for other in words for pair in ((first, other), (other, first))):
             opposites_by_word[word] = opposites_by_word.get(word, frozenset()) | {opposite}
     return opposites_by_word
 

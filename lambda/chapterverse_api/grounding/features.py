@@ -66,12 +66,12 @@ class _Cue(NamedTuple):
 
 
 def measure_support(
-    sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage], others: Sequence[AnalyzedPassage], rarity: Rarity
+    sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage], rivals: Sequence[AnalyzedPassage], rarity: Rarity
 ) -> dict[str, float]:
     """Return the features of a sentence and the sources that it cites, among the others that were sent."""
     alignment = sentence.align(sources)
-    values = _coverage_features(sentence, sources, others, alignment)
-    values |= _gap_features(sentence, sources, others, alignment, rarity)
+    values = _coverage_features(sentence, sources, rivals, alignment)
+    values |= _gap_features(sentence, sources, rivals, alignment, rarity)
     values |= _literal_features(sentence, sources, alignment)
     values |= _cue_features(sentence, alignment)
     values |= _opposite_features(sentence, alignment)
@@ -94,7 +94,7 @@ def _clash_count(values: Mapping[str, float]) -> float:
 def _coverage_features(
     sentence: AnalyzedSentence,
     sources: Sequence[AnalyzedPassage],
-    others: Sequence[AnalyzedPassage],
+    rivals: Sequence[AnalyzedPassage],
     alignment: Alignment,
 ) -> dict[str, float]:
     """Return the shares of the sentence's idf that its sources and the excerpts of them cover."""
@@ -109,7 +109,7 @@ def _coverage_features(
         "aligned_coverage": aligned_coverage,
         "soft_coverage": _soft_idf(sentence, alignment) / total,
         "best_excerpt_coverage": sum(idf[t] for t in idf if t in best) / total,
-        "rival_coverage_gain": _rival_coverage(sentence, others, total) - aligned_coverage,
+        "rival_coverage_gain": _rival_coverage(sentence, rivals, total) - aligned_coverage,
         "log_word_count": math.log1p(len(sentence.content_terms)),
         "source_count": float(len(sources)),
     }
@@ -118,7 +118,7 @@ def _coverage_features(
 def _gap_features(
     sentence: AnalyzedSentence,
     sources: Sequence[AnalyzedPassage],
-    others: Sequence[AnalyzedPassage],
+    rivals: Sequence[AnalyzedPassage],
     alignment: Alignment,
     rarity: Rarity,
 ) -> dict[str, float]:
@@ -133,7 +133,7 @@ def _gap_features(
     rarities = sorted((rarity(t) for t in idf if t not in alignment.terms), reverse=True)
     surfaces, prefixes = _surfaces_by_term(sentence), _union([s.prefixes for s in sources])
     unlike = [t for t in missing if surfaces[t][:SHARED_PREFIX_CHARS] not in prefixes]
-    other_terms = _union([s.terms for s in others])
+    other_terms = _union([s.terms for s in rivals])
     max_missing = max((idf[t] * rarity(t) for t in missing), default=0.0)
     return {
         "missing_share": sum(t not in source_terms for t in terms) / words,
@@ -166,14 +166,14 @@ def _soft_idf(sentence: AnalyzedSentence, alignment: Alignment) -> float:
     return sum(sentence.idf[t] * value for value, t in values)
 
 
-def _rival_coverage(sentence: AnalyzedSentence, others: Sequence[AnalyzedPassage], total: float) -> float:
+def _rival_coverage(sentence: AnalyzedSentence, rivals: Sequence[AnalyzedPassage], total: float) -> float:
     """Return the greatest share of the sentence's idf that one of the other sources covers."""
-    rival, idf = 0.0, sentence.idf
-    for other in others:
-        if other.terms & idf.keys():
-            terms = sentence.align([other]).terms
-            rival = max(rival, sum(idf[t] for t in idf if t in terms) / total)
-    return rival
+    coverage, idf = 0.0, sentence.idf
+    for rival in rivals:
+        if rival.terms & idf.keys():
+            terms = sentence.align([rival]).terms
+            coverage = max(coverage, sum(idf[t] for t in idf if t in terms) / total)
+    return coverage
 
 
 def _window_idf(sentence: AnalyzedSentence, source: AnalyzedPassage) -> float:
@@ -323,15 +323,15 @@ def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str,
 
 
 def _lacking(
-    located: Sequence[_Cue], others: Sequence[_Cue], terms: frozenset[int], weight: float = 1.0
+    located: Sequence[_Cue], counterparts: Sequence[_Cue], terms: frozenset[int], weight: float = 1.0
 ) -> Iterator[tuple[int, float]]:
     """Yield the kind and the value of each cue that has no counterpart on the other side, which has these terms."""
-    kinds = {other.kind for other in others}
+    kinds = {other.kind for other in counterparts}
     for cue in located:
         if not cue.context:
             continue
         share = len(cue.context & terms) / len(cue.context)
-        meets = any(other.kind == cue.kind and cue.context & other.context for other in others)
+        meets = any(other.kind == cue.kind and cue.context & other.context for other in counterparts)
         if not meets and share >= _MIN_CUE_CONTEXT:
             yield cue.kind, weight * share * (1.0 if cue.kind not in kinds else _MOVED_CUE_VALUE)
 

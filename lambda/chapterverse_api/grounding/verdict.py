@@ -60,7 +60,7 @@ class Verdict:
 def judge(
     sentence: AnalyzedSentence,
     sources: Sequence[AnalyzedPassage],
-    others: Sequence[AnalyzedPassage],
+    rivals: Sequence[AnalyzedPassage],
     model: SupportModel,
     *,
     is_cited: bool = True,
@@ -68,7 +68,7 @@ def judge(
     """Return the judgement of all sources together on a sentence.
 
     Args:
-        others: the other passages that were sent; a sentence that fits one of them better is probably from there.
+        rivals: the other passages that were sent; a sentence that fits one of them better is probably from there.
         is_cited: whether the generator cites the sources; otherwise the sentence needs a higher score.
     """
     if not sources or sentence.is_empty:
@@ -82,7 +82,7 @@ def judge(
         # Nearly any passage holds a single word somewhere.
         supports = (is_cited or words > 1) and _contains_brief(sentence, sources)
         return Verdict("supports", _BRIEF_SUPPORTED) if supports else Verdict("silent", _BRIEF_SILENT)
-    values = measure_support(sentence, sources, others, model.rarity)
+    values = measure_support(sentence, sources, rivals, model.rarity)
     score = model.score(values)
     lacks_words = (
         values["missing_share"] >= _MAX_MISSING_SHARE

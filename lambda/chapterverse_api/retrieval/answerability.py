@@ -1,9 +1,9 @@
 """Decides whether a search found an answer: yes, perhaps, or no.
 
-Two logistic functions of ten features of the whole result, and not of one chunk: readers say little in the docs' own
-words, but the right page shows in several ways at once. One says how likely the docs answer the question, the other how
-likely the first page does. `benchmarks/answerability.py` fitted both on 12 sites to 607 questions that the docs answer,
-and 1,183 of other sites or of none. `answerability.json` keeps them.
+Two logistic regressions over ten features of the whole result say how likely the docs answer the question, and how
+likely the first page does. Readers seldom use the docs' own words, but the right page shows in several ways at once.
+`benchmarks/answerability.py` fitted both on 12 sites to 607 questions that the docs answer, and 1,183 of other sites or
+of none. `answerability.json` keeps them.
 
     evidence       calibrated evidence of the best chunk, less the index's floor, as logits
     matched        largest share of the question's words that one chunk holds, all words alike
@@ -14,7 +14,7 @@ and 1,183 of other sites or of none. `answerability.json` keeps them.
     names          largest share of the question's names that a chunk holds
     concentration  share of the first ten that are of the first one's page
     lead           how far the first one's score is above that of the best chunk of another page
-    defines        1 where the best chunk says what the question wants defined, else 0
+    defines        1 if the best chunk defines the subject of the question, else 0
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from chapterverse_api.retrieval.candidates import Candidate
 
 AnswerVerdict = Literal["yes", "perhaps", "no"]
 
-#: Results that are looked at, and those of them whose headings count.
-LOOKED_AT, HEADED = 10, 5
+#: How many of the first results are read, and how many of these for their headings.
+TOP_RESULTS, TOP_HEADINGS = 10, 5
 #: Probabilities are kept this far from 0 and 1 before their logits are taken.
 _MARGIN = 1e-4
 
@@ -69,8 +69,8 @@ class Answerability(NamedTuple):
         return Answerability(*map(max, self, other))
 
 
-#: Of a search without words.
-NONE = Answerability(0.0, 0.0)
+#: The answerability of a search without words.
+NO_ANSWER = Answerability(0.0, 0.0)
 
 
 def answer_features(
@@ -82,24 +82,24 @@ def answer_features(
         candidates: best first.
         chunks: how many the index holds.
     """
-    first = candidates[:LOOKED_AT]
+    first = candidates[:TOP_RESULTS]
     if not first or not question.known:
         return None
-    held = [_hold_shares(candidate, question) for candidate in first]
+    shares_by_chunk = [_shares_with_synonyms(candidate, question) for candidate in first]
     weights = question.weights
     parts = [candidate.components for candidate in first]
-    headed = parts[:HEADED]
+    headed = parts[:TOP_HEADINGS]
     page = first[0].chunk.source_file_path
     return AnswerFeatures(
         evidence=_logit(max(c.evidence for c in first)) - _logit(calibration.floor),
-        matched=max(sum(shares) for shares in held) / len(weights),
-        rarity=max(sum(s * w for s, w in zip(shares, weights, strict=True)) for shares in held)
+        matched=max(sum(shares) for shares in shares_by_chunk) / len(weights),
+        rarity=max(sum(s * w for s, w in zip(shares, weights, strict=True)) for shares in shares_by_chunk)
         / math.log(max(2, chunks)),
         heading=max(p.get("heading", 0.0) for p in headed),
         title=max(p.get("title", 0.0) for p in headed),
         phrase=max(p.get("phrase", 0.0) for p in parts),
         names=max((c.features.names for c in first if c.features), default=0.0),
-        concentration=sum(c.chunk.source_file_path == page for c in first) / LOOKED_AT,
+        concentration=sum(c.chunk.source_file_path == page for c in first) / TOP_RESULTS,
         lead=first[0].score - max((c.score for c in candidates if c.chunk.source_file_path != page), default=0.0),
         defines=parts[0].get("defines", 0.0),
     )
@@ -108,14 +108,14 @@ def answer_features(
 def answerability(features: AnswerFeatures | None) -> Answerability:
     """Return how likely there is an answer; 0 without features."""
     if features is None:
-        return NONE
+        return NO_ANSWER
     return Answerability(**{name: _probability(_model()[name], features) for name in Answerability._fields})
 
 
 def verdict(probabilities: Answerability, evidence: float, calibration: Calibration) -> AnswerVerdict:
     """Return whether to answer.
 
-    Where the index was calibrated with people's questions, its own floor says yes: they are of this very site.
+    If the index was calibrated with people's questions, its own floor says yes, because they are of this very site.
     """
     least = _model()["least"]
     sure = probabilities.docs >= least["docs"] and probabilities.first >= least["first"]
@@ -135,16 +135,16 @@ def _model() -> Mapping[str, Mapping[str, float]]:
     return model
 
 
-def held_share(candidate: Candidate, question: WeightedQuestion) -> float:
+def matched_share(candidate: Candidate, question: WeightedQuestion) -> float:
     """Return the share of a question's words that a chunk holds; 1 of a question without words."""
-    held = _match_shares(frozenset(candidate.lexical.indices), question)
-    return sum(held) / len(held) if held else 1.0
+    shares = _word_shares(frozenset(candidate.lexical.indices), question)
+    return sum(shares) / len(shares) if shares else 1.0
 
 
-def _hold_shares(candidate: Candidate, question: WeightedQuestion) -> list[float]:
+def _shares_with_synonyms(candidate: Candidate, question: WeightedQuestion) -> list[float]:
     """Return how much of each word the chunk holds, 0 to 1. A synonym counts like its word."""
     terms = frozenset(candidate.lexical.indices)
-    shares = _match_shares(terms, question)
+    shares = _word_shares(terms, question)
     for synonym in question.synonyms:
         if synonym.term in terms:
             for place in synonym.places:
@@ -152,11 +152,11 @@ def _hold_shares(candidate: Candidate, question: WeightedQuestion) -> list[float
     return shares
 
 
-def _match_shares(terms: AbstractSet[int], question: WeightedQuestion) -> list[float]:
+def _word_shares(terms: AbstractSet[int], question: WeightedQuestion) -> list[float]:
     """Return how much of each word is among these terms, 0 to 1."""
     return [match_word(word, terms) for word in question.words]
 
 
 def _logit(probability: float) -> float:
-    kept = min(max(probability, _MARGIN), 1 - _MARGIN)
-    return math.log(kept / (1 - kept))
+    value = min(max(probability, _MARGIN), 1 - _MARGIN)
+    return math.log(value / (1 - value))

@@ -10,11 +10,11 @@ from chapterverse.model import Chunk, SparseVector
 
 
 class Candidate(NamedTuple):
-    """A chunk with its score in the order, its evidence (calibrated, 0 to 1) and what both were made from.
+    """A search result: a chunk, its ranking score, its calibrated evidence (0 to 1) and the parts of both.
 
     Attributes:
         components: the parts of the score.
-        features: the features of the evidence; None where the question has no words, and so none.
+        features: the features of the evidence; None if the question has no words.
     """
 
     chunk: Chunk

@@ -1,4 +1,4 @@
-"""Finds the FAQ entry that means the same as a question: the nearest entry may still mean something else.
+"""Finds the FAQ entry that means the same as a question. The nearest entry may still mean something else.
 
 A logistic function of six features says how likely an entry answers. `benchmarks/faq.py` fits the weights to
 questions that were made for the FAQs of eight sites, and measures each site with weights of the others. `faq.json`
@@ -18,7 +18,7 @@ None of them may lower the probability, so a question that is nearer to an entry
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.spelling import correct
 
 #: Entries that are compared, the best by words.
-CANDIDATES = 10
+MAX_ENTRIES = 10
 
 
 class EntryFeatures(NamedTuple):
@@ -61,7 +61,7 @@ class FaqMatch(NamedTuple):
 
 
 def find_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch | None:
-    """Return the entry that answers a question; None where none is likely enough.
+    """Return the entry that answers a question; None if none is likely enough.
 
     Raises:
         IndexFault: the index can't be read.
@@ -71,8 +71,8 @@ def find_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch |
 
 
 def nearest_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch | None:
-    """Return the entry that most likely answers a question, however unlikely; None where none shares a word."""
-    return max(matches(question, snapshot, filters), key=lambda found: found.probability, default=None)
+    """Return the entry that most likely answers a question, however unlikely; None if none shares a word."""
+    return max(score_entries(question, snapshot, filters), key=lambda match: match.probability, default=None)
 
 
 def least_probability() -> float:
@@ -80,43 +80,46 @@ def least_probability() -> float:
     return _model()["least"]
 
 
-def matches(question: str, snapshot: Snapshot, filters: Filter) -> Iterator[FaqMatch]:
+def score_entries(question: str, snapshot: Snapshot, filters: Filter) -> Iterator[FaqMatch]:
     """Yield the entries that share words with a question, each with its probability."""
     languages, searched = snapshot.head.languages, correct(question, snapshot)
     vector = lexical.query_vector(searched, languages)
-    entries = snapshot.search_lexical(vector, CANDIDATES, _of_type(FAQ, filters))
+    entries = snapshot.search_lexical(vector, MAX_ENTRIES, _of_type(FAQ, filters))
     words, idf = read_question(searched, languages, snapshot)
     if not entries or not words.known:
         return
     weights = read_weights("\n".join(hit.chunk.section_heading or "" for hit in entries), languages, snapshot)
     best_page = max((_bm25(hit, idf) for hit in snapshot.search_lexical(vector, 1, _of_type(PAGE, filters))), default=0)
-    exactly = comparable(question)
-    asked = {term for word in words.words for terms in word for term in terms}
+    question_terms = {term for word in words.words for terms in word for term in terms}
     for hit in entries:
         heading = hit.chunk.section_heading or ""
-        own = [word.terms for word in lexical.words(heading, hit.chunk.language)]
-        distinct = tuple(dict.fromkeys(own))
-        entry_question = WeightedQuestion(
-            tuple((terms,) for terms in distinct),
-            tuple(max(weights.get(term, 0.0) for term in terms) for terms in distinct),
-        )
-        score, shared = _bm25(hit, idf), _share(words, {term for terms in own for term in terms})
+        word_terms = [word.terms for word in lexical.words(heading, hit.chunk.language)]
+        score, shared = _bm25(hit, idf), _share(words, {term for terms in word_terms for term in terms})
         features = EntryFeatures(
-            matched=_share(entry_question, asked),
+            matched=_share(_weigh_entry(word_terms, weights), question_terms),
             held=_share(words, frozenset(hit.lexical.indices)),
             rarity=shared * sum(words.weights) / math.log(max(2, snapshot.head.chunks)),
             letters=_dice(_trigrams(searched), _trigrams(heading)),
             score=score,
             lead=score / (score + best_page) if score else 0.0,
         )
-        same = comparable(heading) == exactly
-        yield FaqMatch(hit.chunk, features, 1.0 if same else probability(features), searched)
+        is_same = comparable(heading) == comparable(question)
+        yield FaqMatch(hit.chunk, features, 1.0 if is_same else probability(features), searched)
 
 
 def probability(features: EntryFeatures, weights: Mapping[str, float] | None = None) -> float:
     """Return how likely an entry of these features answers the question, 0 to 1; by default with our own weights."""
     model = weights or _model()
     return logistic(model["bias"] + sum(model.get(name, 0.0) * value for name, value in features._asdict().items()))
+
+
+def _weigh_entry(word_terms: Iterable[lexical.WordTerms], weights: Mapping[int, float]) -> WeightedQuestion:
+    """Return an entry's question with the weights of its words, each once."""
+    distinct = tuple(dict.fromkeys(word_terms))
+    return WeightedQuestion(
+        tuple((terms,) for terms in distinct),
+        tuple(max(weights.get(term, 0.0) for term in terms) for terms in distinct),
+    )
 
 
 def _of_type(kind: str, filters: Filter) -> Filter:
@@ -139,8 +142,8 @@ def _trigrams(text: str) -> set[str]:
     return {spaced[i : i + 3] for i in range(len(spaced) - 2)}
 
 
-def _dice(one: set[str], other: set[str]) -> float:
-    return 2 * len(one & other) / max(1, len(one) + len(other))
+def _dice(a: set[str], b: set[str]) -> float:
+    return 2 * len(a & b) / max(1, len(a) + len(b))
 
 
 @cache

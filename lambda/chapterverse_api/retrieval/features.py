@@ -5,7 +5,7 @@
     file     share of the words of the file's path that it holds
     phrase   share of the question's pairs of neighboring words, by idf, that are neighbors in the text too
     code     share of the text that is code
-    defines  1 where the heading is just what the question wants defined, or a sentence says what it is, else 0
+    defines  1 if the heading is the subject that the question wants defined, or a sentence defines it, else 0
     kind     1 for a kind of page that the question does not ask for, else 0
 
 A question probably asks for a heading whose words it all holds, and not for a long one of which it holds some. So the
@@ -28,22 +28,22 @@ from chapterverse_api.retrieval.frames import find_definitions
 
 _FENCE = re.compile(r"^ *+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ *+\1|\Z)", re.MULTILINE | re.DOTALL)
 _FILE_WORD = re.compile(r"[^\W_]+")
-#: What parts the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
+#: Separators of the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
 _NAME_ENDS = re.compile(r":\s|\s\(|\)")
 _SIGNATURE = re.compile(r"(?<=[^\s(])\(.*")
 #: Names of files that say nothing of what is in them.
 _NAMELESS = frozenset(("index", "readme"))
 #: Characters between the beginnings of two neighboring words: an ending, a space, a short word or two.
-_NEAR = 10
+_MAX_PAIR_GAP_CHARS = 10
 #: The scripts of East Asia begin here in Unicode.
 _UNSPACED = "\u2e80"
 #: Too many words share a shorter beginning.
 _MIN_STEM_CHARS = 3
-#: Pairs of a question that are looked for, the rarest: a question is a sentence or two, and a pasted page is not read
-#: again for every chunk.
-_PAIRS = 64
-#: Size of the cache of texts' shares of code.
-_READ = 2048
+#: Pairs of a question that are looked for, the rarest. A question is a sentence or two; the limit keeps a pasted page
+#: from being searched for in every chunk.
+_MAX_PAIRS = 64
+#: Texts whose share of code is cached.
+_MAX_CACHED_TEXTS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Pair:
     beginnings: tuple[str, str]
     weight: float
 
-    def stands_in(self, text: str) -> bool:
+    def occurs_in(self, text: str) -> bool:
         """Whether the words are neighbors in a lower-case text, in either order.
 
         Readers ask for "lock the file" as "lock a file" and as "file locking".
@@ -74,7 +74,7 @@ class QueryFeatures:
     """A question as chunks in one language are compared with it.
 
     Args:
-        defined_subject: the subject that the question wants defined; empty where it wants something else.
+        defined_subject: the subject that the question wants defined; empty if it wants something else.
         lower_kinds: content types that the question does not ask for.
         synonyms: terms that count like the question's own in titles, headings and files.
     """
@@ -84,6 +84,7 @@ class QueryFeatures:
         question: str,
         language: str,
         idf: Mapping[int, float],
+        *,
         defined_subject: str = "",
         lower_kinds: AbstractSet[str] = frozenset(),
         synonyms: AbstractSet[int] = frozenset(),
@@ -92,7 +93,7 @@ class QueryFeatures:
         self.language = language
         self.terms = lexical.terms_of(words) | synonyms
         pairs = (_pair(a, b, language, idf) for a, b in pairwise(words) if a.terms != b.terms)
-        self.pairs = heapq.nlargest(_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
+        self.pairs = heapq.nlargest(_MAX_PAIRS, (pair for pair in pairs if pair.weight), key=lambda pair: pair.weight)
         self._weight = sum(pair.weight for pair in self.pairs)
         self._defined = _words(defined_subject, language)[1] if defined_subject else frozenset[int]()
         self._lower_kinds = lower_kinds
@@ -108,7 +109,7 @@ class QueryFeatures:
         return {
             "title": self._share(chunk.chapter_title),
             "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
-            "file": self._share(_names(chunk.source_file_path)),
+            "file": self._share(_file_words(chunk.source_file_path)),
             "phrase": self._phrase(chunk.text, terms),
             "code": code_share(chunk.text),
             "defines": float(bool(self._defined) and self._defines(chunk)),
@@ -120,15 +121,15 @@ class QueryFeatures:
         if chunk.content_type in self._lower_kinds:
             return False
         heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
-        named = (*names_in(heading), *find_definitions(chunk.text, self.language))
+        named = (*find_names(heading), *find_definitions(chunk.text, self.language))
         return any(_words(name, self.language)[1] == self._defined for name in named)
 
     def _share(self, text: str) -> float:
         if text not in self._shares:
             words, terms = _words(text, self.language)
             # Most headings share no word with the question.
-            held = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
-            self._shares[text] = held / len(words) if words else 0.0
+            matches = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
+            self._shares[text] = matches / len(words) if words else 0.0
         return self._shares[text]
 
     def _phrase(self, text: str, terms: AbstractSet[int]) -> float:
@@ -137,10 +138,10 @@ class QueryFeatures:
         if not pairs:
             return 0.0
         lower = text.lower()
-        return sum(pair.weight for pair in pairs if pair.stands_in(lower)) / self._weight
+        return sum(pair.weight for pair in pairs if pair.occurs_in(lower)) / self._weight
 
 
-@functools.lru_cache(maxsize=_READ)
+@functools.lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def code_share(text: str) -> float:
     """Return how much of a text is fenced code, by characters."""
     if "```" not in text and "~~~" not in text:
@@ -155,7 +156,7 @@ def _follows(first: str, second: str, text: str) -> bool:
         end = at + len(first)
         # Without spaces, words are read as pairs of characters that overlap.
         start = at + 1 if first >= _UNSPACED else end
-        if _begins(text, at) and text.find(second, start, end + _NEAR + len(second)) >= 0:
+        if _begins(text, at) and text.find(second, start, end + _MAX_PAIR_GAP_CHARS + len(second)) >= 0:
             return True
         at = text.find(first, end)
     return False
@@ -188,14 +189,14 @@ def _words(heading: str, language: str) -> tuple[tuple[lexical.WordTerms, ...], 
 
 
 @functools.lru_cache(maxsize=16_384)
-def names_in(heading: str) -> tuple[str, ...]:
+def find_names(heading: str) -> tuple[str, ...]:
     """Return the names that a heading has: "Class: Pool" and "Pool", "Pool.close(error)" and "Pool.close", "close"."""
     parts = [part.strip(" `*_") for part in _NAME_ENDS.split(_SIGNATURE.sub("", heading))]
     return tuple(dict.fromkeys((heading, *filter(None, (*parts, *(part.rpartition(".")[2] for part in parts))))))
 
 
 @functools.lru_cache(maxsize=16_384)
-def _names(path: str) -> str:
+def _file_words(path: str) -> str:
     """Return the words that a file is named with."""
     names = _FILE_WORD.findall(path.rpartition(".")[0] or path)
     return " ".join(name for name in names if name.lower() not in _NAMELESS)

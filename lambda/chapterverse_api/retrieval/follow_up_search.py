@@ -1,8 +1,7 @@
 """Searches for a question alone, and for a follow-up also as `query_rewriting` writes it.
 
 The scores of both searches are added. Measured on 132 later turns of human conversations (mtrag-human): a page that
-answers is among the sources of .75 (.68 without the conversation); behind the beginning of the last answer, or both,
-fewer.
+answers is among the sources of .75 (.68 without the conversation).
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.retrieval.answerability import held_share
+from chapterverse_api.retrieval.answerability import matched_share
 from chapterverse_api.retrieval.results import Retrieval, merge_retrievals
 
-#: Share of its own words that a question which only may be a follow-up must share with what is found for its rewriting.
-OWN_WORDS_SHARE = 0.3
+#: If a question only may be a follow-up, the best result of its rewriting must hold this share of its own words.
+MIN_OWN_WORD_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class FollowUp:
     rewrite: Callable[[], ContextualQuery | None] = lambda: None
 
     @classmethod
-    def of(
+    def detect(
         cls,
         question: str,
         conversation: Conversation,
@@ -57,19 +56,19 @@ def search_follow_up(
     question: str, follow_up: FollowUp, search: Callable[[str], Retrieval]
 ) -> tuple[Retrieval, ContextualQuery | None]:
     """Return the results, and the rewriting that they are also of; None if the question stands alone."""
-    alone = search(question)
-    if follow_up.verdict == "no" or (follow_up.verdict == "perhaps" and alone.sure):
-        return alone, None
+    question_only = search(question)
+    if follow_up.verdict == "no" or (follow_up.verdict == "perhaps" and question_only.sure):
+        return question_only, None
     query = follow_up.rewrite()
     if query is None:
-        return alone, None
+        return question_only, None
     in_context = search(query.text)
-    if follow_up.verdict == "perhaps" and not _holds_own_words(alone, in_context):
-        return alone, None
-    return merge_retrievals(alone, in_context), query
+    if follow_up.verdict == "perhaps" and not _holds_own_words(question_only, in_context):
+        return question_only, None
+    return merge_retrievals(question_only, in_context), query
 
 
-def _holds_own_words(alone: Retrieval, in_context: Retrieval) -> bool:
-    """Whether the best result of the rewriting holds enough of the words of the question alone."""
+def _holds_own_words(question_only: Retrieval, in_context: Retrieval) -> bool:
+    """Whether the best result of the rewriting holds enough words of the question itself."""
     best = in_context.candidates[:1]
-    return bool(best) and held_share(best[0], alone.question) >= OWN_WORDS_SHARE
+    return bool(best) and matched_share(best[0], question_only.question) >= MIN_OWN_WORD_SHARE

@@ -43,24 +43,24 @@ class QuestionFrame:
         return " ".join(self.subjects)
 
 
-def frame_of(question: str, languages: Iterable[str]) -> QuestionFrame | None:
-    """Return the frame of a question; None where it has none.
+def read_frame(question: str, languages: Iterable[str]) -> QuestionFrame | None:
+    """Return the frame of a question; None if it has none.
 
     Args:
         languages: the languages of the docs, BCP 47; English is always recognized too.
     """
-    asked = question.strip(" \t?!.¿¡。？！").replace("’", "'")
-    if len(asked) > MAX_FRAME_CHARS or "\n" in asked:
+    text = question.strip(" \t?!.¿¡。？！").replace("’", "'")
+    if len(text) > MAX_FRAME_CHARS or "\n" in text:
         return None
     tags = _tags(languages)
-    for kind in ("comparison", "definition"):
-        for tag in tags:
-            for pattern in _patterns(kind, tag):
-                if match := pattern.fullmatch(asked):
-                    subjects = tuple(subject.strip(" ,;:") for subject in match.groups())
-                    if all(subjects):
-                        return QuestionFrame("comparison" if kind == "comparison" else "definition", subjects)
-    name = asked.strip("\"'`")
+    kinds: tuple[Literal["comparison", "definition"], ...] = ("comparison", "definition")
+    for kind in kinds:
+        for pattern in (pattern for tag in tags for pattern in _patterns(kind, tag)):
+            match = pattern.fullmatch(text)
+            subjects = tuple(subject.strip(" ,;:") for subject in match.groups()) if match else ("",)
+            if all(subjects):
+                return QuestionFrame(kind, subjects)
+    name = text.strip("\"'`")
     words = name.lower().split()
     function_words = frozenset().union(*(QUESTION_STOP_WORDS.get(tag, ()) for tag in tags))
     is_name = len(words) <= NAME_WORDS and function_words.isdisjoint(words)

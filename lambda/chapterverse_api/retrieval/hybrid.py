@@ -1,4 +1,4 @@
-"""Finds the hits of both sides, words and meaning, and ranks them. The order is the same on every store."""
+"""Finds the hits of the lexical and the dense side, and ranks them. The order is the same on every store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from chapterverse.text import lexical
 from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import QuestionFrame, lower_kinds, read_frame
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.search_terms import SearchTerms
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
-CANDIDATES = 50
+MAX_CANDIDATES = 50
 #: Beginnings of pages that a search for a definition adds.
-OPENINGS = 20
+MAX_OPENINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Wording:
 
     Attributes:
         corrected: the question with its typing mistakes corrected.
-        frame: the kind of the question, where that changes the search.
+        frame: the kind of the question, if that changes the search.
         languages: the languages of the index.
         lower: the content types that the question does not ask for.
     """
@@ -40,8 +40,8 @@ class Wording:
     lower: AbstractSet[str]
 
     @classmethod
-    def of(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
-        return cls(corrected, frame_of(corrected, languages), languages, lower_kinds(corrected, languages))
+    def read(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
+        return cls(corrected, read_frame(corrected, languages), languages, lower_kinds(corrected, languages))
 
     @property
     def compares(self) -> bool:
@@ -55,14 +55,16 @@ class Wording:
 
     @property
     def subject(self) -> str:
-        """The thing that a definition is asked of; else the whole question."""
+        """The subject of a definition; else the whole question."""
         return self.frame.text if self.frame and self.defines else self.corrected
 
     def find(self, snapshot: Snapshot, filters: FilterTree | None, vector: Sequence[float] | None) -> HybridHits:
-        """Return the hits by words, and by a dense vector where there is one."""
+        """Return the hits by words, and by a dense vector if there is one."""
         question, terms = self._terms(snapshot)
         by_words = self._lexical(terms, filters, snapshot)
-        by_meaning = snapshot.search_dense(vector, CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
+        by_meaning = (
+            snapshot.search_dense(vector, MAX_CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
+        )
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)
 
@@ -81,8 +83,10 @@ class Wording:
         subject, defined = self.subject, self.subject if self.defines else ""
         languages = {hit.chunk.language for hit in hits}
         return {
-            language: QueryFeatures(subject, language, terms.idf, defined, self.lower, terms.synonyms)
-            for language in languages
+            tag: QueryFeatures(
+                subject, tag, terms.idf, defined_subject=defined, lower_kinds=self.lower, synonyms=terms.synonyms
+            )
+            for tag in languages
         }
 
     def _terms(self, snapshot: Snapshot) -> tuple[WeightedQuestion, SearchTerms]:
@@ -91,18 +95,18 @@ class Wording:
         if self.frame and self.frame.kind == "definition":
             # What is defined is a name: other words for it are other things.
             question = replace(question, synonyms=())
-        return question, SearchTerms.of(question, idf, lexical.query_vector(self.subject, self.languages))
+        return question, SearchTerms.with_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
 
     def _lexical(self, terms: SearchTerms, filters: FilterTree | None, snapshot: Snapshot) -> list[Hit]:
         """Return the best hits by words, and for a definition also the best beginnings of pages.
 
         The name of the site's subject is on every page, so the page that defines it could be missed.
         """
-        best = list(snapshot.search_lexical(terms.vector, CANDIDATES, resolve(filters, snapshot)))
+        best = list(snapshot.search_lexical(terms.vector, MAX_CANDIDATES, resolve(filters, snapshot)))
         if not self.defines:
             return best
         openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-        return [*best, *snapshot.search_lexical(terms.vector, OPENINGS, openings)]
+        return [*best, *snapshot.search_lexical(terms.vector, MAX_OPENINGS, openings)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,33 +125,33 @@ class HybridHits:
     by_id: Mapping[str, Hit]
     by_meaning: Sequence[Hit]
 
-    def rank_hits(self, weight: float, page: str = "") -> list[Ranked]:
+    def rank_hits(self, dense_weight: float, page: str = "") -> list[Ranked]:
         """Return the hits best first.
 
         Args:
-            weight: share of the dense side in the fusion.
+            dense_weight: share of the dense side in the fusion.
             page: the page that the reader is on.
         """
-        held = self.terms.weigh_hits(self.by_id)
-        fused = ranking.fuse(held, self.terms.values, self.by_meaning, weight)
+        term_weights = self.terms.weigh_hits(self.by_id)
+        fused = ranking.fuse(term_weights, self.terms.values, self.by_meaning, dense_weight)
         features = self.wording.features(self.by_id.values(), self.terms)
-        return ranking.rank(self.by_id, held, fused, features, page)
+        return ranking.rank(self.by_id, term_weights, fused, features, page)
 
     def candidates(self, ranked: Sequence[Ranked], calibration: Calibration) -> list[Candidate]:
         """Return ranked hits with the evidence that they are about the question's subject."""
         cosines = {h.chunk.chunk_id: h.score for h in self.by_meaning}
-        # A chunk that is not among the nearest is at most as near as the last of them.
-        farthest = min(cosines.values(), default=None)
+        # A chunk that is not among the nearest has at most the cosine of the last of them.
+        lowest = min(cosines.values(), default=None)
         # A title is evidence for the best chunk of its page only; the others need words of their own.
         titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
         idf = self.terms.idf
         matching = Matching(self.question, idf) if self.question.known else None
         candidates = []
         for hit, score, components in ranked:
-            near = cosines.get(hit.chunk.chunk_id)
-            nearness, title = farthest if near is None else near, titles.pop(hit.chunk.source_file_path, 0.0)
-            features = matching.features(hit.lexical.among(idf), nearness, title) if matching else None
-            components = components if near is None else {**components, "cosine": near}
+            cosine = cosines.get(hit.chunk.chunk_id)
+            cosine_bound, title = lowest if cosine is None else cosine, titles.pop(hit.chunk.source_file_path, 0.0)
+            features = matching.features(hit.lexical.among(idf), cosine_bound, title) if matching else None
+            components = components if cosine is None else {**components, "cosine": cosine}
             evidence = calibration.of(features) if features else 0.0
             candidates.append(Candidate(hit.chunk, hit.lexical, score, evidence, components, features))
         return candidates

@@ -4,9 +4,8 @@ A question's memories are those with evidence enough. The product of evidence, i
 none of the three makes up for the lack of another. They inform a model, and what has no page is never cited.
 `/v1/retrieve` ranks memories among the pages.
 
-The plain sum of similarity, importance and recency lets an important note that has nothing to do with the question
-beat one that answers it: .5 · .2 + .5 · 1 is more than .5 · .8 + .5 · .3. So a memory must first come near the best
-page, and what importance and recency add then is less than what sets good hits apart.
+There, a memory must first come near the best page. Importance and recency then add less than what sets good hits
+apart. As equal terms of a sum they would lift an important note above one that answers the question.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval.candidates import Candidate
 
-#: A memory that scores lower than this share of the best page is not shown at all.
-GATE = 0.6
+#: A memory that scores lower than this share of the best page is dropped.
+MIN_PAGE_SCORE_SHARE = 0.6
 #: The most that importance adds to a score, and recency.
-IMPORTANCE, RECENCY = 0.05, 0.05
+MAX_IMPORTANCE_BONUS, MAX_RECENCY_BONUS = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
 HALF_LIFE_DAYS = 30.0
 #: Memories that a question is compared with, the best by words.
-CANDIDATES = 20
+MAX_CANDIDATES = 20
 #: The range of `Chunk.importance`.
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
@@ -46,38 +45,36 @@ def select_memories(
         return []
     matching, calibration = Matching(words, idf), Calibration.from_json(head.calibration)
     vector = lexical.query_vector(question, head.languages)
-    found = list[Candidate]()
+    memories = list[Candidate]()
     now = now or datetime.now(UTC)
-    for hit in snapshot.search_lexical(vector, CANDIDATES, And((In("type", (MEMORY,)), filters))):
+    for hit in snapshot.search_lexical(vector, MAX_CANDIDATES, And((In("type", (MEMORY,)), filters))):
         features = matching.features(hit.lexical.among(idf))
         evidence, importance = calibration.of(features), _importance(hit.chunk) / _MAX_IMPORTANCE
         recency = _recency(hit.chunk.created_at or hit.chunk.timestamp, now)
         if evidence >= calibration.floor:
             parts = {"importance": importance, "recency": recency}
             score = evidence * importance * recency
-            found.append(Candidate(hit.chunk, hit.lexical, score, evidence, parts, features))
-    return sorted(found, key=lambda c: -c.score)[:top_k]
+            memories.append(Candidate(hit.chunk, hit.lexical, score, evidence, parts, features))
+    return sorted(memories, key=lambda c: -c.score)[:top_k]
 
 
 def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
-    """Return the candidates with memories gated and weighted, in order again; untouched where there is no memory."""
+    """Return the candidates with memories gated and weighted, in order again; unchanged if there is no memory."""
     if not any(c.chunk.type == MEMORY for c in candidates):
         return candidates
-    gate = GATE * max((c.score for c in candidates if c.chunk.type != MEMORY), default=0.0)
+    gate = MIN_PAGE_SCORE_SHARE * max((c.score for c in candidates if c.chunk.type != MEMORY), default=0.0)
     now = now or datetime.now(UTC)
-    kept = [_weigh(c, now) if c.chunk.type == MEMORY else c for c in candidates if _passes(c, gate)]
-    return sorted(kept, key=lambda c: -c.score)
-
-
-def _passes(candidate: Candidate, gate: float) -> bool:
-    return candidate.chunk.type != MEMORY or candidate.score >= gate
+    results = [
+        _weigh(c, now) if c.chunk.type == MEMORY else c for c in candidates if c.chunk.type != MEMORY or c.score >= gate
+    ]
+    return sorted(results, key=lambda c: -c.score)
 
 
 def _weigh(candidate: Candidate, now: datetime) -> Candidate:
     chunk = candidate.chunk
     importance = (_importance(chunk) - _MIN_IMPORTANCE) / (_MAX_IMPORTANCE - _MIN_IMPORTANCE)
     recency = _recency(chunk.created_at or chunk.timestamp, now)
-    bonus = IMPORTANCE * importance + RECENCY * recency
+    bonus = MAX_IMPORTANCE_BONUS * importance + MAX_RECENCY_BONUS * recency
     return candidate._replace(
         score=min(1.0, candidate.score + bonus),
         components={**candidate.components, "importance": importance, "recency": recency},

@@ -51,14 +51,14 @@ def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = 
     """
     best: dict[object, Candidate] = {}
     texts = set[str]()
-    entries, left = faq_top_k, MAX_FAQ_TOKENS
+    entries, tokens = faq_top_k, MAX_FAQ_TOKENS
     for candidate in candidates:
         text = " ".join(candidate.chunk.text.split())
         if section(candidate.chunk) in best or text in texts:
             continue
         if candidate.chunk.type == FAQ:
-            entries, left = entries - 1, left - _tokens(candidate.chunk)
-            if entries < 0 or (left < 0 and entries < faq_top_k - 1):
+            entries, tokens = entries - 1, tokens - _tokens(candidate.chunk)
+            if entries < 0 or (tokens < 0 and entries < faq_top_k - 1):
                 continue
         best[section(candidate.chunk)] = candidate
         texts.add(text)
@@ -108,19 +108,19 @@ def make_passages(
         url: where the reader finds a chunk.
         pages: all chunks of each of their pages, by file path.
     """
-    left = MAX_PASSAGES_TOKENS
+    free_tokens = MAX_PASSAGES_TOKENS
     passages = list[Passage]()
     texts = set[str]()
     for number, candidate in enumerate(candidates, 1):
-        if number > WIDENED_SECTIONS and _cost(candidate.chunk) > left:
+        if number > WIDENED_SECTIONS and _cost(candidate.chunk) > free_tokens:
             break
-        waiting = sum(_cost(c.chunk) for c in candidates[number:WIDENED_SECTIONS])
-        room = min(MAX_SECTION_TOKENS, left - waiting) if number <= WIDENED_SECTIONS else 0
+        reserve = sum(_cost(c.chunk) for c in candidates[number:WIDENED_SECTIONS])
+        max_tokens = min(MAX_SECTION_TOKENS, free_tokens - reserve) if number <= WIDENED_SECTIONS else 0
         page = pages[candidate.chunk.source_file_path]
-        around = _around(candidate.chunk, [c for c in page if c.text not in texts or c == candidate.chunk], room)
+        around = _around(candidate.chunk, [c for c in page if c.text not in texts or c == candidate.chunk], max_tokens)
         texts.update(c.text for c in around)
-        left -= sum(map(_cost, around))
-        own = sum(section(c) == section(candidate.chunk) for c in page)
+        free_tokens -= sum(map(_cost, around))
+        section_size = sum(section(c) == section(candidate.chunk) for c in page)
         passages.append(
             Passage(
                 id=str(number),
@@ -132,30 +132,30 @@ def make_passages(
                 evidence=candidate.evidence,
                 url=url(candidate.chunk) or None,
                 chunk_id=candidate.chunk.chunk_id,
-                whole=len(around) == own,
+                is_whole_section=len(around) == section_size,
                 subsections=_subsections(candidate.chunk, page, url),
             )
         )
     return passages
 
 
-def _around(chunk: Chunk, page: Sequence[Chunk], room: int) -> list[Chunk]:
-    """Return the chunk with its neighbors in its own section, nearest first, as far as there is room; in order."""
-    own = [c for c in page if section(c) == section(chunk)]
-    own.sort(key=lambda c: (abs(c.chunk_index - chunk.chunk_index), c.chunk_index))
-    taken: list[Chunk] = []
-    for neighbor in own:
-        room -= _tokens(neighbor)
-        if taken and room < 0:
+def _around(chunk: Chunk, page: Sequence[Chunk], max_tokens: int) -> list[Chunk]:
+    """Return the chunk and the nearest chunks of its section that fit into `max_tokens`, in order."""
+    neighbors = [c for c in page if section(c) == section(chunk)]
+    neighbors.sort(key=lambda c: (abs(c.chunk_index - chunk.chunk_index), c.chunk_index))
+    chunks: list[Chunk] = []
+    for neighbor in neighbors:
+        max_tokens -= _tokens(neighbor)
+        if chunks and max_tokens < 0:
             break
-        taken.append(neighbor)
-    return sorted(taken, key=lambda c: c.chunk_index)
+        chunks.append(neighbor)
+    return sorted(chunks, key=lambda c: c.chunk_index)
 
 
 def _subsections(chunk: Chunk, page: Sequence[Chunk], url: Callable[[Chunk], str]) -> tuple[Subsection, ...]:
     """Return the sections that stand directly below a chunk's section, in the order of its page."""
     depth = len(chunk.heading_path)
-    found: list[Subsection] = []
+    subsections: list[Subsection] = []
     at = next((n for n, c in enumerate(page) if c.chunk_id == chunk.chunk_id), len(page))
     for c in page[at:]:
         if section(c) == section(chunk):
@@ -165,9 +165,9 @@ def _subsections(chunk: Chunk, page: Sequence[Chunk], url: Callable[[Chunk], str
             break
         heading, is_own = c.heading_path[depth], len(c.heading_path) == depth + 1
         below = Subsection(heading, url(c) if is_own else "")
-        if not found or found[-1].heading != heading or (is_own and found[-1].url != below.url):
-            found.append(below)
-    return tuple(found)
+        if not subsections or subsections[-1].heading != heading or (is_own and subsections[-1].url != below.url):
+            subsections.append(below)
+    return tuple(subsections)
 
 
 def _tokens(chunk: Chunk) -> int:

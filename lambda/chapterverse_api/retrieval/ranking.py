@@ -1,13 +1,9 @@
-"""Ranks hits of both searches: fused scores, then page, place and wording, then variety.
+"""Ranks the hits of both searches.
 
-Fusion is linear over scaled scores (it beat reciprocal rank fusion on every set measured), ties by chunk id. The
+A hit's score is the weighted sum of its lexical and dense scores, each scaled to 0..1, plus the weighted features of
+its page, place and wording. A hit that nearly repeats an earlier one is moved back. Ties are broken by chunk id. The
 weights were chosen on one public question set (ray-v1, 145 questions) and on our own documentation (152), whose pages
-are few and long; `benchmarks/retrieval.py` reports other sets. On ray-v1 they raise SecHit@5 of the same chunks by BM25
-from .448 to .586, and the reciprocal rank of the right page from .398 to .492. Half as large again they gain
-nothing there and lose on all other sets. What did not earn a place: pseudo-relevance feedback, the position in the
-page, BM25 of whole sections, twice as many candidates. On 521 questions of readers on nine sites the first five
-passages hold the words that answer in .69; with pseudo-relevance feedback (RM3, seven settings) in .69 to .70, with
-synonyms of WordNet 3.0 in .69. The synonyms of `search_terms` do find more.
+are few and long. `benchmarks/README.md` reports other sets, and what was tried and not taken.
 """
 
 from __future__ import annotations
@@ -39,21 +35,21 @@ WEIGHTS = {
 }
 #: The most that a value can reach, by which scores are brought to 0..1.
 _MAX_SUM = 1 + sum(w for w in WEIGHTS.values() if w > 0)
-#: What a chunk loses for each one like it before it: maximal marginal relevance (Carbonell & Goldstein, 1998),
-#: where those of one section are alike. Five results then show more than one section's neighbors.
-AGAIN = 0.33
+#: What a chunk loses for each earlier one that is like it. This is maximal marginal relevance (Carbonell & Goldstein,
+#: 1998), with the chunks of one section as alike. Five results then show more than one section's neighbors.
+REDUNDANCY_PENALTY = 0.33
 #: Hits of a page that count for it, each half as much as the one before.
 _PAGE_HITS = 4
-#: Texts that share this much of their terms are alike too: the same words for another version or system.
-_SAME = 0.9
-#: The smallest hashes of a text's terms are a sample of them (bottom-k sketch; Broder, 1997).
-_SKETCH = 4
-#: Of a sample, what texts that are alike share nearly always; fewer are not compared.
-_SHARED = 3
-#: So many alike bring any value to zero.
-_ENOUGH = math.ceil(_MAX_SUM / AGAIN)
-#: Texts of fewer terms differ by their every word.
-_LONG = 32
+#: Texts with this Jaccard index of their terms are alike too. They say the same of another version or system.
+_MIN_JACCARD = 0.9
+#: Terms in the sketch of a text: those with the smallest hashes (bottom-k sketch; Broder, 1997).
+_SKETCH_TERMS = 4
+#: Terms that the sketches of two texts that are alike nearly always share; texts that share fewer are not compared.
+_MIN_SKETCH_OVERLAP = 3
+#: Earlier hits that are counted: so many bring any value to zero.
+_MAX_ALIKE = math.ceil(_MAX_SUM / REDUNDANCY_PENALTY)
+#: Texts of fewer terms are not compared, because each of their words may make a difference.
+_MIN_TERMS = 32
 
 #: The address and the heading path that all chunks of one section have in common.
 SectionKey: TypeAlias = tuple[str, tuple[str, ...]]
@@ -63,8 +59,8 @@ class Ranked(NamedTuple):
     """A hit with the score that orders it.
 
     Attributes:
-        score: 0 to 1, never rising from one to the next; it orders, and says nothing of how good a hit is.
-        components: what the score was made of; `again` is what was taken off for those like it.
+        score: 0 to 1, never rising from one to the next; it orders, and is no measure of how good a hit is.
+        components: the parts of the score; `again` is the penalty for earlier hits that are like it.
     """
 
     hit: Hit
@@ -77,18 +73,18 @@ def fuse(
 ) -> dict[str, dict[str, float]]:
     """Return for each chunk id `lexical`, `dense` and `fused`, each 0 to 1.
 
-    The lexical side is counted here for every hit, also for those that only their meaning found, from a zero of its
-    own; the dense side, whose zero means nothing, from the farthest that was found.
+    The lexical score is computed for every hit, also for those of the dense side, and scaled from 0. The cosines are
+    scaled from the lowest of them, because their zero means nothing.
 
     Args:
-        term_weights: of the hits of both sides, by chunk id, the weights of the question's terms that they hold.
-        idf: of each term of the question.
+        term_weights: for each hit, by chunk id, the weights of the question's terms that it holds.
+        idf: the idf of each term of the question.
         by_meaning: the hits of the dense side, with their cosines.
         weight: share of the dense side.
     """
-    words = _over({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in term_weights.items()}, low=0.0)
+    words = _scale({i: sum(w * idf[t] for t, w in weights.items()) for i, weights in term_weights.items()}, low=0.0)
     meaning = {h.chunk.chunk_id: h.score for h in by_meaning}
-    meaning = _over(meaning, low=min(meaning.values(), default=0.0))
+    meaning = _scale(meaning, low=min(meaning.values(), default=0.0))
     # With one side only there is nothing to weigh.
     weight = weight if meaning and any(words.values()) else float(bool(meaning))
     return {
@@ -102,32 +98,32 @@ def rank(
     term_weights: Mapping[str, Mapping[int, float]],
     scores: Mapping[str, Mapping[str, float]],
     features: Mapping[str, QueryFeatures],
-    here: str,
+    current_page: str,
 ) -> list[Ranked]:
     """Return the hits best first, ties by chunk id; of several with one text only the best.
 
     Args:
         hits: by chunk id.
-        term_weights: what `fuse` was given.
-        scores: what `fuse` made of them.
+        term_weights: the weights that `fuse` got.
+        scores: the scores that `fuse` returned.
         features: the question in each language that hits are in.
-        here: the page that the reader is on, as `addresses.page_of` names it; empty where that is not known.
+        current_page: the page that the reader is on, as `addresses.page_of` names it; empty if that is not known.
     """
     pages = _pages(hits.values(), scores)
-    rated = []
+    values = []
     for chunk_id, hit in hits.items():
         chunk = hit.chunk
         parts = {
             **scores[chunk_id],
             "page": pages[chunk.source_file_path],
-            "here": float(bool(here) and page_of(chunk.url) == here),
+            "here": float(bool(current_page) and page_of(chunk.url) == current_page),
             **features[chunk.language].features(chunk, term_weights[chunk_id].keys()),
         }
         bonus = 0.0
         for name, weight in WEIGHTS.items():
             bonus += weight * parts[name]
-        rated.append((max(0.0, parts["fused"] + bonus) / _MAX_SUM, hit, parts))
-    return list(diversify(rated))
+        values.append((max(0.0, parts["fused"] + bonus) / _MAX_SUM, hit, parts))
+    return list(diversify(values))
 
 
 def contributions(components: Mapping[str, float]) -> dict[str, float]:
@@ -142,34 +138,35 @@ def contributions(components: Mapping[str, float]) -> dict[str, float]:
 
 
 def diversify(
-    hits: Iterable[tuple[float, Hit, Mapping[str, float]]], again: float = AGAIN / _MAX_SUM
+    hits: Iterable[tuple[float, Hit, Mapping[str, float]]], penalty: float = REDUNDANCY_PENALTY / _MAX_SUM
 ) -> Iterator[Ranked]:
     """Yield the hits best first, each text once; a hit that nearly repeats an earlier one is moved back.
 
     Args:
-        hits: each behind its value, 0 to 1, and with what that was made of.
+        hits: the value of each, 0 to 1, the hit, and the components of its value.
+        penalty: what a hit loses for each earlier one that is like it.
     """
     heap = [(-value, hit.chunk.chunk_id, 0, value, hit, parts) for value, hit, parts in hits]
     heapq.heapify(heap)
     texts: dict[str, str] = {}
-    shown = _Shown()
+    earlier_hits = _EarlierHits()
     while heap:
         low, chunk_id, counted, value, hit, parts = heapq.heappop(heap)
-        # Repeated where a section or a file is included on several pages.
+        # A section or a file may be included on several pages.
         if texts.setdefault(hit.chunk.text, chunk_id) != chunk_id:
             continue
-        times = shown.like(hit)
-        left = max(0.0, value - again * times)
+        times = earlier_hits.like(hit)
+        score = max(0.0, value - penalty * times)
         # At zero it can be pushed back no further.
-        if counted < times and left < -low:
-            heapq.heappush(heap, (-left, chunk_id, times, value, hit, parts))
+        if counted < times and score < -low:
+            heapq.heappush(heap, (-score, chunk_id, times, value, hit, parts))
         else:
-            shown.add(hit)
-            yield Ranked(hit, left, {**parts, "again": left - value} if left < value else parts)
+            earlier_hits.add(hit)
+            yield Ranked(hit, score, {**parts, "again": score - value} if score < value else parts)
 
 
 def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates of a comparison behind those that say what its sides are, with the score of the first."""
+    """Return the candidates of a comparison behind those that define its sides, which get the score of the first."""
     if not candidates or not sides:
         return list(candidates)
     ahead = {section(side.chunk): _with_score(side, candidates[0].score) for side in sides}
@@ -185,8 +182,8 @@ def section(chunk: Chunk) -> SectionKey:
     return chunk.url, chunk.heading_path
 
 
-class _Shown:
-    """The hits in the order so far."""
+class _EarlierHits:
+    """The hits that rank earlier."""
 
     def __init__(self) -> None:
         self._sections: defaultdict[SectionKey, int] = defaultdict(int)
@@ -194,62 +191,62 @@ class _Shown:
         self._by_sample: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
 
     def like(self, hit: Hit) -> int:
-        """Return how many are of one section with it, or nearly the same text."""
+        """Return how many earlier hits are of the hit's section, or have nearly its text; the larger number."""
         of_section = self._sections.get(section(hit.chunk), 0)
-        others = self._find_alike(hit)
-        if not others:
+        places = self._find_alike(hit)
+        if not places:
             return of_section
         terms = frozenset(hit.lexical.indices)
-        alike = (True for other in others if _alike(terms, self._hits[other].lexical.indices))
-        return max(of_section, sum(islice(alike, _ENOUGH)))
+        alike = (True for place in places if _alike(terms, self._hits[place].lexical.indices))
+        return max(of_section, sum(islice(alike, _MAX_ALIKE)))
 
     def add(self, hit: Hit) -> None:
         self._sections[section(hit.chunk)] += 1
-        for some in _samples(hit):
-            self._by_sample[some].append(len(self._hits))
+        for sample in _samples(hit):
+            self._by_sample[sample].append(len(self._hits))
         self._hits.append(hit)
 
     def _find_alike(self, hit: Hit) -> set[int]:
-        """Return which of those shown share so much of their sample that they may be alike."""
-        return {other for some in _samples(hit) for other in self._by_sample.get(some, ())}
+        """Return the places of the earlier hits that share so much of their sketch that they may be alike."""
+        return {place for sample in _samples(hit) for place in self._by_sample.get(sample, ())}
 
 
 def _samples(hit: Hit) -> Iterable[tuple[int, ...]]:
-    """Return each choice of terms of a text's sample that one alike has too; none of what is too short to compare."""
+    """Return each sample of a text's sketch that a text like it may share; none if the text is too short to compare."""
     indices = hit.lexical.indices
-    return combinations(indices[:_SKETCH], _SHARED) if len(indices) >= _LONG else ()
+    return combinations(indices[:_SKETCH_TERMS], _MIN_SKETCH_OVERLAP) if len(indices) >= _MIN_TERMS else ()
 
 
 def _alike(a: frozenset[int], b: Sequence[int]) -> bool:
     """Whether the terms of two long texts are nearly the same (Jaccard); those of each are distinct."""
     # What is much shorter can't be, and need not be compared.
-    if len(a) < _SAME * len(b) or len(b) < _SAME * len(a):
+    if len(a) < _MIN_JACCARD * len(b) or len(b) < _MIN_JACCARD * len(a):
         return False
     # Few terms may differ, so the first terms tell most texts apart.
-    needed = _SAME * (len(a) + len(b)) / (1 + _SAME) - 1
+    needed = _MIN_JACCARD * (len(a) + len(b)) / (1 + _MIN_JACCARD) - 1
     shared = len(b)
     for term in b:
         if term not in a:
             shared -= 1
             if shared < needed:
                 return False
-    return shared >= _SAME * (len(a) + len(b) - shared)
+    return shared >= _MIN_JACCARD * (len(a) + len(b) - shared)
 
 
 def _pages(hits: Iterable[Hit], values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Return for each page how much of it was found, 1 for the most: a page about the subject beats a mention."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    values_by_page: defaultdict[str, list[float]] = defaultdict(list)
     for hit in hits:
-        found[hit.chunk.source_file_path].append(values[hit.chunk.chunk_id]["fused"])
+        values_by_page[hit.chunk.source_file_path].append(values[hit.chunk.chunk_id]["fused"])
     sums = {
         path: sum(v / 2**n for n, v in enumerate(sorted(of_page, reverse=True)[:_PAGE_HITS]))
-        for path, of_page in found.items()
+        for path, of_page in values_by_page.items()
     }
     most = max(sums.values(), default=0.0) or 1.0
     return {path: value / most for path, value in sums.items()}
 
 
-def _over(scores: Mapping[str, float], low: float) -> dict[str, float]:
+def _scale(scores: Mapping[str, float], low: float) -> dict[str, float]:
     """Return scores scaled so that `low` is 0 and the greatest 1."""
     high = max(scores.values(), default=low)
     return {i: (score - low) / (high - low) if high > low else float(score > 0) for i, score in scores.items()}

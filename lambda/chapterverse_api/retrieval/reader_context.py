@@ -18,7 +18,9 @@ TIE = 0.01
 MAX_CONTEXT_BYTES = 1750
 
 
-def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]) -> tuple[Candidate, ...]:
+def break_ties_by_context(
+    candidates: Sequence[Candidate], context: str, idf: Mapping[int, float]
+) -> tuple[Candidate, ...]:
     """Return the candidates with ties broken by a reader's context. A chunk in another place has its score.
 
     Args:
@@ -26,22 +28,22 @@ def by_context(candidates: Sequence[Candidate], context: str, idf: Mapping[int, 
         idf: the idf of the context's terms in the index.
     """
     ordered = list[Candidate]()
-    waiting = _with_named_tabs(candidates, TabNames(context))
-    while waiting:
-        tied = [c for c in waiting if waiting[0].score - c.score <= TIE]
-        waiting = waiting[len(tied) :]
+    rest = _with_named_tabs(candidates, TabNames(context))
+    while rest:
+        tied = [c for c in rest if rest[0].score - c.score <= TIE]
+        rest = rest[len(tied) :]
         ordered += _in_places(sorted(tied, key=lambda c: -_held_idf(c, idf)), tied)
     return tuple(ordered)
 
 
 def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[Candidate]:
-    """Return the candidates with those first in each section, in its places, that hold the tab which is named."""
+    """Return the candidates with those of the named tab first among their section's places."""
     ordered, sections = list(candidates), defaultdict[object, list[int]](list)
     labels = [LABEL.findall(c.chunk.text) for c in candidates]
     for place, candidate in enumerate(candidates):
         sections[section(candidate.chunk)].append(place)
     for places in sections.values():
-        chosen = names.chosen(label for place in places for label in labels[place])
+        chosen = names.choose(label for place in places for label in labels[place])
         if chosen is not None:
             # A chunk without a label is of no tab, or of all.
             best = sorted(places, key=lambda place: bool(labels[place]) and chosen not in labels[place])

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.calibration import Calibration, WeightedQuestion
 from chapterverse.errors import ProviderError
-from chapterverse_api.retrieval.answerability import NONE, Answerability, AnswerVerdict, verdict
+from chapterverse_api.retrieval.answerability import NO_ANSWER, Answerability, AnswerVerdict, verdict
 from chapterverse_api.retrieval.candidates import Candidate
 
-#: Share of the best score from which a chunk is a source without evidence of its own.
-RELATED = 0.6
-#: Chunks of a result that is only perhaps an answer.
-UNSURE = 3
-#: The reader's message where a part failed.
-_WITHOUT = {
+#: From this share of the best score on, a chunk is a source even without evidence of its own.
+MIN_RELATIVE_SCORE = 0.6
+#: Sources of an answer if the docs only perhaps hold one.
+MAX_UNSURE_CHUNKS = 3
+#: What the reader is told if a part failed.
+_FAILURE_MESSAGES = {
     "embedder": "The embedder could not be reached; only words were searched.",
     "reranker": "The reranker could not be reached; the order is that of the search.",
 }
@@ -49,15 +49,15 @@ class Retrieval:
     vector: Sequence[float] | None = None
     searched: str = ""
     subject: str = ""
-    answerability: Answerability = NONE
+    answerability: Answerability = NO_ANSWER
     compares: bool = False
     sides: frozenset[str] = frozenset()
     other_language: bool = False
 
     @property
     def degraded(self) -> str | None:
-        """Why not all went as configured; None if it did."""
-        return " ".join(_WITHOUT[part] for part in self.failures) or None
+        """What failed, in words for the reader; None if nothing did."""
+        return " ".join(_FAILURE_MESSAGES[part] for part in self.failures) or None
 
     @property
     def verdict(self) -> AnswerVerdict:
@@ -72,15 +72,15 @@ class Retrieval:
     @property
     def related(self) -> tuple[Candidate, ...]:
         """The candidates with evidence, and those that score near the best."""
-        near = RELATED * max((c.score for c in self.candidates), default=0.0)
-        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.score >= near)
+        min_score = MIN_RELATIVE_SCORE * max((c.score for c in self.candidates), default=0.0)
+        return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.score >= min_score)
 
     @property
     def strong(self) -> tuple[Candidate, ...]:
-        """The candidates to answer from: few where the answer is only perhaps there, none where it is not."""
+        """The candidates to answer from: few if the verdict is "perhaps", none if it is "no"."""
         if self.verdict == "no":
             return ()
-        return self.related if self.sure else self.related[:UNSURE]
+        return self.related if self.sure else self.related[:MAX_UNSURE_CHUNKS]
 
     @property
     def evidence(self) -> float:
@@ -88,14 +88,14 @@ class Retrieval:
         return max((c.evidence for c in self.candidates), default=0.0)
 
 
-def merge_retrievals(alone: Retrieval, in_context: Retrieval) -> Retrieval:
+def merge_retrievals(question_only: Retrieval, in_context: Retrieval) -> Retrieval:
     """Return what two searches found together, by the mean of their scores; what one did not find has 0 there.
 
     The evidence of a chunk is the stronger of both.
     """
     merged: dict[str, Candidate] = {}
-    for found in (alone, in_context):
-        for c in found.candidates:
+    for retrieval in (question_only, in_context):
+        for c in retrieval.candidates:
             other, half = merged.get(c.chunk.chunk_id), c._replace(score=c.score / 2)
             if other:
                 half = half._replace(score=half.score + other.score, evidence=max(half.evidence, other.evidence))
@@ -104,12 +104,14 @@ def merge_retrievals(alone: Retrieval, in_context: Retrieval) -> Retrieval:
     for c in sorted(merged.values(), key=lambda c: (-c.score, c.chunk.chunk_id)):
         texts.setdefault(c.chunk.text, c)
     return replace(
-        alone,
+        question_only,
         candidates=tuple(texts.values()),
         question=in_context.question,
         total=len(merged),
-        failures={**alone.failures, **in_context.failures},
-        timings={stage: alone.timings.get(stage, 0.0) + seconds for stage, seconds in in_context.timings.items()},
-        answerability=alone.answerability.or_better(in_context.answerability),
-        other_language=alone.other_language or in_context.other_language,
+        failures={**question_only.failures, **in_context.failures},
+        timings={
+            stage: question_only.timings.get(stage, 0.0) + seconds for stage, seconds in in_context.timings.items()
+        },
+        answerability=question_only.answerability.or_better(in_context.answerability),
+        other_language=question_only.other_language or in_context.other_language,
     )

@@ -36,10 +36,10 @@ class SearchRequest:
 
     Attributes:
         question: the reader's words; None for a search by `vector` alone.
-        vector: a dense vector of the index's own embedder; None where the question is still to be embedded.
+        vector: a dense vector of the index's own embedder; None if the question is still to be embedded.
         filters: narrow the search (see `filters.parse_filter`).
         page: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
-        weight: share of the dense side in the fusion; the index's own where it is left out.
+        weight: share of the dense side in the fusion; None for the index's own.
     """
 
     question: str | None
@@ -54,7 +54,7 @@ class _EmbeddedQuestion:
     """A question without typing mistakes, with its vector or the reason why it has none.
 
     Attributes:
-        timings: seconds by stage: `embed` where a model was asked.
+        timings: seconds by stage: `embed` if a model was asked.
     """
 
     corrected: str
@@ -113,7 +113,7 @@ def _embed(corrected: str, embedder: Embedder, progress: QueryProgress) -> _Embe
 def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuestion) -> Retrieval:
     """Find, rank and weigh."""
     head, clock = snapshot.head, _StageClock(question.timings)
-    wording = Wording.of(question.corrected, head.languages)
+    wording = Wording.read(question.corrected, head.languages)
     hits = wording.find(snapshot, request.filters, question.vector)
     clock.end("search")
     ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)
@@ -182,6 +182,6 @@ def _check_vector(vector: Sequence[float], size: int) -> None:
         raise InputError("The index holds no dense vectors: send a query.", field="embedding")
     if len(vector) != size:
         raise InputError(f"The index holds vectors of {size} dimensions.", field="embedding")
-    # The engine counts in 32 bits, where a larger number is infinite and a vector of zeros has no direction.
+    # The engine counts in 32 bits, so a larger number is infinite. A vector of zeros has no direction.
     if not any(vector) or not all(abs(v) <= MAX_COMPONENT for v in vector):
         raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")

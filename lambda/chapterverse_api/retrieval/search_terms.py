@@ -35,7 +35,7 @@ class SearchTerms:
     vector: SparseVector
 
     @classmethod
-    def of(cls, question: WeightedQuestion, idf: Mapping[int, float], vector: SparseVector) -> Self:
+    def with_synonyms(cls, question: WeightedQuestion, idf: Mapping[int, float], vector: SparseVector) -> Self:
         """Return the terms of a question and of its synonyms.
 
         Args:

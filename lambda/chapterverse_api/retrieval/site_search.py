@@ -111,11 +111,11 @@ def _search_languages(
 
 def _break_ties(retrieval: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:
     # Most readers say nothing of themselves, and a start loads nothing for it.
-    from chapterverse_api.retrieval.reader_context import MAX_CONTEXT_BYTES, by_context
+    from chapterverse_api.retrieval.reader_context import MAX_CONTEXT_BYTES, break_ties_by_context
 
     context = cut_to_bytes(context, MAX_CONTEXT_BYTES)
     idf = read_weights(context, snapshot.head.languages, snapshot)
-    return replace(retrieval, candidates=by_context(retrieval.candidates, context, idf))
+    return replace(retrieval, candidates=break_ties_by_context(retrieval.candidates, context, idf))
 
 
 def site_filter(
@@ -176,11 +176,11 @@ def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIn
 def _reader_filter(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
     """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
     _, languages = _languages(query, page, snapshot)
-    own = site_filter(query.filters, snapshot, index, entity=query.entity)
-    return resolve(all_of(own, *([In("language", languages)] if languages else [])), snapshot) or EVERYTHING
+    filters = site_filter(query.filters, snapshot, index, entity=query.entity)
+    return resolve(all_of(filters, *([In("language", languages)] if languages else [])), snapshot) or EVERYTHING
 
 
-def chunk_of(text: str, urls: Sequence[str], snapshot: Snapshot) -> Chunk | None:
+def find_closest_chunk(text: str, urls: Sequence[str], snapshot: Snapshot) -> Chunk | None:
     """Return the chunk at one of these addresses that is most like a text, or the first; None without an address."""
     if not urls:
         return None
@@ -190,22 +190,22 @@ def chunk_of(text: str, urls: Sequence[str], snapshot: Snapshot) -> Chunk | None
 
 
 def _languages(query: ChatQuery, page: str, snapshot: Snapshot) -> tuple[str | None, tuple[str, ...]]:
-    """Return the reader's language, as far as it is known, and what to narrow the search to; none where to nothing."""
+    """Return the reader's language, as far as it is known, and the languages to narrow the search to; empty for all."""
     language = query.language or _language_of(query.query or "", page, snapshot)
     # An explicit language filter wins.
     return language, () if "language" in fields(query.filters) else _languages_of(language, snapshot)
 
 
 def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
-    """Return the language of the reader's page, else that of the question, where the index has more than one."""
+    """Return the language of the reader's page, else that of the question; None if the index has one."""
     if len(snapshot.head.languages) == 1:
         return None
-    chunk = chunk_of(question, on_page(page, snapshot), snapshot) if page else None
+    chunk = find_closest_chunk(question, on_page(page, snapshot), snapshot) if page else None
     return chunk.language if chunk else lexical.language_of(question, snapshot.head.languages)
 
 
 def _languages_of(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the languages of the index that the reader reads; none where all or none are: "de-AT" reads "de" too."""
+    """Return the languages of the index that the reader reads ("de-AT" reads "de" too); empty if all or none are."""
     tags = snapshot.head.languages
     languages = tuple(tag for tag in tags if language and primary(tag) == primary(language))
     return languages if len(languages) < len(tags) else ()

@@ -30,15 +30,15 @@ from chapterverse.text.stopwords import STOP_WORDS
 #: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
 MIN_WORD_CHARS, MAX_WORD_CHARS, MAX_CORRECTED_WORDS = 4, 24, 4
 #: A replaced or added letter makes another word of a short one too easily: `MIN_WORD_CHARS` for edits that cost more.
-_SURE, _MIN_UNSURE_CHARS = 0.7, 5
-#: Letters of a word from which two added letters are taken away, too.
-_TWICE = 9
+_MAX_SURE_COST, _MIN_UNSURE_CHARS = 0.7, 5
+#: Letters of the shortest word from which two added letters are taken away.
+_MIN_TWO_EDITS_CHARS = 9
 #: Letters of each part of a word that lacks a space.
 _MIN_PART_CHARS = 3
 #: Chunks that the search for candidates returns: each holds some.
 _CHUNKS = 50
 #: How unlikely each edit is. A first letter is seldom wrong.
-_SWAPPED, _DOUBLED, _DROPPED, _ADDED, _NEAR, _REPLACED, _SPACE, _FIRST = 0.6, 0.5, 0.8, 0.8, 0.9, 1.1, 0.7, 0.5
+_SWAPPED, _DOUBLED, _DROPPED, _ADDED, _NEIGHBOR, _REPLACED, _SPACE, _FIRST = 0.6, 0.5, 0.8, 0.8, 0.9, 1.1, 0.7, 0.5
 #: How much likelier a common word is.
 _COMMON = 0.4
 
@@ -74,10 +74,10 @@ def correct(question: str, snapshot: Snapshot) -> str:
     if not mistyped:
         return question
     candidates = [_candidates(word, question) for word in mistyped]
-    known = Known.among({text for of_word in candidates for text in of_word}, languages, snapshot)
+    index_words = IndexWords.among({text for of_word in candidates for text in of_word}, languages, snapshot)
     parts, at = [], 0
     for word, of_word in zip(mistyped, candidates, strict=True):
-        edit = known.likeliest(of_word)
+        edit = index_words.likeliest(of_word)
         # The word may have been joined with the one before it.
         if edit and word.start >= at:
             parts += [question[at : word.start], _as_written(question[word.start : word.end], edit.text)]
@@ -91,7 +91,7 @@ class Edit:
 
     Attributes:
         cost: how unlikely it is.
-        end: where in the question the two words end that it replaces; 0 where it replaces one.
+        end: where in the question the two words end that it replaces; 0 if it replaces one.
     """
 
     text: str
@@ -113,7 +113,7 @@ def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) 
 
 
 def _alphabet(word: str) -> str:
-    """Return the alphabet that a word is written in; empty where it has none of ours."""
+    """Return the alphabet that a word is written in; empty if that is none of ours."""
     if word[0] in _CYRILLIC:
         return _CYRILLIC
     return _LATIN if lexical.stem(word[0], "") in _LATIN else ""
@@ -131,11 +131,11 @@ def _candidates(mistake: Mistyped, question: str) -> dict[str, Edit]:
     for edit in (*_edits(mistake.word), *_joins(mistake, question)):
         if letters_stand and edit.text.replace(" ", "") != mistake.word and not edit.end:
             continue
-        if edit.cost - _COMMON <= _SURE and is_common(edit.text):
+        if edit.cost - _COMMON <= _MAX_SURE_COST and is_common(edit.text):
             edit = replace(edit, cost=edit.cost - _COMMON)
-        if edit.cost <= _SURE or len(mistake.word) >= _MIN_UNSURE_CHARS:
-            known = edits.get(edit.text)
-            if known is None or edit.cost < known.cost:
+        if edit.cost <= _MAX_SURE_COST or len(mistake.word) >= _MIN_UNSURE_CHARS:
+            previous = edits.get(edit.text)
+            if previous is None or edit.cost < previous.cost:
                 edits[edit.text] = edit
     return edits
 
@@ -153,16 +153,16 @@ def _edits(word: str) -> Iterator[Edit]:
         yield Edit(before + here + here + after, _DOUBLED + first)
         for letter in letters:
             if letter != here:
-                cost = _NEAR if letter in _neighbors(here) else _REPLACED
+                cost = _NEIGHBOR if letter in _neighbors(here) else _REPLACED
                 yield Edit(before + letter + after, cost + first)
                 yield Edit(before + letter + here + after, _DROPPED + first)
         if at:
-            yield Edit(f"{before}'{here}{after}", _SURE)
+            yield Edit(f"{before}'{here}{after}", _MAX_SURE_COST)
         if _MIN_PART_CHARS <= at <= len(word) - _MIN_PART_CHARS:
             yield Edit(f"{before} {here}{after}", _SPACE)
     for letter in letters:
         yield Edit(word + letter, _DROPPED)
-    if len(word) >= _TWICE:
+    if len(word) >= _MIN_TWO_EDITS_CHARS:
         for a, b in combinations(range(1, len(word)), 2):
             yield Edit(word[:a] + word[a + 1 : b] + word[b + 1 :], 2 * _ADDED)
 
@@ -183,12 +183,12 @@ def _neighbors(letter: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The candidates that the index holds.
+class IndexWords:
+    """The words of the candidates that the index holds.
 
     Attributes:
         counts: in how many chunks each of their terms occurs.
-        text: of chunks that hold them, in lower case.
+        text: the text of chunks that hold them, in lower case.
     """
 
     languages: Sequence[str]
@@ -201,19 +201,21 @@ class Known:
         terms = {t for text in texts for word in text.split() for t in _whole_terms(word, languages)}
         ordered = tuple(sorted(terms))
         hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS) if terms else []
-        held = terms.intersection(t for hit in hits for t in hit.lexical.indices)
-        return cls(languages, count_terms(held, snapshot), "\n".join(hit.chunk.embed_text for hit in hits).lower())
+        index_terms = terms.intersection(t for hit in hits for t in hit.lexical.indices)
+        return cls(
+            languages, count_terms(index_terms, snapshot), "\n".join(hit.chunk.embed_text for hit in hits).lower()
+        )
 
     def likeliest(self, edits: Mapping[str, Edit]) -> Edit | None:
-        """Return the likeliest edit whose words are all known: function words are, too."""
+        """Return the likeliest edit whose words are all in the index or function words; None if there is none."""
         best: tuple[float, int, str] | None = None
         for text, edit in edits.items():
             counts = [self._count(word) for word in text.split()]
             if not counts or not all(counts):
                 continue
-            rated = (edit.cost, -min(counts), text)
-            if best is None or rated < best:
-                best = rated
+            rank = (edit.cost, -min(counts), text)
+            if best is None or rank < best:
+                best = rank
         return edits[best[2]] if best else None
 
     def _count(self, word: str) -> int:

@@ -4,7 +4,7 @@ import pytest
 
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.features import QueryFeatures, code_share, names_in
+from chapterverse_api.retrieval.features import QueryFeatures, code_share, find_names
 from growth import assert_linear
 
 
@@ -136,14 +136,14 @@ def test_hostile_texts_take_time_in_proportion(text: str) -> None:
     ],
 )
 def test_a_heading_has_the_names_in_it_and_not_those_of_parameters(heading: str, names: list[str]) -> None:
-    assert list(names_in(heading)) == names
+    assert list(find_names(heading)) == names
 
 
 def test_a_heading_defines_by_each_of_its_names() -> None:
-    asked = QueryFeatures("Pool", "en", {}, "Pool")
+    asked = QueryFeatures("Pool", "en", {}, defined_subject="Pool")
     assert asked.features(chunk("Extends it.", ("Class: Pool",)), frozenset())["defines"] == 1.0
     assert asked.features(chunk("Extends it.", ("Parameter: PoolOptions",)), frozenset())["defines"] == 0.0
 
 
 def test_long_headings_have_names_in_linear_time() -> None:
-    assert_linear(lambda n: names_in.__wrapped__("a: (b) " * n + "f(" * n), 2_000, 20_000)
+    assert_linear(lambda n: find_names.__wrapped__("a: (b) " * n + "f(" * n), 2_000, 20_000)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kinds
+from chapterverse_api.retrieval.frames import QuestionFrame, lower_kinds, read_frame
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from chapterverse_api.retrieval.frames import QuestionFrame, frame_of, lower_kin
     ],
 )
 def test_a_definition_is_searched_by_its_subject(language: str, question: str, subject: str) -> None:
-    frame = frame_of(question, [language])
+    frame = read_frame(question, [language])
     assert frame == QuestionFrame("definition", (subject,))
 
 
@@ -42,7 +42,7 @@ def test_a_definition_is_searched_by_its_subject(language: str, question: str, s
     ],
 )
 def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[str, str]) -> None:
-    assert frame_of(question, [language]) == QuestionFrame("comparison", sides)
+    assert read_frame(question, [language]) == QuestionFrame("comparison", sides)
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,20 @@ def test_a_comparison_has_two_sides(language: str, question: str, sides: tuple[s
     ],
 )
 def test_a_question_of_names_alone_wants_what_has_that_name(language: str, question: str, name: str) -> None:
-    assert frame_of(question, [language]) == QuestionFrame("name", (name,))
+    assert read_frame(question, [language]) == QuestionFrame("name", (name,))
 
 
 @pytest.mark.parametrize(
     "question", ["", "?", "what is", "how long", "clear the cache", "How do I clear the cache?", "a\nb vs c"]
 )
 def test_other_questions_have_none(question: str) -> None:
-    assert frame_of(question, ["en"]) is None
+    assert read_frame(question, ["en"]) is None
 
 
 @pytest.mark.parametrize("question", ["what is " * 19, "a or " * 32, "a vs " * 32, "difference between " * 8])
 def test_no_question_takes_long(question: str) -> None:
     started = time.process_time()
-    frame_of(question, ["en", "de", "fr", "es", "pt", "it", "zh", "ja"])
+    read_frame(question, ["en", "de", "fr", "es", "pt", "it", "zh", "ja"])
     assert time.process_time() - started < 0.5
 
 

@@ -6,7 +6,12 @@ import pytest
 
 from chapterverse.model import MEMORY, Chunk, SparseVector
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.memories import GATE, IMPORTANCE, RECENCY, weigh_memories
+from chapterverse_api.retrieval.memories import (
+    MAX_IMPORTANCE_BONUS,
+    MAX_RECENCY_BONUS,
+    MIN_PAGE_SCORE_SHARE,
+    weigh_memories,
+)
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -32,9 +37,9 @@ def test_without_a_memory_nothing_is_touched() -> None:
 
 
 def test_what_does_not_come_near_the_best_page_is_not_shown_however_important() -> None:
-    pages = [scored("page", 0.8), scored("note", 0.8 * GATE - 0.01, MEMORY, 5, NOW.isoformat())]
+    pages = [scored("page", 0.8), scored("note", 0.8 * MIN_PAGE_SCORE_SHARE - 0.01, MEMORY, 5, NOW.isoformat())]
     assert names(weigh_memories(pages, NOW)) == ["page"]
-    pages[1] = scored("note", 0.8 * GATE, MEMORY, 5, NOW.isoformat())
+    pages[1] = scored("note", 0.8 * MIN_PAGE_SCORE_SHARE, MEMORY, 5, NOW.isoformat())
     assert names(weigh_memories(pages, NOW)) == ["page", "note"]
 
 
@@ -48,7 +53,7 @@ def test_importance_and_recency_decide_between_near_equals_and_are_told() -> Non
     assert names(found) == ["weighty", "plain"]
     best = found[0]
     assert (best.components["importance"], best.components["recency"]) == (1.0, 1.0)
-    assert best.score == pytest.approx(0.45 + IMPORTANCE + RECENCY)
+    assert best.score == pytest.approx(0.45 + MAX_IMPORTANCE_BONUS + MAX_RECENCY_BONUS)
     assert best.components["fused"] == 0.45
     assert found[1].components["importance"] == 0.0
     assert found[1].components["recency"] == pytest.approx(0, abs=1e-6)

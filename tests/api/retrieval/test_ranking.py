@@ -10,7 +10,7 @@ from chapterverse.store import Hit
 from chapterverse.text import lexical
 from chapterverse_api.index.addresses import page_of
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.ranking import AGAIN, Ranked, diversify, fuse, rank
+from chapterverse_api.retrieval.ranking import REDUNDANCY_PENALTY, Ranked, diversify, fuse, rank
 from growth import assert_linear
 
 QUESTION = "How do I clear the cache?"
@@ -87,14 +87,14 @@ def test_short_texts_are_never_taken_for_one_another() -> None:
 
 def test_a_section_is_pushed_back_once_for_each_of_its_own_before() -> None:
     hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(3)]
-    found = list(diversify([(0.9, h, {}) for h in hits], again=0.1))
+    found = list(diversify([(0.9, h, {}) for h in hits], penalty=0.1))
     assert [round(r.score, 6) for r in found] == [0.9, 0.8, 0.7]
     assert [round(r.components.get("again", 0.0), 6) for r in found] == [0.0, -0.1, -0.2]
 
 
 def test_what_is_worth_nothing_stays_at_nothing() -> None:
     hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(5)]
-    found = list(diversify([(0.0, h, {}) for h in reversed(hits)], again=AGAIN))
+    found = list(diversify([(0.0, h, {}) for h in reversed(hits)], penalty=REDUNDANCY_PENALTY))
     assert (ids(found), {r.score for r in found}) == ([0, 1, 2, 3, 4], {0.0})
     assert not any("again" in r.components for r in found)
 

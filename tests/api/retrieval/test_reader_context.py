@@ -12,7 +12,7 @@ from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.reader_context import TIE, by_context
+from chapterverse_api.retrieval.reader_context import TIE, break_ties_by_context
 from chapterverse_api.service import Service
 
 TABS = """# Installing
@@ -58,13 +58,13 @@ def order(found: tuple[Candidate, ...]) -> list[str]:
 
 def test_a_tie_goes_to_what_the_context_speaks_of() -> None:
     tied = [candidate("a", 0.5), candidate("b", 0.5 - TIE / 2, 7), candidate("c", 0.4, 7, 8)]
-    found = by_context(tied, "seven eight", {7: 1.0, 8: 1.0})
+    found = break_ties_by_context(tied, "seven eight", {7: 1.0, 8: 1.0})
     assert order(found) == ["b", "a", "c"]
     assert [c.score for c in found] == [c.score for c in tied]
     # Evidence belongs to a chunk and not to its place.
     assert [c.evidence for c in found] == [tied[1].evidence, tied[0].evidence, tied[2].evidence]
-    assert order(by_context(tied, "seven", {})) == ["a", "b", "c"]
-    assert by_context([], "seven", {}) == ()
+    assert order(break_ties_by_context(tied, "seven", {})) == ["a", "b", "c"]
+    assert break_ties_by_context([], "seven", {}) == ()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -72,7 +72,7 @@ def test_no_context_lifts_a_chunk_beyond_a_tie(seed: int) -> None:
     chance = random.Random(seed)
     scores = sorted((round(chance.random(), 3) for _ in range(30)), reverse=True)
     before = [candidate(f"{n}", score, *range(chance.randrange(9))) for n, score in enumerate(scores)]
-    after = by_context(before, "whatever it says", {term: chance.random() for term in range(9)})
+    after = break_ties_by_context(before, "whatever it says", {term: chance.random() for term in range(9)})
     assert sorted(order(after)) == sorted(order(tuple(before)))
     own = {c.chunk.chunk_id: c.score for c in before}
     assert all(abs(c.score - own[c.chunk.chunk_id]) <= TIE for c in after)
@@ -83,8 +83,8 @@ def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:
     other = candidate("other", 0.8)
     mac = candidate("mac", 0.5, text="**macOS**\n\nbrew", place="s")
     before = [linux, other, mac]
-    assert order(by_context(before, "I am on macOS", {})) == ["mac", "other", "linux"]
-    assert order(by_context(before, "I am on BeOS", {})) == ["linux", "other", "mac"]
+    assert order(break_ties_by_context(before, "I am on macOS", {})) == ["mac", "other", "linux"]
+    assert order(break_ties_by_context(before, "I am on BeOS", {})) == ["linux", "other", "mac"]
 
 
 def made(service: Service, **fields: object) -> AnswerContext:

@@ -17,7 +17,7 @@ VECTOR = SparseVector((1, 2), (1.0, 1.0))
 
 
 def terms(*synonyms: Synonym) -> SearchTerms:
-    return SearchTerms.of(WeightedQuestion((((1,),), ((2,),)), (4.0, 1.0), synonyms=synonyms), IDF, VECTOR)
+    return SearchTerms.with_synonyms(WeightedQuestion((((1,),), ((2,),)), (4.0, 1.0), synonyms=synonyms), IDF, VECTOR)
 
 
 def test_a_question_without_synonyms_is_searched_as_it_stands() -> None:

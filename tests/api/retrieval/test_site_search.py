@@ -17,7 +17,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRe
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, chunk_of, search_site
+from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, find_closest_chunk, search_site
 from chapterverse_api.service import Service
 
 ROOT = "https://quill.example.com/docs/"
@@ -246,10 +246,10 @@ def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tm
 def test_a_text_is_placed_where_it_likely_stands(service: Service) -> None:
     snapshot = service.snapshot("1.0")
     held = on_page(f"{base('1.0')}turbine/", snapshot)
-    likeliest = chunk_of("clear the ledger", held, snapshot)
+    likeliest = find_closest_chunk("clear the ledger", held, snapshot)
     assert likeliest is not None
     assert likeliest.section_heading == "Clearing"
-    first = chunk_of("zebra", held, snapshot)
+    first = find_closest_chunk("zebra", held, snapshot)
     assert first is not None
     assert first.url == min(held)
-    assert chunk_of("clear", (), snapshot) is None
+    assert find_closest_chunk("clear", (), snapshot) is None

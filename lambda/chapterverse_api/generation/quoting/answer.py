@@ -1,8 +1,8 @@
-"""Answers without a model: chooses what of the documentation is quoted.
+"""Answers without a model, by quotes from the documentation.
 
-`answer_scores` says which part of the passages answers. Its block is quoted first, then what speaks nearly as clearly,
-while there is room. A second section is quoted if it speaks nearly as clearly and holds a word of the question that the
-first does not.
+`answer_scores` scores the parts of the passages. The block of the best part is quoted first, then other blocks whose
+score is near its own, while there is room. A second section is quoted if its score is near, too, and it holds a word of
+the question that the first does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.prompts import REFUSAL
-from chapterverse_api.generation.quoting.answer_scores import PASSAGES, QuestionWords, ReadSection, ScoredPart, score
+from chapterverse_api.generation.quoting.answer_scores import (
+    MAX_PASSAGES,
+    ParsedSection,
+    QuestionWords,
+    ScoredPart,
+    score_parts,
+)
 from chapterverse_api.generation.quoting.blocks import read_blocks
 from chapterverse_api.generation.quoting.quote import Quote, count_words
 from chapterverse_api.generation.requests import GenerationRequest
@@ -27,14 +33,14 @@ from chapterverse_api.generation.requests import GenerationRequest
 MAX_ANSWER_WORDS = 220
 #: Sections that are quoted.
 MAX_SECTIONS = 2
-#: How much weaker than the part that answers another block may speak, in units of the score.
+#: How far the score of another block may be below that of the part that answers.
 MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
 NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.26
 #: What a block gains if its section is quoted and has a heading with at least this share of the question: then all of
 #: the section is about it, also the remedy below an error.
 ON_SUBJECT_BONUS, MIN_ON_SUBJECT_SHARE = 5.0, 0.5
-#: What a block of another section loses; where a comparison is asked for, the other side often is another section.
+#: What a block of another section loses. In a comparison it gains, because the other side often is another section.
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
 MAX_HEADING_CHARS = 80
@@ -72,8 +78,8 @@ def _short_heading(heading: str) -> str:
 
 
 def _choose(request: GenerationRequest) -> list[Quote]:
-    """Return the quotes: first the block that answers, then what speaks nearly as clearly, while there is room."""
-    scored = score(request)
+    """Return the quotes: first the block that answers, then others with nearly its score, while there is room."""
+    scored = score_parts(request)
     blocks = _best_parts(scored)
     if not blocks:
         return _quote_beginning(request)
@@ -107,7 +113,7 @@ def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPar
 
 
 def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[ScoredPart]:
-    """Return the best part of the opening of each side's section, which answers a comparison; none where unsure."""
+    """Return the best part of the opening of each side's section, which answers a comparison; none if unsure."""
     openings = [part for part in scored if part.features.opening and not request.unsure]
     sides = [[part for part in openings if part.section.passage.id == side] for side in request.sides]
     return [max(parts, key=lambda part: part.score) for parts in sides if parts]
@@ -115,37 +121,41 @@ def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[Sco
 
 def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, request: GenerationRequest) -> None:
     """Add the blocks of these parts to the quotes, the most valuable first, while one is worth it and there is room."""
-    waiting = {part.place: part for part in parts}
+    parts_by_place = {part.place: part for part in parts}
     room, sections = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen), 1 if request.unsure else MAX_SECTIONS
     elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
     words = QuestionWords(request)
     on_subject = [quote.section for quote in chosen if _is_on_subject(quote.section, words)]
-    while waiting and room > 0:
+    while parts_by_place and room > 0:
         values = {
             place: _value(part, chosen, elsewhere) + ON_SUBJECT_BONUS * (part.section in on_subject)
-            for place, part in waiting.items()
+            for place, part in parts_by_place.items()
         }
         place = max(values, key=values.__getitem__)
-        part = waiting.pop(place)
+        part = parts_by_place.pop(place)
         if values[place] < weakest:
             break
-        quote = next((quote for quote in chosen if quote.section is part.section), None)
+        quote = _quote_of_section(part.section, chosen)
         if quote is None and (len(chosen) >= sections or not (request.compares or _adds_word(part, chosen, words))):
             continue
-        added = Quote.around(part, request)
+        addition = Quote.around(part, request)
         if quote:
-            added.shown = {at: parts for at, parts in added.shown.items() if at not in quote.shown}
-        if not added.lines.isdisjoint(line for other in chosen if other is not quote for line in other.lines):
+            addition = addition.without(quote)
+        repeats = any(not addition.lines.isdisjoint(other.lines) for other in chosen if other is not quote)
+        if repeats or addition.words > room:
             continue
-        if added.words <= room:
-            room -= added.words
-            if quote:
-                quote.shown |= added.shown
-            else:
-                chosen.append(added)
+        room -= addition.words
+        if quote:
+            quote.parts_by_block |= addition.parts_by_block
+        else:
+            chosen.append(addition)
 
 
-def _is_on_subject(section: ReadSection, words: QuestionWords) -> bool:
+def _quote_of_section(section: ParsedSection, chosen: Sequence[Quote]) -> Quote | None:
+    return next((quote for quote in chosen if quote.section is section), None)
+
+
+def _is_on_subject(section: ParsedSection, words: QuestionWords) -> bool:
     """Whether a section's heading holds at least `MIN_ON_SUBJECT_SHARE` of the question."""
     return bool(section.passage.path) and words.coverage(section.passage.path[-1]) >= MIN_ON_SUBJECT_SHARE
 
@@ -164,44 +174,44 @@ def _quote_beginning(request: GenerationRequest) -> list[Quote]:
     It is only a label, "Deprecated since 2.0", or the reader has selected all of it.
     """
     quotes = (
-        Quote.beginning(ReadSection(p, p.section, read_blocks(p.section)), MAX_ANSWER_WORDS)
-        for p in request.passages[:PASSAGES]
+        Quote.beginning(ParsedSection(p, p.section, read_blocks(p.section)), MAX_ANSWER_WORDS)
+        for p in request.passages[:MAX_PASSAGES]
     )
     return [quote for quote in quotes if quote.words >= _MIN_LABEL_WORDS][:1]
 
 
 def _of_named_tab(
-    best: ScoredPart, waiting: dict[tuple[str, int], ScoredPart], context: str
+    best: ScoredPart, blocks: dict[tuple[str, int], ScoredPart], context: str
 ) -> tuple[ScoredPart, dict[tuple[str, int], ScoredPart]]:
-    """Return the best part, and the blocks, without those of other tabs where a reader's context names one of them."""
+    """Return the best part and the blocks; if a reader's context names a tab, without those of the tabs beside it."""
     # Most readers say nothing of themselves.
-    from chapterverse_api.generation.quoting.tabs import TabNames, tabs_of
+    from chapterverse_api.generation.quoting.tabs import TabNames, read_tabs
 
     names = TabNames(context)
-    left = dict(waiting)
-    for section in {part.section: None for part in waiting.values()}:
-        tabs = tabs_of(section.text, section.blocks)
-        chosen = names.chosen(tab for tab in tabs if tab is not None)
-        parts = [part for part in waiting.values() if part.section is section and tabs[part.block] is not None]
+    tab_blocks = dict(blocks)
+    for section in {part.section: None for part in blocks.values()}:
+        tabs = read_tabs(section.text, section.blocks)
+        chosen = names.choose(tab for tab in tabs if tab is not None)
+        parts = [part for part in blocks.values() if part.section is section and tabs[part.block] is not None]
         named = [part for part in parts if tabs[part.block] == chosen]
         if named:
             # What tabs say differs in their names: the named one speaks as clearly as the best of them.
             highest = max(part.score for part in parts)
             first = replace(max(named, key=lambda part: part.score), score=highest)
-            left = {place: part for place, part in left.items() if part in named or part not in parts}
-            left[first.place] = first
+            tab_blocks = {place: part for place, part in tab_blocks.items() if part in named or part not in parts}
+            tab_blocks[first.place] = first
             best = first if best in parts else best
-    return best, left
+    return best, tab_blocks
 
 
 def _value(part: ScoredPart, chosen: Sequence[Quote], elsewhere: float) -> float:
-    """Return the score of a part with what speaks for and against quoting its block too.
+    """Return the score of a part with the bonuses and penalties of quoting its block.
 
     Args:
         elsewhere: what a block of another section loses.
     """
-    quote = next((quote for quote in chosen if quote.section is part.section), None)
-    beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.shown)
+    quote = _quote_of_section(part.section, chosen)
+    beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.parts_by_block)
     block = part.section.blocks[part.block]
     words = count_words(part.section.text[block.start : block.end])
     return part.score + NEIGHBOR_BONUS * beside - elsewhere * (quote is None) - TEN_WORDS_PENALTY * words / 10

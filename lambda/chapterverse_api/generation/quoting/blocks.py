@@ -74,7 +74,7 @@ def read_blocks(section: str) -> list[QuotableBlock]:
 
 
 def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where the pieces stand that blank lines part, and whether they are fenced code.
+    """Yield the start and end of each piece between blank lines, and whether it is fenced code.
 
     A fence is whole whatever it holds, and an item or an entry keeps what is indented below it.
     """
@@ -189,7 +189,7 @@ def _paragraph(section: str, start: int, end: int) -> QuotableBlock:
     return QuotableBlock("paragraph", start, end, parts, announces=announces, label=label)
 
 
-def closed(text: str) -> str:
+def close_fence(text: str) -> str:
     """Return a piece of Markdown with the fence closed that it leaves open."""
     fence = ""
     for line in text.split("\n"):
@@ -208,9 +208,9 @@ def sentences(text: str) -> Iterator[str]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     for sentence in split(text):
-        whole = text[sentence.start : sentence.end].rstrip()
-        if whole:
-            yield sentence.start, sentence.start + len(whole)
+        stripped = text[sentence.start : sentence.end].rstrip()
+        if stripped:
+            yield sentence.start, sentence.start + len(stripped)
 
 
 def _lines(section: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -8,15 +8,15 @@ subsections, so their names follow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.generation.draft import OMISSION
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.quoting.answer_scores import QuestionWords, ReadSection, ScoredPart
-from chapterverse_api.generation.quoting.blocks import QuotableBlock, QuotablePart, closed, sentences
+from chapterverse_api.generation.quoting.answer_scores import ParsedSection, QuestionWords, ScoredPart
+from chapterverse_api.generation.quoting.blocks import QuotableBlock, QuotablePart, close_fence, sentences
 from chapterverse_api.generation.requests import GenerationRequest
 
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
@@ -24,7 +24,7 @@ MAX_WHOLE_WORDS, MAX_WHOLE_TABLE_WORDS, MAX_WHOLE_LIST_WORDS = 110, 60, 160
 #: Lines up to which code is quoted whole, and the lines of longer code that are.
 MAX_WHOLE_CODE_LINES, CUT_CODE_LINES = 25, 16
 #: Characters of one sentence, item or row.
-MAX_PART_CHARACTERS = 900
+MAX_PART_CHARS = 900
 #: A longer item is marked by its best sentence, in words.
 _MAX_MARK_WORDS = 45
 #: How many blocks what introduces a block, and what it introduces, may reach.
@@ -45,13 +45,13 @@ class Quote:
     """Parts of one section's blocks.
 
     Attributes:
-        shown: for each block that is quoted, the places of the parts that are.
+        parts_by_block: the place of each quoted block, with the places of its parts that are quoted.
         mark: the part that answers, as it stands in the text.
     """
 
-    section: ReadSection
+    section: ParsedSection
     mark: str | None
-    shown: dict[int, list[int]] = field(default_factory=dict)
+    parts_by_block: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
     def around(cls, best: ScoredPart, request: GenerationRequest) -> Quote:
@@ -59,33 +59,33 @@ class Quote:
         blocks, at = best.section.blocks, best.block
         quote = cls(best.section, None)
         place = _best_line(best, request) if blocks[at].kind == "code" else best.part
-        quote.shown[at] = quote._fitting(at, place)
+        quote.parts_by_block[at] = quote._fitting(at, place)
         # Above a list, a table or code stands a paragraph, and above that may be labels.
         top = at
         while 0 < top > at - _MAX_CHAIN_BLOCKS and (
             blocks[top - 1].announces or (blocks[top].kind != "paragraph" == blocks[top - 1].kind)
         ):
             top -= 1
-            quote.shown[top] = quote._fitting(top, len(blocks[top].parts) - 1)
+            quote.parts_by_block[top] = quote._fitting(top, len(blocks[top].parts) - 1)
         end = at
         while end + 1 < min(len(blocks), at + _MAX_CHAIN_BLOCKS) and (
             blocks[end].announces or (blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
         ):
             end += 1
-            quote.shown[end] = quote._fitting(end, 0, from_start=True)
+            quote.parts_by_block[end] = quote._fitting(end, 0, from_start=True)
         quote.mark = _mark(best, request)
-        if quote.mark and quote.mark not in quote._block(blocks[at], quote.shown[at]):
+        if quote.mark and quote.mark not in quote._block(blocks[at], quote.parts_by_block[at]):
             quote.mark = None
         return quote
 
     @classmethod
-    def beginning(cls, section: ReadSection, max_words: int) -> Quote:
+    def beginning(cls, section: ParsedSection, max_words: int) -> Quote:
         """Return the first blocks of a section without its headings, unmarked: as many as begin below `max_words`."""
         quote = cls(section, None)
         for at, block in enumerate(section.blocks):
             text = section.text[block.start : block.end].strip("#*_ \n")
             if text and text not in section.passage.path and quote.words <= max_words:
-                quote.shown[at] = quote._fitting(at, 0, from_start=True)
+                quote.parts_by_block[at] = quote._fitting(at, 0, from_start=True)
         return quote
 
     def _fitting(self, at: int, part: int, *, from_start: bool = False) -> list[int]:
@@ -102,21 +102,17 @@ class Quote:
             return every if len(every) <= MAX_WHOLE_CODE_LINES else every[first : first + CUT_CODE_LINES]
         if block.kind in ("entries", "table") and not from_start:
             return every if sum(sizes) <= MAX_WHOLE_TABLE_WORDS else [part]
-        room = MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
-        if sum(sizes) <= room:
+        max_words = MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
+        if sum(sizes) <= max_words:
             return every
-        shown = {part, *_ancestors(block.parts, part)} if every else set()
-        size = sum(sizes[i] for i in shown)
         # A list goes on from its beginning, a paragraph from the sentence.
         order = [*range(part + 1, len(every)), *range(part - 1, -1, -1)] if block.kind == "paragraph" else every
-        for i in order:
-            if i in shown:
-                continue
-            size += sizes[i]
-            if size > room:
-                break
-            shown.add(i)
-        return sorted(shown)
+        return _add_while_short({part, *_ancestors(block.parts, part)}, order, sizes, max_words)
+
+    def without(self, other: Quote) -> Quote:
+        """Return the quote without the blocks of another one."""
+        parts = {at: parts for at, parts in self.parts_by_block.items() if at not in other.parts_by_block}
+        return replace(self, parts_by_block=parts)
 
     @property
     def words(self) -> int:
@@ -134,64 +130,80 @@ class Quote:
 
     def _pieces(self, request: GenerationRequest | None) -> Iterator[str]:
         section, last, stated = self.section, None, False
-        for at in sorted(self.shown):
-            block, shown = section.blocks[at], self.shown[at]
+        for at in sorted(self.parts_by_block):
+            block, places = section.blocks[at], self.parts_by_block[at]
             if last is not None:
                 between = section.text[section.blocks[last].end : block.start]
                 yield between if last == at - 1 and "\n" in between else "\n\n"
                 if request and last < at - 1 and not stated:
                     yield f"{OMISSION}\n\n"
             last = at
-            yield self._block(block, shown)
-            left = self._left_out(at) if request else None
-            stated = left is not None
-            if request and left is not None:
-                yield f"\n\n{_omission_line(section.passage, left, request)}"
+            yield self._block(block, places)
+            count = self._count_omitted(at) if request else None
+            stated = count is not None
+            if request and count is not None:
+                yield f"\n\n{_omission_line(section.passage, count, request)}"
             elif request and block.announces and at == len(section.blocks) - 1 and section.passage.subsections:
                 yield f"\n\n{_contents(section.passage, request)}"
 
-    def _left_out(self, at: int) -> int | None:
-        """Return how many parts of a block are not shown, 0 where that is not known; None where all are."""
-        block, shown, last = self.section.blocks[at], self.shown[at], len(self.section.blocks) - 1
-        if any(block.parts[i].end - block.parts[i].start > MAX_PART_CHARACTERS for i in shown):
+    def _count_omitted(self, at: int) -> int | None:
+        """Return how many parts of a block are not shown, 0 if that is not known; None if all are shown."""
+        if self._omits_unknown_number(at):
             return 0
+        block = self.section.blocks[at]
+        return None if block.kind == "paragraph" else len(block.parts) - len(self.parts_by_block[at]) or None
+
+    def _omits_unknown_number(self, at: int) -> bool:
+        block, places, last = self.section.blocks[at], self.parts_by_block[at], len(self.section.blocks) - 1
+        is_whole = self.section.passage.is_whole_section
+        if any(block.parts[i].end - block.parts[i].start > MAX_PART_CHARS for i in places):
+            return True
         # What it introduces is further down than is shown.
-        if block.announces and at == max(self.shown) and (at != last or not self.section.passage.whole):
-            return 0
+        if block.announces and at == max(self.parts_by_block) and (at != last or not is_whole):
+            return True
         if block.kind == "paragraph":
             # Of what only introduces, the end is enough.
-            return 0 if shown[-1] < len(block.parts) - 1 else None
+            return places[-1] < len(block.parts) - 1
         # Of a section that is not all here, the first and the last block may be longer than it seems.
-        if not self.section.passage.whole and at in (0, last) and (block.kind != "code" or at == last):
-            return 0
-        left = len(block.parts) - len(shown)
+        if not is_whole and at in (0, last) and (block.kind != "code" or at == last):
+            return True
         # A chunk ends inside of longer code, which goes on in the next block.
         beside = (*self.section.blocks[max(0, at - 1) : at], *self.section.blocks[at + 1 : at + 2])
-        if left and block.kind == "code" and any(other.kind == "code" and other.head == block.head for other in beside):
-            return 0
-        return left or None
+        goes_on = block.kind == "code" and any(b.kind == "code" and b.head == block.head for b in beside)
+        return goes_on and len(places) < len(block.parts)
 
-    def _block(self, block: QuotableBlock, shown: Sequence[int]) -> str:
+    def _block(self, block: QuotableBlock, places: Sequence[int]) -> str:
         text = self.section.text
-        runs = [(block.parts[a], block.parts[b]) for a, b in _runs(shown)]
-        pieces = [
-            text[a.start : b.end] if b.end - a.start <= MAX_PART_CHARACTERS else self._short(a, b) for a, b in runs
-        ]
+        runs = [(block.parts[a], block.parts[b]) for a, b in _runs(places)]
+        pieces = [text[a.start : b.end] if b.end - a.start <= MAX_PART_CHARS else self._short(a, b) for a, b in runs]
         if block.kind == "code":
-            return "\n".join((block.head, *([OMISSION] if shown and shown[0] else []), *pieces, block.fence))
-        if len(shown) == len(block.parts) and block.end - block.start <= MAX_PART_CHARACTERS:
+            return "\n".join((block.head, *([OMISSION] if places and places[0] else []), *pieces, block.fence))
+        if len(places) == len(block.parts) and block.end - block.start <= MAX_PART_CHARS:
             pieces = [text[block.start : block.end].rstrip()]
         elif block.head:
             pieces.insert(0, block.head)
-        return "\n".join(closed(piece) for piece in pieces)
+        return "\n".join(close_fence(piece) for piece in pieces)
 
     def _short(self, first: QuotablePart, last: QuotablePart) -> str:
         """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
         text = self.section.text[first.start : last.end]
-        if first is not last or len(text) <= MAX_PART_CHARACTERS:
+        if first is not last or len(text) <= MAX_PART_CHARS:
             return text
-        head = text[:MAX_PART_CHARACTERS]
+        head = text[:MAX_PART_CHARS]
         return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
+
+
+def _add_while_short(places: set[int], order: Iterable[int], sizes: Sequence[int], max_words: int) -> list[int]:
+    """Return the places with further ones in this order, until the next one would exceed the limit."""
+    words = sum(sizes[i] for i in places)
+    for i in order:
+        if i in places:
+            continue
+        words += sizes[i]
+        if words > max_words:
+            break
+        places.add(i)
+    return sorted(places)
 
 
 def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:
@@ -215,23 +227,23 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield start, last
 
 
-def _omission_line(passage: Passage, left: int, request: GenerationRequest) -> str:
-    """Return the line that states what is left out, with its number of items, rows or lines where that is known."""
+def _omission_line(passage: Passage, count: int, request: GenerationRequest) -> str:
+    """Return the line that states what is left out, with its number of items, rows or lines if it is known (else 0)."""
     place = _place(passage.path[-1] if passage.path else "", passage.url or "")
     return (
-        phrases.for_language(request.language).more.format(count=left, place=place) if left else f"{OMISSION} {place}"
+        phrases.for_language(request.language).more.format(count=count, place=place) if count else f"{OMISSION} {place}"
     )
 
 
 def _contents(passage: Passage, request: GenerationRequest) -> str:
     """Return the line that names the subsections of a section whose last words announce them."""
     named = ", ".join(_place(*subsection) for subsection in passage.subsections[:_MAX_SUBSECTIONS])
-    left = len(passage.subsections) - _MAX_SUBSECTIONS
-    return f"{OMISSION} {named} {_omission_line(passage, left, request)}" if left > 0 else f"{OMISSION} {named}"
+    count = len(passage.subsections) - _MAX_SUBSECTIONS
+    return f"{OMISSION} {named} {_omission_line(passage, count, request)}" if count > 0 else f"{OMISSION} {named}"
 
 
 def _place(heading: str, url: str) -> str:
-    """Return a heading as a link, or in italics where it has no address that Markdown can hold."""
+    """Return a heading as a link, or in italics if it has no address that Markdown can hold."""
     label = escape_markdown(heading, in_link=True)
     return f"[{label}]({url})" if url and not _NO_ADDRESS.search(url) else f"*{label}*"
 
@@ -261,5 +273,5 @@ def _best_line(best: ScoredPart, request: GenerationRequest) -> int:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words that white space parts."""
+    """Return the number of words, which white space separates."""
     return len(text.split())

@@ -20,8 +20,8 @@ class AddressFilter:
         escaped = (escape_markdown(heading, in_link=in_link) for heading in headings for in_link in (False, True))
         urls = (url or "" for p in passages for url in (p.url, *(below.url for below in p.subsections)))
         bodies = (text for p in passages for text in (p.text, p.section))
-        known = KnownAddresses(dict.fromkeys((*headings, *escaped, *urls, *bodies, *texts)))
-        self._markup, self._hosts = MarkupFilter(known), HostFilter(known)
+        addresses = KnownAddresses(dict.fromkeys((*headings, *escaped, *urls, *bodies, *texts)))
+        self._markup, self._hosts = MarkupFilter(addresses), HostFilter(addresses)
 
     def without_foreign(self, sentence: str) -> str:
         """Return the next sentence of the answer without foreign addresses."""

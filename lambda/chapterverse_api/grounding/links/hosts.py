@@ -92,7 +92,7 @@ class KnownAddresses:
 
     def quote(self, text: str) -> bool:
         """Whether the texts contain this text verbatim."""
-        return any(text in known for known in self._texts)
+        return any(text in source for source in self._texts)
 
     def match_length(self, address: str) -> int:
         """Return the length of the known address at the start of a match; 0 for a foreign one."""
@@ -101,8 +101,8 @@ class KnownAddresses:
             return len(bare)
         # "https://a.example)[other](…": behind a closed bracket something else begins.
         for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
-            known = self.contain(address[: bracket.start()].rstrip(_CLOSING))
-            if known and _AFTER.match(address, bracket.start()):
+            is_known = self.contain(address[: bracket.start()].rstrip(_CLOSING))
+            if is_known and _AFTER.match(address, bracket.start()):
                 return bracket.start()
         return 0
 
@@ -110,8 +110,8 @@ class KnownAddresses:
 class HostFilter:
     """Removes foreign addresses from a text, sentence by sentence."""
 
-    def __init__(self, known: KnownAddresses) -> None:
-        self._known = known
+    def __init__(self, known_addresses: KnownAddresses) -> None:
+        self._known_addresses = known_addresses
         self._command = Command()
         self._last_character = ""
 
@@ -139,7 +139,7 @@ class HostFilter:
             return _between(invisible, len(word))
         visible = _INVISIBLE.sub("", word) if invisible else word
         addresses = list(self._find_addresses(visible))
-        foreign = [(start, end) for start, end, known in addresses if not known]
+        foreign = [(start, end) for start, end, is_known in addresses if not is_known]
         # A space replaces each address. The rest must contain no disguised one.
         gaps = _between([(start, end) for start, end, _ in addresses], len(visible))
         rest = " ".join(visible[start:end] for start, end in gaps)
@@ -147,14 +147,14 @@ class HostFilter:
             _DISGUISES.search(rest)
             and any(self._has_foreign(reading) for reading in _undisguise(rest))
             # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
-            and not self._known.quote(word)
+            and not self._known_addresses.quote(word)
         )
         if disguised or (invisible and foreign):
             return ()
         return _between(invisible or foreign, len(word))
 
     def _has_foreign(self, text: str) -> bool:
-        return any(not known for _, _, known in self._find_addresses(text))
+        return any(not is_known for _, _, is_known in self._find_addresses(text))
 
     def _find_addresses(self, word: str) -> Iterator[tuple[int, int, bool]]:
         """Yield the start and the end of each address, and whether it is known."""
@@ -164,7 +164,7 @@ class HostFilter:
             if not _is_address(match, self._command):
                 at = _next_start(match)
                 continue
-            known_length = self._known.match_length(address)
+            known_length = self._known_addresses.match_length(address)
             # Text that remains between "]" and ":" or "(" would be another link.
             attached = (word[start - 1] if start else self._last_character) in ("]", "!")
             foreign_end = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))

@@ -53,19 +53,19 @@ class _Bracket:
 class MarkupFilter:
     """Takes links, images and HTML out of a text that comes sentence by sentence.
 
-    Within a sentence, `_at` is the place that is read next and `_kept` the text before it that may stay. `_opened` are
-    the brackets in it without an end. `_cut` says that text was removed just before. From sentence to sentence only the
-    line, the fence and the list continue.
+    Within a sentence, `_at` is the place that is read next and `_output` the text before it that may stay. `_opened`
+    are the brackets in it without an end. `_cut` says that text was removed just before. From sentence to sentence only
+    the line, the fence and the list continue.
     """
 
-    def __init__(self, known: KnownAddresses) -> None:
-        self._known = known
+    def __init__(self, known_addresses: KnownAddresses) -> None:
+        self._known_addresses = known_addresses
         self._text = ""
         self._at = 0
-        self._kept: list[str] = []
+        self._output: list[str] = []
         self._opened: list[_Bracket] = []
         self._line = ""
-        self._last_kept = ""
+        self._last_character = ""
         self._cut = False
         self._image = False
         self._ticks = 0
@@ -74,10 +74,10 @@ class MarkupFilter:
 
     def filter(self, text: str) -> str:
         """Return the next sentence without foreign markup. Of code only a fence continues from sentence to sentence."""
-        self._text, self._at, self._kept, self._opened, self._ticks = text, 0, [], [], 0
+        self._text, self._at, self._output, self._opened, self._ticks = text, 0, [], [], 0
         while self._at < len(self._text):
             self._step()
-        return "".join(self._kept)
+        return "".join(self._output)
 
     def _step(self) -> None:
         """Keep or remove the next piece."""
@@ -114,9 +114,9 @@ class MarkupFilter:
     def _keep(self, end: int) -> None:
         text = self._text[self._at : end]
         if text:
-            self._kept.append(text)
+            self._output.append(text)
             self._line += text[: _MAX_OPEN_CHARS - len(self._line)] if len(self._line) < _MAX_OPEN_CHARS else ""
-            self._last_kept = text[-1]
+            self._last_character = text[-1]
             self._cut = False
         self._at = end
 
@@ -126,7 +126,7 @@ class MarkupFilter:
 
     def _joins(self, sign: str) -> bool:
         """Whether a character behind removed text would make markup with the text before it."""
-        before = self._last_kept
+        before = self._last_character
         return (
             (before == "]" and sign in "([:")
             or (before == "!" and sign == "[")
@@ -167,7 +167,7 @@ class MarkupFilter:
 
     def _keep_code_line(self, end: int) -> None:
         """Keep a line of fenced code."""
-        if self._known.quote(self._text[self._at : end].strip()):
+        if self._known_addresses.quote(self._text[self._at : end].strip()):
             self._keep(end)
         while self._at < end:
             self._read_code(_FENCE_MARKUP, end)
@@ -201,7 +201,7 @@ class MarkupFilter:
             self._ticks = 0
             return False
         end, self._ticks = closing.end(), 0
-        if self._known.quote(self._text[self._at : closing.start()]):
+        if self._known_addresses.quote(self._text[self._at : closing.start()]):
             self._keep(end)
             return True
         while self._at < end:
@@ -225,7 +225,7 @@ class MarkupFilter:
 
     def _open(self) -> None:
         first = _PREFIX.match(self._line) is not None
-        self._opened.append(_Bracket(len(self._kept), self._at, self._image, first))
+        self._opened.append(_Bracket(len(self._output), self._at, self._image, first))
         self._image = False
         if len(self._opened) > 32:
             del self._opened[0]
@@ -244,9 +244,9 @@ class MarkupFilter:
         if bracket:
             self._opened.pop()
             if end and following == ":":
-                del self._kept[bracket.piece :]
+                del self._output[bracket.piece :]
             elif end or bracket.is_image:
-                self._kept[bracket.piece] = ""
+                self._output[bracket.piece] = ""
         if end or (bracket and bracket.is_image):
             self._drop(end or self._at + 1)
         else:
@@ -262,7 +262,7 @@ class MarkupFilter:
         target = _TITLE.sub("", self._text[start : end - 1]).strip()
         target = target[1:-1] if target[:1] == "<" and target[-1:] == ">" else target
         image = bracket is not None and bracket.is_image
-        return end if image or not target or not self._known.contain(target) else 0
+        return end if image or not target or not self._known_addresses.contain(target) else 0
 
     def _label(self, bracket: _Bracket | None) -> int:
         """Return the end of the label of a link by reference; 0 if two brackets are something else."""
@@ -301,7 +301,7 @@ class MarkupFilter:
         inner = tag.group(1) if tag else ""
         end = self._at + (tag.end() if tag else 1)
         if tag and _AUTOLINK.fullmatch(inner):
-            (self._keep if self._known.contain(inner) else self._drop)(end)
+            (self._keep if self._known_addresses.contain(inner) else self._drop)(end)
             return
         name = _NAME.match(self._text, self._at + 1)
         element = name is not None and name.group().lower() in ELEMENTS

@@ -11,8 +11,8 @@ from chapterverse.text.shortening import cut_to_bytes
 #: Texts of one request: a question with so many is one search for Cohere and for Bedrock, by which they charge.
 MAX_REQUEST_TEXTS = 100
 
-#: Bytes of a text that a model is sent: a chunk of 512 tokens has more only where it is all blanks or lines, which say
-#: nothing, and each further part of a text is paid for like one more text.
+#: Bytes of a text that a model is sent. A chunk of 512 tokens has more only if most of it is blanks or lines, and each
+#: further part of a text is paid for like one more text.
 MAX_TEXT_BYTES = 3400
 
 SendTexts = Callable[[Sequence[str]], list[float]]
@@ -21,7 +21,7 @@ SendTexts = Callable[[Sequence[str]], list[float]]
 def score_texts(texts: Sequence[str], send: SendTexts) -> list[float]:
     """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
 
-    Of a text that is too long the beginning is sent.
+    Of a text that is too long, only the beginning is sent.
 
     Args:
         send: one request of at most 100 texts.
@@ -30,11 +30,11 @@ def score_texts(texts: Sequence[str], send: SendTexts) -> list[float]:
         ProviderError: as `send` says.
     """
     scores = [0.0] * len(texts)
-    begun = [cut_to_bytes(text, MAX_TEXT_BYTES) for text in texts]
-    sent = [i for i, text in enumerate(begun) if text.strip()]
-    for start in range(0, len(sent), MAX_REQUEST_TEXTS):
-        part = sent[start : start + MAX_REQUEST_TEXTS]
-        for i, score in zip(part, send([begun[i] for i in part]), strict=True):
+    beginnings = [cut_to_bytes(text, MAX_TEXT_BYTES) for text in texts]
+    indexes = [i for i, text in enumerate(beginnings) if text.strip()]
+    for start in range(0, len(indexes), MAX_REQUEST_TEXTS):
+        part = indexes[start : start + MAX_REQUEST_TEXTS]
+        for i, score in zip(part, send([beginnings[i] for i in part]), strict=True):
             scores[i] = score
     return scores
 
@@ -53,9 +53,9 @@ def read_scores(reply: Any, count: int, provider: str) -> list[float]:
     results = reply.get("results") if isinstance(reply, dict) else None
     entries = [r for r in results if isinstance(r, dict)] if isinstance(results, list) else []
     # By type, as True is an int too; NaN is in no range.
-    found: dict[int, Any] = {r["index"]: r.get("relevance_score") for r in entries if type(r.get("index")) is int}
+    scores: dict[int, Any] = {r["index"]: r.get("relevance_score") for r in entries if type(r.get("index")) is int}
     # Each index once, and no other: else a score might belong to another text.
-    whole = isinstance(results, list) and len(results) == count and found.keys() == set(range(count))
-    if not whole or not all(type(s) in (float, int) and 0 <= s <= 1 for s in found.values()):
+    is_complete = isinstance(results, list) and len(results) == count and scores.keys() == set(range(count))
+    if not is_complete or not all(type(s) in (float, int) and 0 <= s <= 1 for s in scores.values()):
         raise ProviderError(f"{provider} answered with something that is no ranking of {count} texts.")
-    return [float(found[i]) for i in range(count)]
+    return [float(scores[i]) for i in range(count)]

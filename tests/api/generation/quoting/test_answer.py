@@ -20,10 +20,10 @@ from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.quoting.answer import MAX_ANSWER_WORDS, MAX_SECTIONS
-from chapterverse_api.generation.quoting.answer_scores import PASSAGES, PartFeatures, score, weights
+from chapterverse_api.generation.quoting.answer_scores import MAX_PASSAGES, PartFeatures, load_weights, score_parts
 from chapterverse_api.generation.quoting.quote import (
     CUT_CODE_LINES,
-    MAX_PART_CHARACTERS,
+    MAX_PART_CHARS,
     MAX_WHOLE_CODE_LINES,
     MAX_WHOLE_WORDS,
 )
@@ -34,9 +34,14 @@ URL = "https://docs.example/guide/#part"
 
 
 def passage(
-    text: str, number: str = "1", path: Sequence[str] = ("Guide", "Part"), score: float = 0.9, *, whole: bool = True
+    text: str,
+    number: str = "1",
+    path: Sequence[str] = ("Guide", "Part"),
+    score: float = 0.9,
+    *,
+    is_whole_section: bool = True,
 ) -> Passage:
-    return Passage(number, tuple(path), text, text, frozenset(), score, score, URL, None, whole)
+    return Passage(number, tuple(path), text, text, frozenset(), score, score, URL, None, is_whole_section)
 
 
 def make_request(
@@ -176,7 +181,7 @@ def test_steps_are_quoted_from_the_first() -> None:
 
 
 def test_of_a_section_that_is_not_all_here_the_rest_is_stated_without_a_number() -> None:
-    (found,) = quoted("teapot", passage("Intro of it.\n\n- A teapot.\n- A cup.", whole=False))
+    (found,) = quoted("teapot", passage("Intro of it.\n\n- A teapot.\n- A cup.", is_whole_section=False))
     assert found.endswith(f"- A cup.\n\n… [Part]({URL})")
 
 
@@ -230,7 +235,7 @@ def test_the_section_is_quoted_first_whose_parts_together_answer_more_likely() -
         0.73,
     )
     request = make_request("teapot sings boils", one, three)
-    best = max(score(request), key=lambda part: part.score)
+    best = max(score_parts(request), key=lambda part: part.score)
     spans = draft(replace(request, unsure=True))
     assert best.section.passage.id == "1"
     assert [span.citations for span in spans if span.kind == "quote"] == [("2",)]
@@ -310,10 +315,10 @@ def test_code_that_goes_on_in_the_next_chunk_is_cut_without_a_number() -> None:
 
 
 def test_every_feature_has_a_weight_and_only_the_first_passages_are_read() -> None:
-    assert len(weights()) == len(PartFeatures._fields)
+    assert len(load_weights()) == len(PartFeatures._fields)
     passages = [passage(f"Teapot {i} sings.", str(i), (f"Part {i}",)) for i in range(9)]
-    assert {part.section.passage.id for part in score(make_request("teapot", *passages))} == set(
-        map(str, range(PASSAGES))
+    assert {part.section.passage.id for part in score_parts(make_request("teapot", *passages))} == set(
+        map(str, range(MAX_PASSAGES))
     )
 
 
@@ -360,7 +365,7 @@ def test_bad_input_is_quoted_in_bounds_and_in_time(name: str) -> None:
     started = time.process_time()
     (found,) = quoted("teapot 7", passage(BAD[name]))
     assert time.process_time() - started < 2
-    assert len(found) < MAX_PART_CHARACTERS + 400
+    assert len(found) < MAX_PART_CHARS + 400
     assert len(found.split()) <= max(MAX_ANSWER_WORDS, MAX_WHOLE_WORDS) + 40
     assert found.count("```") % 2 == 0
     if len(found) + 50 < len(BAD[name]):
@@ -384,7 +389,7 @@ def test_generators_are_opened_by_name() -> None:
 def test_an_announcement_at_the_end_of_what_is_here_says_that_more_follows() -> None:
     text = "There are two kinds of teapot, which differ as follows:"
     assert quoted("teapot", passage(text)) == [text]
-    assert quoted("teapot", passage(text, whole=False)) == [f"{text}\n\n… [Part]({URL})"]
+    assert quoted("teapot", passage(text, is_whole_section=False)) == [f"{text}\n\n… [Part]({URL})"]
 
 
 def test_an_announcement_at_the_end_of_a_section_is_followed_by_the_names_of_its_subsections() -> None:
@@ -402,7 +407,7 @@ def test_subsections_are_not_named_where_nothing_announces_them_or_more_of_the_s
     below = (Subsection("Green", f"{URL}-green"),)
     said = replace(passage("There are many kinds of tea."), subsections=below)
     assert quoted("which kinds of tea are there", said) == ["There are many kinds of tea."]
-    cut = replace(passage("The kinds of tea:", whole=False), subsections=below)
+    cut = replace(passage("The kinds of tea:", is_whole_section=False), subsections=below)
     (text,) = quoted("which kinds of tea are there", cut)
     assert text.endswith(f"… [Part]({URL})")
 

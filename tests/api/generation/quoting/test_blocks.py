@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse_api.generation.quoting.blocks import QuotableBlock, closed, read_blocks, sentences
+from chapterverse_api.generation.quoting.blocks import QuotableBlock, close_fence, read_blocks, sentences
 from growth import assert_linear
 
 PIECES = """A word. |and e.g. this|- item|1. step|  - nested|\n|\n\n|```|````sh|~~~|**Label**|**Note**\n\n|Text:|  |\t|\
@@ -88,8 +88,8 @@ def test_a_longer_fence_closes_a_shorter_one_and_not_the_other_way_round() -> No
 
 
 def test_a_piece_that_leaves_a_fence_open_gets_it_closed() -> None:
-    assert closed("- a\n  ```sh\n  b") == "- a\n  ```sh\n  b\n  ```"
-    assert closed("```\na\n```\nb") == "```\na\n```\nb"
+    assert close_fence("- a\n  ```sh\n  b") == "- a\n  ```sh\n  b\n  ```"
+    assert close_fence("```\na\n```\nb") == "```\na\n```\nb"
 
 
 @pytest.mark.parametrize(

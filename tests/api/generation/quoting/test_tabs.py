@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse_api.generation.quoting.blocks import read_blocks
-from chapterverse_api.generation.quoting.tabs import TabNames, tabs_of
+from chapterverse_api.generation.quoting.tabs import TabNames, read_tabs
 
 SYSTEMS = ["Linux", "macOS", "Windows 11"]
 
@@ -22,7 +22,7 @@ SYSTEMS = ["Linux", "macOS", "Windows 11"]
     ],
 )
 def test_the_label_that_is_named_first_is_chosen(context: str, chosen: str | None) -> None:
-    assert TabNames(context).chosen(SYSTEMS) == chosen
+    assert TabNames(context).choose(SYSTEMS) == chosen
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_the_label_that_is_named_first_is_chosen(context: str, chosen: str | Non
     ],
 )
 def test_a_label_may_have_several_names(label: str, context: str, named: bool) -> None:
-    assert TabNames(context).chosen([label, "Other"]) == (label if named else None)
+    assert TabNames(context).choose([label, "Other"]) == (label if named else None)
 
 
 def test_a_single_label_is_no_choice() -> None:
-    assert TabNames("Linux").chosen(["Linux", "Linux"]) is None
+    assert TabNames("Linux").choose(["Linux", "Linux"]) is None
 
 
 def test_the_tabs_of_a_section() -> None:
     parts = ["Install.", "**Linux**", "First:", "```\na\n```", "**macOS**", "```\nb\n```", "Then start it.", "Stop it."]
     text = "\n\n".join(parts)
-    tabs = tabs_of(text, read_blocks(text))
+    tabs = read_tabs(text, read_blocks(text))
     # The last tab has at most as many blocks as the longest of the others.
     assert tabs == [None, "Linux", "Linux", "Linux", "macOS", "macOS", "macOS", None]
-    assert tabs_of("**Note**\n\nOne.\n\nTwo.", read_blocks("**Note**\n\nOne.\n\nTwo.")) == ["Note", "Note", "Note"]
-    assert tabs_of("One.", read_blocks("One.")) == [None]
+    assert read_tabs("**Note**\n\nOne.\n\nTwo.", read_blocks("**Note**\n\nOne.\n\nTwo.")) == ["Note", "Note", "Note"]
+    assert read_tabs("One.", read_blocks("One.")) == [None]
