@@ -202,8 +202,8 @@ class _AnswerComparison:
 def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements."""
     for sentence in split(segment.text):
-        words = list(lexical.words(sentence.said))
-        if sentence.said.startswith(OMISSION):
+        words = list(lexical.words(sentence.plain_text))
+        if sentence.plain_text.startswith(OMISSION):
             continue
-        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.said.endswith((":", "：")):
+        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.plain_text.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()

@@ -71,12 +71,12 @@ class Sentence:
 
     Attributes:
         start, end: its place in the text, with the white space behind it; the next one starts where it ends.
-        said: its words without markup.
+        plain_text: its words without markup.
     """
 
     start: int
     end: int
-    said: str
+    plain_text: str
     kind: SentenceKind
 
 
@@ -117,20 +117,20 @@ class SentenceReader:
         while self._line < len(self.text):
             end = self.text.find("\n", self._line) + 1
             line = self.text[self._line : end or len(self.text)]
-            whole = bool(end) or last
+            is_whole_line = bool(end) or last
             if self._fence:
-                if not whole:
+                if not is_whole_line:
                     return
                 yield from self._code(line)
             elif not line.strip():
-                if not whole:
+                if not is_whole_line:
                     break
                 self._blank = True
             elif self._limit <= self._line:
-                if not whole and self._is_undecided(line):
+                if not is_whole_line and self._is_undecided(line):
                     break
                 yield from self._begin(line)
-            if not whole:
+            if not is_whole_line:
                 self._limit = len(self.text)
                 break
             self._line = self._limit = self._line + len(line)
@@ -209,8 +209,8 @@ class SentenceReader:
                 _BEGUN_MARK.match(self.text[stop.end() : end]) or self._ends_abbreviation(stop, end) is None
             ):
                 return
-            behind = _MARK_LINE.match(self.text, stop.end(), end)
-            if behind or self._ends_abbreviation(stop, end) or self._is_quoted(stop):
+            mark_line = _MARK_LINE.match(self.text, stop.end(), end)
+            if mark_line or self._ends_abbreviation(stop, end) or self._is_quoted(stop):
                 continue
             if self.text[self.start : stop.end()].strip():
                 yield self._sentence(stop.end(), "prose")
@@ -235,9 +235,9 @@ class SentenceReader:
 
     def _sentence(self, end: int, kind: SentenceKind) -> Sentence:
         text = self.text[self.start : end]
-        made = Sentence(self.start, end, text.strip() if kind == "code" else strip_marks(text), kind)
+        sentence = Sentence(self.start, end, text.strip() if kind == "code" else strip_marks(text), kind)
         self.start = end
-        return made
+        return sentence
 
 
 def _begins_mark(line: str) -> bool:
