@@ -57,7 +57,7 @@ def divide(word: str) -> tuple[str, ...]:
 
 
 def _divide(word: str) -> tuple[str, ...]:
-    if not _MIN_WORD <= len(word) <= _MAX_WORD or _known(word, _ENDINGS):
+    if not _MIN_WORD <= len(word) <= _MAX_WORD or _known_parts(word, _ENDINGS):
         return ()
     best = max(_splits(word), default=None)
     return tuple(part for half in best[1:] for part in _divide(half) or (half,)) if best else ()
@@ -66,7 +66,7 @@ def _divide(word: str) -> tuple[str, ...]:
 def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Yield possible splits with their worth: two known parts before one, longer known parts before shorter."""
     for at in range(_MIN_PART, len(word) - _MIN_PART + 1):
-        left, right = _known(word[:at], _LINKS), _known(word[at:], _ENDINGS)
+        left, right = _known_parts(word[:at], _LINKS), _known_parts(word[at:], _ENDINGS)
         if left and right:
             yield (2, len(left) + len(right)), left, right
         elif right and len(right) >= _SURE_PART:
@@ -75,5 +75,5 @@ def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
             yield (1, len(left), at), left, word[at:]
 
 
-def _known(piece: str, endings: tuple[str, ...]) -> str | None:
+def _known_parts(piece: str, endings: tuple[str, ...]) -> str | None:
     return next((p for e in endings if piece.endswith(e) and (p := piece.removesuffix(e)) in _PARTS), None)

@@ -84,5 +84,5 @@ def fits(text: str, most: int) -> bool:
         return count(text) <= most
     # Even at one token per byte the rest may fit now.
     head, rest = text[: seam.end()], text[seam.end() :]
-    left = most - count(head)
-    return len(rest.encode(errors="surrogatepass")) <= left or count(rest) <= left
+    remaining_tokens = most - count(head)
+    return len(rest.encode(errors="surrogatepass")) <= remaining_tokens or count(rest) <= remaining_tokens

@@ -99,8 +99,8 @@ def read_metadata(html: str) -> PageMetadata:
         opening = root.find(html, body)
         if not opening:
             continue
-        end, behind = _content_end(html, *opening)
-        if not (root.unique and root.find(html, behind)):
+        end, after_end_tag = _content_end(html, *opening)
+        if not (root.unique and root.find(html, after_end_tag)):
             metadata.content_start, metadata.content_end = opening[1], end
             break
     metadata.language = metadata.language or _text_language(html[metadata.content_start : metadata.content_end])
@@ -129,12 +129,12 @@ def _read_head(html: str) -> tuple[PageMetadata, int]:
 def _text_language(html: str) -> str:
     """Return the language of a page's text by its function words; "en" for a short text or one in none of ours."""
     text = _MARKUP.sub(" ", html[:_JUDGED_HTML])[:_JUDGED_TEXT]
-    own = (
+    language = (
         lexical.language_of(unescape(text), lexical.LANGUAGES)
         if sum(map(str.isalpha, text)) >= _LEAST_LETTERS
         else None
     )
-    return own or "en"
+    return language or "en"
 
 
 def _content_end(html: str, name: str, start: int) -> tuple[int, int]:

@@ -72,7 +72,7 @@ def myst_plugin(md: MarkdownIt) -> None:
 
 def _take_targets(state: StateCore) -> None:
     """Leave out what shows nothing; a target before a heading is its id."""
-    kept = []
+    tokens = []
     target = ""
     for token in state.tokens:
         if token.type == "myst_target":
@@ -81,8 +81,8 @@ def _take_targets(state: StateCore) -> None:
             if target and token.type == "heading_open":
                 token.attrSet("id", slugify(target, SiteGenerator.SPHINX))
             target = ""
-            kept.append(token)
-    state.tokens[:] = kept
+            tokens.append(token)
+    state.tokens[:] = tokens
 
 
 def _card_border(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
@@ -348,9 +348,9 @@ _RENDERERS: dict[str, _Renderer] = {
 
 
 def _renderer(directive: _Directive) -> _Renderer:
-    known = _RENDERERS.get(directive.name)
-    if known:
-        return known
+    renderer = _RENDERERS.get(directive.name)
+    if renderer:
+        return renderer
     if directive.name.startswith("auto"):
         return _drop
     return _unknown_box if directive.in_colons else _unknown_code

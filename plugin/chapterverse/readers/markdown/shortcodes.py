@@ -76,9 +76,9 @@ def _last_line(state: StateBlock, line: str, start: int, end: int) -> int | None
     if not opening:
         return start
     for at in range(start, min(end, start + _MAX_LINES)):
-        _, closing, behind = line_text(state, at).partition(_CLOSING[opening.group()])
+        _, closing, rest = line_text(state, at).partition(_CLOSING[opening.group()])
         if closing:
-            return None if behind.strip() else at
+            return None if rest.strip() else at
     return None
 
 

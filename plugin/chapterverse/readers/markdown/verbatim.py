@@ -95,8 +95,8 @@ def _verbatim(source: str, children: Iterable[Token]) -> str:
     for child in children:
         if "span" in child.meta:
             start, end = child.meta["span"]
-            shown = "\n" if child.type == "hardbreak" else child.meta.get("verbatim", child.content)
-            out += source[at:start], " " if child.content.isspace() else shown
+            markup = "\n" if child.type == "hardbreak" else child.meta.get("verbatim", child.content)
+            out += source[at:start], " " if child.content.isspace() else markup
             at = end
     out.append(source[at:])
     lines: list[str] = []
