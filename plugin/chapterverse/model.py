@@ -302,9 +302,9 @@ class Chunk:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Chunk:
-        known = _FIELDS.intersection(payload)
-        values: dict[str, Any] = {k: payload[k] for k in known}
-        for name in _LISTS & known:
+        names = _FIELDS.intersection(payload)
+        values: dict[str, Any] = {k: payload[k] for k in names}
+        for name in _LISTS & names:
             values[name] = tuple(tuple(item) if isinstance(item, list) else item for item in values[name])
         return cls(**values)
 

@@ -160,9 +160,9 @@ def content_type(page: PageFacts, stated_type: object = None, listing: str | Non
     Args:
         listing: its `listing_kind`, where that is known.
     """
-    own = known_content_type(stated_type)
-    if own:
-        return own
+    declared_type = known_content_type(stated_type)
+    if declared_type:
+        return declared_type
     listing = listing_kind(page) if listing is None else listing
     if listing:
         return LISTINGS[listing]

@@ -124,8 +124,8 @@ def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.S
 
 
 def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
-    own = lexical.question_language(text, languages)
-    return list(islice(thesaurus.find_synonyms(text), _MAX_EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
+    language = lexical.question_language(text, languages)
+    return list(islice(thesaurus.find_synonyms(text), _MAX_EXPRESSIONS)) if language == thesaurus.LANGUAGE else []
 
 
 def _known_synonyms(
@@ -137,11 +137,11 @@ def _known_synonyms(
 ) -> Iterator[Synonym]:
     """Yield the synonyms that the index holds."""
     for entry in entries:
-        own = tuple(places[word] for word in entry.words if word in places)
-        most = max((weights[place] for place in own), default=0.0)
+        word_indices = tuple(places[word] for word in entry.words if word in places)
+        most = max((weights[place] for place in word_indices), default=0.0)
         for term in map(lexical.hash_term, entry.synonyms):
-            if own and counts[term]:
-                yield Synonym(own, most, term, _idf(counts[term], chunks))
+            if word_indices and counts[term]:
+                yield Synonym(word_indices, most, term, _idf(counts[term], chunks))
 
 
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
@@ -159,8 +159,8 @@ def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
 
 def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
-    known = {word.surface for word in query_words if counts[word.terms[0]]}
-    seams = character_bigrams.seams([word.surface for word in query_words], known)
+    indexed_words = {word.surface for word in query_words if counts[word.terms[0]]}
+    seams = character_bigrams.seams([word.surface for word in query_words], indexed_words)
     by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:
@@ -245,8 +245,8 @@ def _mean(shares: Sequence[float]) -> float:
 def match_word(word: Sequence[WordTerms], terms: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
-    for whole, *parts in word:
-        if whole in terms:
+    for term, *parts in word:
+        if term in terms:
             return 1.0
         if parts:
             share = max(share, sum(t in terms for t in parts) / len(parts))

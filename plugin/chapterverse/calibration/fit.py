@@ -118,8 +118,8 @@ def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bo
 def _pareto_rows(candidates: Sequence[ChunkFeatures], embedded: bool) -> _Bag:
     """Return the rows of the candidates that no other candidate dominates."""
     # A feature that is 0 for all gets no weight.
-    near = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}
-    rows = {(1.0, f.coverage, f.strength, f.length, f.familiarity, near[f], f.names, f.title) for f in candidates}
+    nearness = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}
+    rows = {(1.0, f.coverage, f.strength, f.length, f.familiarity, nearness[f], f.names, f.title) for f in candidates}
     frontier: _Bag = []
     # In descending order a row comes after all rows that dominate it.
     for row in sorted(rows, reverse=True):

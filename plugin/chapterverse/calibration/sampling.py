@@ -53,7 +53,7 @@ def fit_to_index(snapshot: Snapshot) -> Calibration:
         return Calibration()
     pairs = list(_make_questions(sample))
     labels = [label for _ in pairs for label in (1, 0)]
-    features = _all_features([made for pair in pairs for made in pair], snapshot)
+    features = _all_features([question for pair in pairs for question in pair], snapshot)
     fitted = Coefficients(*regress([(1.0, f.coverage, f.strength, f.length) for f in features], labels, _RIDGE))
     # Find the floor without names and titles: every made question has all names and no title.
     calibration = Calibration(fitted)
@@ -67,20 +67,20 @@ def _make_questions(sample: Sequence[Sequence[WordTerms]]) -> Iterator[tuple[lis
     chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
     for i in range(_SAMPLE):
         chunk = sample[i % len(sample)]
-        others = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
-        answerable = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
+        distractors = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
+        answerable = [chance.choice(other if chance.random() < _MISSED else chunk) for other in distractors]
         # No term has a negative hash, so such a word is unknown to the index.
-        foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
-        yield answerable, foreign
+        unanswerable = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(distractors)]
+        yield answerable, unanswerable
 
 
 def _all_features(questions: Sequence[Sequence[WordTerms]], snapshot: Snapshot) -> list[ChunkFeatures]:
     from concurrent.futures import ThreadPoolExecutor
 
     # The store may be remote: count all terms in one call and search concurrently.
-    counts = count_terms({t for made in questions for terms in made for t in terms}, snapshot)
+    counts = count_terms({t for question in questions for terms in question for t in terms}, snapshot)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
+        return list(pool.map(lambda question: _best_features(question, counts, snapshot), questions))
 
 
 def _best_features(word_terms: Sequence[WordTerms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:

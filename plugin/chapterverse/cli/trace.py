@@ -96,12 +96,12 @@ def _search(document: Mapping[str, Any]) -> Iterator[str]:
     if not retrieval:
         yield "\nNothing was searched."
         return
-    found = retrieval["candidates"]
-    shown = 1 + max((at for at, one in enumerate(found) if one["source"]), default=-1) + _FURTHER
-    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in found)} sources"
-    yield from _table(found[:shown])
-    if found[shown:]:
-        yield f"{len(found) - shown} more are in --json."
+    candidates = retrieval["candidates"]
+    row_count = 1 + max((at for at, one in enumerate(candidates) if one["source"]), default=-1) + _FURTHER
+    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in candidates)} sources"
+    yield from _table(candidates[:row_count])
+    if candidates[row_count:]:
+        yield f"{len(candidates) - row_count} more are in --json."
     for memory in document["memories"]:
         parts = ", ".join(f"{name} {memory['components'][name]:.2f}" for name in ("importance", "recency"))
         role = f"source [{memory['source']}]" if memory["source"] else "tells a model"

@@ -195,8 +195,8 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
     by_index = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
     # Each index once, and no other: else a vector might belong to another text.
-    whole = len(entries) == count and by_index.keys() == set(range(count))
-    ordered = [by_index[i] for i in range(count)] if whole else None
+    is_complete = len(entries) == count and by_index.keys() == set(range(count))
+    ordered = [by_index[i] for i in range(count)] if is_complete else None
     if not size and ordered and isinstance(ordered[0], list):
         size = len(ordered[0])
     return check_vectors(ordered, count, size, _PROVIDER)

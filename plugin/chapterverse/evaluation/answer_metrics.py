@@ -102,8 +102,8 @@ class AnswerResult:
             return {}
         counts = {VALIDITY: (self.valid, self.citations), PRECISION: (self.precise, self.pairs)}
         counts[RECALL] = (self.carried, self.sentences)
-        whole = {QUOTES_WHOLE: float(not self.silent_cuts), QUOTES_ONCE: float(not self.repeated)}
-        quoted = whole if self.quotes else {}
+        integrity = {QUOTES_WHOLE: float(not self.silent_cuts), QUOTES_ONCE: float(not self.repeated)}
+        quoted = integrity if self.quotes else {}
         if not answerable:
             return {**_shares(counts), **quoted, REFUSED: float(self.refused)}
         counts[NUGGETS] = (self.contained, self.nuggets)
@@ -148,10 +148,10 @@ def mean_seconds(answers: Sequence[AnswerResult]) -> dict[str, float]:
     """Return the mean seconds until each stage, over the answers that reached it."""
     by_stage: dict[str, list[float]] = {}
     for answer in answers:
-        for stage, taken in answer.seconds.items():
-            by_stage.setdefault(stage, []).append(taken)
-    return {stage: sum(taken) / len(taken) for stage, taken in by_stage.items()}
+        for stage, values in answer.seconds.items():
+            by_stage.setdefault(stage, []).append(values)
+    return {stage: sum(values) / len(values) for stage, values in by_stage.items()}
 
 
 def _shares(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    return {name: part / whole for name, (part, whole) in counts.items() if whole}
+    return {name: part / total for name, (part, total) in counts.items() if total}

@@ -48,12 +48,12 @@ def answer_questions(
             answers.append(_answer(question, run.rows[done].expected, judged, site))
             claims += judged["claims"] if not judged["degraded"] else ()
         report("Answering questions", len(questions), len(questions))
-        caught = _test_check(claims, session, report)
+        mutation_counts = _test_check(claims, session, report)
     except KeyboardInterrupt:
-        caught, interrupted = {}, True
+        mutation_counts, interrupted = {}, True
     answers += [None] * (len(questions) - len(answers))
     rows = tuple(replace(row, answer=result) for row, result in zip(run.rows, answers, strict=True))
-    return replace(run, rows=rows, generator=settings.generator, caught=caught, interrupted=interrupted)
+    return replace(run, rows=rows, generator=settings.generator, caught=mutation_counts, interrupted=interrupted)
 
 
 def _answer(

@@ -50,8 +50,8 @@ def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
 def _foreign(claim: CitedClaim, claims: Sequence[CitedClaim], chance: random.Random) -> str | None:
     """Return a sentence of another page that this page doesn't hold."""
     own_texts = {other["text"] for other in claims if _page(other) == _page(claim)}
-    others = [other["text"] for other in claims if other["text"] not in own_texts]
-    return chance.choice(others) if others else None
+    texts = [other["text"] for other in claims if other["text"] not in own_texts]
+    return chance.choice(texts) if texts else None
 
 
 def _renumber(text: str, chance: random.Random) -> str | None:

@@ -81,8 +81,8 @@ def quoted_texts(segments: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def bare(text: str) -> str:
     """Return a text's letters and digits in lower case, without the targets of its links."""
-    shown = _ROLE.sub(lambda role: role.group(1) or role.group(2) or "", text)
-    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(shown)))).casefold()
+    visible_text = _ROLE.sub(lambda role: role.group(1) or role.group(2) or "", text)
+    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(visible_text)))).casefold()
 
 
 def same(one: str, other: str) -> bool:
@@ -104,7 +104,7 @@ def cut_in_silence(quote: str, section: str) -> int:
     # A line that occurs twice in a section, such as a closing brace, doesn't tell which place is quoted.
     counts = Counter(line.strip() for line in section.split("\n"))
     groups = [[p in lines for p in parts if counts[p] == 1] for parts in _groups(section)]
-    silent = 0 if stated else sum(0 < sum(held) < len(held) for held in groups)
+    silent = 0 if stated else sum(0 < sum(flags) < len(flags) for flags in groups)
     paragraphs = [p.strip() for p in re.split(r"\n[ \t]*\n", quote) if p.strip()]
     open_ended = bool(paragraphs) and paragraphs[-1].endswith((":", "：", ":**"))
     ends_there = bare(section).endswith(bare(paragraphs[-1])) if paragraphs else True

@@ -58,11 +58,11 @@ def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
     """Return the question with the addresses of the file that it names; the root of the index may lie deeper."""
     if question.expected or not question.answerable:
         return question
-    held = [c for c in chunks if f"/{question.file}".endswith(f"/{c.source_file_path}")]
-    if not held:
+    file_chunks = [c for c in chunks if f"/{question.file}".endswith(f"/{c.source_file_path}")]
+    if not file_chunks:
         raise InputError(f"{question.place}: the index holds no page of the file {question.file!r}.")
-    named = [c.url for c in held if question.heading and bare(c.section_heading or "") == bare(question.heading)]
-    return replace(question, expected=tuple(dict.fromkeys(named or [urldefrag(held[0].url).url])))
+    urls = [c.url for c in file_chunks if question.heading and bare(c.section_heading or "") == bare(question.heading)]
+    return replace(question, expected=tuple(dict.fromkeys(urls or [urldefrag(file_chunks[0].url).url])))
 
 
 def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[st
 def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> QuestionResult:
     expected = {address: site.place(address) for address in question.expected}
     targets = distinct(expected.values())
-    found = result["results"]
-    places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in found]
+    hits = result["results"]
+    places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in hits]
     return QuestionResult(
         id=question.id,
         question=question.question,
@@ -102,8 +102,8 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Que
 
 
 def _result(result: dict[str, Any], targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
-    shown = {name: result[name] for name in ("rank", "score", "url", "chapter", "section")}
-    return Result(**shown, match=match_place(targets, place))
+    columns = {name: result[name] for name in ("rank", "score", "url", "chapter", "section")}
+    return Result(**columns, match=match_place(targets, place))
 
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:

@@ -163,10 +163,10 @@ class Run:
         """Every figure of answers by name; empty unless answers were requested."""
         if self.generator is None:
             return {}
-        caught = {
+        mutation_shares = {
             answer_metrics.figure_of(kind): self.caught[kind].share if kind in self.caught else None for kind in KINDS
         }
-        return {**_means(answer_metrics.NAMES, [row.answer_figures for row in self.rows]), **caught}
+        return {**_means(answer_metrics.NAMES, [row.answer_figures for row in self.rows]), **mutation_shares}
 
     @property
     def measured(self) -> dict[str, float | None]:

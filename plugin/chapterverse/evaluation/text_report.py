@@ -111,8 +111,8 @@ def _describe_counts(name: str, run: Run) -> str:
     }
     if name not in counts:
         return ""
-    part, whole = (sum(getattr(answer, field) for answer in answers) for field in counts[name])
-    return f"   {part} of {whole} {counts[name][1]}"
+    part, total = (sum(getattr(answer, field) for answer in answers) for field in counts[name])
+    return f"   {part} of {total} {counts[name][1]}"
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:

@@ -70,7 +70,7 @@ class Changes:
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
         chunks, failed = _chunk_files(source_set, files.touched, target, progress)
         files = files.without(failed)
-        if not (chunks.keys() | files.unchanged) - source_set.others:
+        if not (chunks.keys() | files.unchanged) - source_set.document_paths:
             raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
         if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
             live = None
@@ -106,7 +106,7 @@ class Changes:
             lacking = self.vectors.find_missing(diff.write)
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
-        self.diff = compute_diff(chunks, self.stored, self.vectors.known, anew=anew)
+        self.diff = compute_diff(chunks, self.stored, self.vectors.reusable_hashes, anew=anew)
 
     def embed(self, progress: Progress) -> None:
         """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and compare again.
@@ -155,7 +155,7 @@ class Changes:
             if lacking and head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
                 with contextlib.suppress(IndexFault):
                     self._reuse(target.store.snapshot(head.scope), lacking)
-                lacking = lacking.difference(self.vectors.known)
+                lacking = lacking.difference(self.vectors.reusable_hashes)
 
     def _questions(self) -> list[Chunk]:
         """Return all curated answers of the index if this run changes any."""
@@ -169,14 +169,14 @@ class Changes:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
-        whole = self.target.sizes.cap >= CHUNK_TOKENS
-        warnings = (*unread, *enriched, *self.unexpanded, *repeated_questions(self._questions(), whole=whole))
+        repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
+        warnings = (*unread, *enriched, *self.unexpanded, *repeated)
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
-            self.files.without(documents | self.source_set.others),
+            self.files.without(documents | self.source_set.document_paths),
             self.diff,
             total,
             len(unread),
@@ -236,11 +236,11 @@ def _enrichment(
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
     gone = {*files.touched, *files.removed}
-    others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
+    other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
     return enrich(
         chunks,
         stored_chunks if is_same else (),
-        others=others,
+        other_points=other_points,
         setting=target.enricher,
         fingerprint=target.card.fingerprint,
         cap=target.sizes.cap,
