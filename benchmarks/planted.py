@@ -50,7 +50,13 @@ def flawed(
 ) -> Iterator[tuple[str, str]]:
     """Yield a true sentence of an answer with one flaw each, and the type of that: at most so many."""
     chance = Random(seed)
-    own = [s.said for p in passages if p.id in cited for s in split(p.section) if s.kind == "prose" and _usable(s.said)]
+    own = [
+        s.plain_text
+        for p in passages
+        if p.id in cited
+        for s in split(p.section)
+        if s.kind == "prose" and _usable(s.plain_text)
+    ]
     others = [p for p in passages if p.id not in cited]
     names = [n for p in passages for n in re.findall(r"`([^`\n]{2,40})`", p.text)]
     flaw = _Flaw(text, text, [*own, *beside] or [text], others, names, names, chance)
@@ -236,7 +242,12 @@ class _Flaw:
 
     def merged(self) -> str:
         pool = [s for s in self.beside if s not in (self.sentence, self.true)]
-        pool += [s.said for p in self.others[:2] for s in split(p.section) if s.kind == "prose" and _usable(s.said)][:4]
+        pool += [
+            s.plain_text
+            for p in self.others[:2]
+            for s in split(p.section)
+            if s.kind == "prose" and _usable(s.plain_text)
+        ][:4]
         if not pool:
             return ""
         verb = r"\s(?:is|are|can|will|must|should|has|have|lets|allows|uses|means|does|returns|sets)\b"
@@ -247,7 +258,12 @@ class _Flaw:
         return self.true[: mine.start()] + other[theirs.start() :]
 
     def invented(self) -> str:
-        pool = [s.said for p in self.others[2:] for s in split(p.section) if s.kind == "prose" and _usable(s.said)]
+        pool = [
+            s.plain_text
+            for p in self.others[2:]
+            for s in split(p.section)
+            if s.kind == "prose" and _usable(s.plain_text)
+        ]
         if not pool:
             return ""
         other = self.chance.choice(pool)
