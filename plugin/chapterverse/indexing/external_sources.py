@@ -35,7 +35,7 @@ from chapterverse.settings import Settings
 MAX_PAGES = 1000
 _ALL_SECONDS = 600.0
 #: Fetches at a time.
-_AT_ONCE = 4
+_CONCURRENT_DOWNLOADS = 4
 
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 _SITEMAP = re.compile(rb"<(?:\w{1,20}:)?(urlset|sitemapindex)\b")
@@ -125,7 +125,7 @@ class _CollectionRun:
                 if url.rstrip("/") not in self.addresses and by_url.get(url) is None:
                     by_url[url] = stored
         missing = [url for url, stored in by_url.items() if stored is None]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(_CONCURRENT_DOWNLOADS) as pool:
             by_url.update(zip(missing, pool.map(self._get, missing), strict=True))
         for url, stored in by_url.items():
             if stored:
