@@ -32,8 +32,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from chapterverse.evaluation.confidence import AnswerOutcome
+from chapterverse.session import AnswerStatus
 
-Status: TypeAlias = Literal["answered", "partial", "not_in_docs", "degraded"]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 VALIDITY, PRECISION, RECALL = "citation_validity", "citation_precision", "citation_recall"
@@ -73,7 +73,7 @@ class AnswerResult:
         degraded: why the answer was not made as configured; it then counts for no figure.
     """
 
-    status: Status
+    status: AnswerStatus
     confidence: Annotated[float, Field(ge=0, le=1)]
     text: str
     cited: tuple[CitationCounts, ...] = ()
