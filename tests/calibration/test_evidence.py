@@ -356,7 +356,7 @@ def test_synonyms_are_those_that_the_index_holds(manual: Snapshot) -> None:
     assert [word for (word,) in question.words] == [question_words_of("logout")]
     (synonym,) = question.synonyms
     assert synonym.term == lexical.hash_term("sign")
-    assert (synonym.places, synonym.most) == ((0,), question.weights[0])
+    assert (synonym.word_indices, synonym.max_weight) == ((0,), question.weights[0])
     assert synonym.term not in idf
 
 

@@ -147,7 +147,7 @@ def _hold_shares(candidate: Candidate, question: WeightedQuestion) -> list[float
     shares = _match_shares(terms, question)
     for synonym in question.synonyms:
         if synonym.term in terms:
-            for place in synonym.places:
+            for place in synonym.word_indices:
                 shares[place] = 1.0
     return shares
 
