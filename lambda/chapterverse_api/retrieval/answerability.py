@@ -83,7 +83,7 @@ def answer_features(
         chunks: how many the index holds.
     """
     first = candidates[:LOOKED_AT]
-    if not first or not question.known:
+    if not first or not question.has_words:
         return None
     held = [_hold_shares(candidate, question) for candidate in first]
     weights = question.weights

@@ -72,7 +72,7 @@ class WeightedQuestion:
     synonyms: tuple[Synonym, ...] = ()
 
     @property
-    def known(self) -> bool:
+    def has_words(self) -> bool:
         return bool(self.words)
 
 
