@@ -68,9 +68,9 @@ class AnswerResult:
         nuggets, contained: number of expected facts, and of those in the answer.
         quotes, silent_cuts, repeated: number of quotes, of pieces that they cut without saying so, and of lines that
             two of them share.
-        key: the figures of `quoting.AnswerKey`; empty where the row states no key.
-        seconds: until the sources (`retrieve`), the first words (`first`) and the end (`total`).
-        degraded: why the answer was not made as configured; it then counts for no figure.
+        key: the figures of `quoting.AnswerKey`; empty if the row states no key.
+        seconds: the seconds until the sources (`retrieve`), the first words (`first`) and the end (`total`).
+        degraded: the reason why the answer was not made as configured, or None; with one it counts for no figure.
     """
 
     status: AnswerStatus

@@ -39,7 +39,7 @@ class Changes:
         live: the snapshot to reuse vectors from; None before the first publication or after a change of embedder.
         records: each file's row, from the ledger or else made from the index.
         failed: an error message for each unreadable page; such a page keeps the chunks of its last good version.
-        stored: the index's chunks of the files that were read and of the removed files.
+        stored_chunks: the index's chunks of the files that were read and of the removed files.
         unexpanded: a warning for each page that lost its expansions to the embedder's limit.
     """
 
@@ -50,7 +50,7 @@ class Changes:
     files: FileDiff
     failed: Mapping[str, str]
     chunks: dict[str, list[Chunk]]
-    stored: Sequence[Chunk]
+    stored_chunks: Sequence[Chunk]
     vectors: Vectors
     enrichment: Enrichment | None = None
     unexpanded: list[str] = field(default_factory=list)
@@ -93,20 +93,20 @@ class Changes:
     def total(self) -> int:
         """Number of chunks in the index after the run."""
         untouched = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
-        return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
+        return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored_chunks})
 
     def compute_diff(self) -> None:
         """Compute the diff, with as many vectors as possible reused from the store."""
         chunks = [c for cs in self.chunks.values() for c in cs]
         anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
-        diff = compute_diff(chunks, self.stored, (), anew=anew)
+        diff = compute_diff(chunks, self.stored_chunks, (), anew=anew)
         lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:
             self._reuse(self.live, lacking)
             lacking = self.vectors.find_missing(diff.write)
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
-        self.diff = compute_diff(chunks, self.stored, self.vectors.reusable_hashes, anew=anew)
+        self.diff = compute_diff(chunks, self.stored_chunks, self.vectors.reusable_hashes, anew=anew)
 
     def embed(self, progress: Progress) -> None:
         """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and compare again.
@@ -172,7 +172,7 @@ class Changes:
         repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
         warnings = (*unread, *enriched, *self.unexpanded, *repeated)
         embedder = self.target.embedder
-        documents = {c.source_file_path for c in self.stored if c.type != PAGE}
+        documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
@@ -250,7 +250,7 @@ def _enrichment(
 
 
 def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
-    """Return the ledger's rows, or rows made from the index where the ledger describes another generation.
+    """Return the ledger's rows, or rows made from the index if the ledger describes another generation.
 
     After a change of embedder no file may be skipped, because every chunk must be written again.
     """
@@ -269,7 +269,7 @@ def unread_rows(live: Snapshot) -> dict[str, LedgerRow]:
     for point in live.points():
         path = point.chunk.source_file_path
         counts[path] += 1
-        # A page from beyond the site has a source, which is offered again; an imported document has none.
+        # The source of an external page offers it again; an imported document has no source to read again.
         is_document = point.chunk.source == "import" and point.chunk.type != PAGE
         hashes[path] = IMPORTED if is_document else UNREAD
     generation, now = live.head.generation, utc_now()

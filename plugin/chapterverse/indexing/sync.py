@@ -157,7 +157,7 @@ def apply(
 
 
 def _next_head(snapshot: Snapshot, target: Target, generation: int, now: str, tuned_fields: Mapping[str, Any]) -> Head:
-    """Return the head of the generation after `generation`, with evidence fitted to it where none was measured."""
+    """Return the head of the generation after `generation`, with evidence fitted to it if none was measured."""
     return Head(
         site=target.scope.site,
         version=target.scope.version,

@@ -145,7 +145,7 @@ def hash_term(term: str) -> int:
 
 
 def language_of(text: str, languages: Iterable[str]) -> str | None:
-    """Return the language with most of its function words in a text; None where two have as many, or none has any."""
+    """Return the language with most of its function words in a text; None if two have as many, or none has any."""
     tokens = [token.lower() for token in _WORD.findall(_normal(text))]
     signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
     most = max(signs.values(), default=0)

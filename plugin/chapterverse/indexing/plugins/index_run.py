@@ -37,7 +37,7 @@ def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str
     The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
 
     Args:
-        prefix: of the warning, where the log doesn't say whose it is.
+        prefix: the beginning of the warning, if the log doesn't name the plugin.
     """
     try:
         update()

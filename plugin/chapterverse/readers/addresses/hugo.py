@@ -106,7 +106,7 @@ class HugoAddresses:
         return self._with_ending(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
 
     def _parts(self, file_path: str) -> tuple[str, str, str]:
-        """Return folder, name and language of a file; the language is in its name where the site has several."""
+        """Return folder, name and language of a file; the language is in its name if the site has several."""
         folder, _, name = file_path.rpartition(".")[0].rpartition("/")
         stem, _, language = name.rpartition(".")
         if stem and language.lower() in self.config.get("languages", {}):

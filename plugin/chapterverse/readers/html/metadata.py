@@ -23,7 +23,7 @@ class PageMetadata:
         title: of the `<title>` element.
         base: of `<base href>`, where relative addresses start.
         language: BCP 47 tag that the page states; where it states none, that of its text.
-        created_at: ISO 8601 UTC, where the page says when it was published (Open Graph).
+        created_at: the date of publication that the page states (Open Graph), ISO 8601 UTC.
         tags: its subjects, stated there too.
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
         content_type: as `<meta name="chapterverse:content_type">` has it.

@@ -59,7 +59,7 @@ def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
 
 
 def split_values(text: str, file_path: str, rejected: type | None = None) -> tuple[dict[Any, Any] | None, str]:
-    """Return the values of the front matter, None where there is none, and the text below it.
+    """Return the values of the front matter, None if there is none, and the text below it.
 
     Args:
         rejected: the type of a value that is an error, as it holds no fields; other values without fields, and without

@@ -277,7 +277,7 @@ class _Tokenizer:
         return before < 0 or self.text[before] == "\n"
 
 
-#: Each returns where to go on, None where the match is text.
+#: Each returns the position to go on at, None if the match is text.
 _HANDLERS: dict[int, Callable[[_Tokenizer, re.Match[str]], int | None]] = {
     _FENCE: _Tokenizer._fence,
     _ID: _Tokenizer._heading_id,

@@ -71,7 +71,7 @@ def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _last_line(state: StateBlock, line: str, start: int, end: int) -> int | None:
-    """Return the last line of a shortcode that ends its line; None where none does."""
+    """Return the last line of a shortcode that ends its line; None if none does."""
     opening = _OPENING.match(line)
     if not opening:
         return start

@@ -70,7 +70,7 @@ def _keep(state: StateCore, single_spaces: bool) -> None:
 
 
 def _spaces(item: Token, inline: Token, source: Sequence[str]) -> int:
-    """Return the number of spaces between the marker of a list item and its text, 1 where there is none."""
+    """Return the number of spaces between the marker of a list item and its text, 1 if there is none."""
     line = source[item.map[0]].rstrip() if item.map else ""
     before = line.removesuffix(inline.content.partition("\n")[0].rstrip())
     spaces = len(before) - len(before.rstrip(" "))
