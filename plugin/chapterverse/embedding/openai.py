@@ -49,7 +49,7 @@ _MARKERS = (
 _BUILD_SECONDS = 120.0
 
 #: Characters of a text that no model finds too long.
-_SHORT = 64
+_SHORT_CHARS = 64
 
 _PROVIDER = "The embedding service"
 
@@ -139,7 +139,7 @@ class OpenAIEmbedder:
         if not texts:
             return []
         self._check_that_it_tells()
-        return embed_in_batches(texts, self._build, lambda one: self._build([one[0][:_SHORT]]), self._name)
+        return embed_in_batches(texts, self._build, lambda one: self._build([one[0][:_SHORT_CHARS]]), self._name)
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""

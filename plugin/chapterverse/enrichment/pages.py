@@ -25,7 +25,7 @@ _THREADS = 4
 _MAX_FAILURES = 3
 _RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
 #: Share of a reply's limit that is written, for the estimate of a dry run.
-_WRITTEN = 0.5
+_WRITTEN_SHARE = 0.5
 #: Pages whose replies name other sections that are warned of one by one.
 _MAX_NOTES = 5
 
@@ -133,7 +133,7 @@ class _EnrichmentRun:
         texts = {request.path: self._cache.read(request.key) for request in requests}
         uncached = [request for request in requests if texts[request.path] is None]
         if self._dry_run:
-            self._count(uncached, [int(request.tokens * _WRITTEN) for request in uncached])
+            self._count(uncached, [int(request.tokens * _WRITTEN_SHARE) for request in uncached])
         elif uncached:
             texts.update(self._ask_all(uncached, progress))
         replies: dict[str, list[SectionReply]] = {}

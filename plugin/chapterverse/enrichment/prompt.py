@@ -48,7 +48,7 @@ _MAX_REPLY_CHARS = 200_000
 _MAX_QUESTIONS, _MAX_QUESTION_CHARS, _MAX_QUESTION_WORDS = 5, 200, 30
 _MAX_KEYWORDS, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS = 10, 60, 5
 #: Words in a row by which a question is a copy of its section's text.
-_COPIED = 8
+_MIN_COPIED_WORDS = 8
 
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _FOREIGN = re.compile(r"://|www\.|[<>{}\x00-\x1f\x7f\u2028\u2029]|\]\(|@\w+\.\w")
@@ -235,4 +235,4 @@ def _lines(texts: Sequence[str], longest: int, most_words: int) -> list[str]:
 def _is_copy(question: str, text: str) -> bool:
     """Whether a question is a stretch of the section's own text."""
     words = _WORD.findall(question.casefold())
-    return len(words) >= _COPIED and " ".join(words) in " ".join(_WORD.findall(plain(text).casefold()))
+    return len(words) >= _MIN_COPIED_WORDS and " ".join(words) in " ".join(_WORD.findall(plain(text).casefold()))

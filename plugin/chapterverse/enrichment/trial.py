@@ -16,7 +16,7 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 
 #: A section must be among so many.
-AMONG = 3
+MAX_RANK = 3
 
 
 class Trial:
@@ -65,7 +65,7 @@ class Trial:
             return None
         top = max(best, key=lambda n: (scores[n], -n))
         better_places = {self._sections[n] for n, score in scores.items() if score > scores[top]} - {section.place}
-        return self._chunk_ids[top] if len(better_places) < AMONG else None
+        return self._chunk_ids[top] if len(better_places) < MAX_RANK else None
 
     def _idf(self, term: int) -> float:
         count, total = len(self._postings.get(term, ())), len(self._sections)

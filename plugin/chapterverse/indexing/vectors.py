@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH = 96
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (embed_hash TEXT PRIMARY KEY, vector BLOB, checksum INTEGER)"
 #: Seconds to wait for another run's SQLite lock.
-_LOCK_TIMEOUT = 2.0
+_LOCK_SECONDS = 2.0
 
 
 class EmbeddingRejected(Exception):
@@ -160,7 +160,7 @@ class UnfinishedVectors:
         # A value that is not an array of 32-bit floats is ignored too.
         with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_TIMEOUT)) as db, db:
+            with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_SECONDS)) as db, db:
                 work(db)
 
 

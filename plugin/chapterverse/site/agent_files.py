@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
 #: A mark is in so many bytes at the start or at the end of a file.
-_MARKED = 4096
+_MARK_WINDOW_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,8 +278,8 @@ def _is_ours(site: Path, path: str) -> bool:
     if path == skill.INDEX:
         return _is_our_index(site)
     with file.open("rb") as opened:
-        start = opened.read(_MARKED)
-        opened.seek(max(0, file.stat().st_size - _MARKED))
+        start = opened.read(_MARK_WINDOW_BYTES)
+        opened.seek(max(0, file.stat().st_size - _MARK_WINDOW_BYTES))
         end = opened.read()
     if path.endswith(".txt"):
         return end.rstrip().endswith(llms_text.MARK.encode())

@@ -31,7 +31,7 @@ from chapterverse.site.script_tag import PageFrame, open_frame, put
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"
-_MARKED = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_CODEC_BY_BOM = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class _Work:
 
 def _codec(path: str, content: bytes) -> str:
     """Return an encoding that finds tags and preserves all other bytes."""
-    for mark, codec in _MARKED:
+    for mark, codec in _CODEC_BY_BOM:
         if content.startswith(mark):
             return codec
     if is_binary(content):

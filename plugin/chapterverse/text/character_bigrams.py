@@ -48,7 +48,7 @@ _KOREAN_STOP_WORDS = frozenset(
 #: Patterns that indicate the language of a text.
 SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f"[{_HANGUL}]+")}
 #: From this length on the long vowel at the end of a loanword is optional.
-_LONG = 4
+_MIN_LONG_CHARS = 4
 
 
 def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
@@ -62,7 +62,7 @@ def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
             for between in _CHINESE.split(piece) if language == "zh" else (piece,):
                 yield from ((pair,) for pair in _pairs(between))
         elif script == "katakana":
-            yield _in_parts(piece.rstrip("ー") if len(piece) >= _LONG else piece)
+            yield _in_parts(piece.rstrip("ー") if len(piece) >= _MIN_LONG_CHARS else piece)
         elif script == "hangul" and piece not in _KOREAN_STOP_WORDS:
             ending = _KOREAN.fullmatch(piece)
             yield _in_parts(ending["kept"] if ending else piece)

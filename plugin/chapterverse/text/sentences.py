@@ -51,7 +51,7 @@ _STOP = re.compile(
 _ABBREVIATED = re.compile(r"(?<![\w.])[^\W\d_]\.[ \u00a0]?[^\W\d_]\.\Z")
 _LETTER = re.compile(r"(?<![\w.])[^\W\d_]\.\s\Z")
 #: Characters before a stop that tell an abbreviation.
-_BEFORE = 6
+_ABBREVIATION_CHARS = 6
 _TICK = re.compile(r"(?<!`)`(?!`)")
 #: Characters of the longest code span in which a sentence doesn't end.
 _MAX_CODE_SPAN_CHARS = 80
@@ -195,7 +195,7 @@ class SentenceReader:
     def _stops(self, end: int, *, last: bool) -> Iterator[Sentence]:
         """Yield the sentences that end before `end`, up to which the text belongs to the block."""
         at = self.start
-        if not last and _CLOSED.search(self.text, max(self.start, end - _BEFORE), end):
+        if not last and _CLOSED.search(self.text, max(self.start, end - _ABBREVIATION_CHARS), end):
             # A mark may go on as a link.
             return
         if at == self._block:
@@ -223,7 +223,7 @@ class SentenceReader:
 
     def _ends_abbreviation(self, stop: re.Match[str], end: int) -> bool | None:
         """Whether a stop is one of an abbreviation; None where the next character tells."""
-        before = self.text[max(self.start, stop.start() - _BEFORE) : stop.start()]
+        before = self.text[max(self.start, stop.start() - _ABBREVIATION_CHARS) : stop.start()]
         if _ABBREVIATED.search(before):
             return True
         if not _LETTER.search(f"{before} ") or not before[-2:-1].islower():

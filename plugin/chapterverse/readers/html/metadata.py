@@ -122,7 +122,7 @@ def _read_head(html: str) -> tuple[PageMetadata, int]:
                 _note_marks(metadata, parse_attributes(raw).get("class", ""))
             break
         body = end
-        _note(metadata, name, raw, html[end : end + _MAX_TITLE])
+        _note(metadata, name, raw, html[end : end + _MAX_TITLE_CHARS])
     return metadata, body
 
 
@@ -172,7 +172,7 @@ def _note(metadata: PageMetadata, name: str, raw: str, text: str) -> None:
 
 
 def _note_marks(metadata: PageMetadata, words: str) -> None:
-    metadata.marks = f"{metadata.marks} {collapse(strip_invisible(words))}"[:_MAX_MARKS].strip()
+    metadata.marks = f"{metadata.marks} {collapse(strip_invisible(words))}"[:_MAX_MARK_CHARS].strip()
 
 
 def _note_meta(metadata: PageMetadata, attributes: dict[str, str]) -> None:
@@ -191,7 +191,7 @@ def _note_meta(metadata: PageMetadata, attributes: dict[str, str]) -> None:
     elif name == "chapterverse:source":
         metadata.source = metadata.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
     elif name == "description":
-        metadata.description = metadata.description or collapse(strip_invisible(content))[:_MAX_TITLE]
+        metadata.description = metadata.description or collapse(strip_invisible(content))[:_MAX_TITLE_CHARS]
     elif name == "article:published_time":
         metadata.created_at = metadata.created_at or stated_date(content.strip())
     elif name == "article:tag" and len(metadata.tags) < _MAX_TAGS:
@@ -208,7 +208,7 @@ _JUDGED_HTML, _JUDGED_TEXT, _LEAST_LETTERS = 40_000, 3_000, 100
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
 #: A relative path below the project's folder, as long as the ledger's column is wide.
 _SOURCE = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")
-_MAX_TITLE = 2000
+_MAX_TITLE_CHARS = 2000
 _MAX_TAGS = 50
-_MAX_MARKS = 1000
+_MAX_MARK_CHARS = 1000
 _HEAD = frozenset("html head base link meta noscript script style template title".split())

@@ -31,7 +31,7 @@ _CARD_BORDER = re.compile(r"\^{3,}\s*\Z")
 _CLASS = re.compile(r"[A-Za-z][\w-]*")
 
 #: Directives in each other; deeper ones are code, so that the work stays linear.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _DEPTH = "directives"
 
 
@@ -97,7 +97,7 @@ def _card_border(state: StateBlock, start: int, _end: int, silent: bool) -> bool
 def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     opening = _OPENING.match(line_text(state, start))
     depth = state.env.get(_DEPTH, 0)
-    if not opening or state.is_code_block(start) or depth >= _DEEPEST:
+    if not opening or state.is_code_block(start) or depth >= _MAX_DEPTH:
         return False
     fence, name, argument = opening.groups()
     # Such a line is code in a paragraph.

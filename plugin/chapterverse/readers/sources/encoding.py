@@ -10,7 +10,7 @@ from chapterverse.errors import UnreadablePage
 
 _DECLARED = re.compile(rb"""<meta\b[^>]{0,500}?\bcharset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 #: Bytes within which the HTML standard wants the declaration.
-_PROLOG = 1024
+_PROLOG_BYTES = 1024
 
 #: Encodings of the web (WHATWG) by Python's names; Python has others, which a browser would not take from a page.
 _WEB_ENCODINGS = frozenset(
@@ -26,7 +26,7 @@ _NUL_RATIO = 20
 
 def declared_charset(content: bytes) -> str:
     """Return Python's name of the encoding that a page declares; "" if it declares none that browsers know."""
-    match = _DECLARED.search(content[:_PROLOG])
+    match = _DECLARED.search(content[:_PROLOG_BYTES])
     return web_charset(match.group(1).decode()) if match else ""
 
 

@@ -20,7 +20,7 @@ from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 MAX_BYTES = 50_000_000
 
 #: A page's path is its identity in the ledger, whose column is this wide.
-_MAX_PATH = 512
+_MAX_PATH_CHARS = 512
 _SKIPPED_FOLDERS = frozenset(("node_modules", "_static", "_sources", "_modules"))
 
 # Not every platform has these; where it lacks them, the check of the opened file still holds.
@@ -163,8 +163,8 @@ def _require_regular(root: str, path: str) -> None:
 
 
 def _add(path: str, listing: Listing) -> None:
-    if len(path) > _MAX_PATH:
-        listing.warnings.append(f"{path[:60]}… is skipped: its path is longer than {_MAX_PATH} characters.")
+    if len(path) > _MAX_PATH_CHARS:
+        listing.warnings.append(f"{path[:60]}… is skipped: its path is longer than {_MAX_PATH_CHARS} characters.")
     elif not path.isprintable():
         listing.warnings.append(f"{path!a} is skipped: its name holds characters that can't stand in an address.")
     else:
