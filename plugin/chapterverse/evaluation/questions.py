@@ -126,15 +126,15 @@ def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     )
 
 
-def _judgement_problem(expected: object, answerable: object, file: str | None) -> str:
+def _judgement_problem(addresses: object, answerable: object, file: str | None) -> str:
     """Return the sentence for an author whose row states its answer in no valid form, "" if it does."""
-    if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
+    if not isinstance(addresses, list) or not all(isinstance(a, str) and a.strip() for a in addresses):
         return '"expected" must be a list of addresses.'
     if not isinstance(answerable, bool):
         return '"answerable" must be true or false.'
-    if answerable and not expected and not file:
+    if answerable and not addresses and not file:
         return 'a row needs an address in "expected", or "answerable": false.'
-    if expected and not answerable:
+    if addresses and not answerable:
         return 'a row that is not answerable has nothing in "expected".'
     return ""
 
