@@ -159,8 +159,8 @@ def features(
     text: str, cited: Sequence[str], sources: Mapping[str, AnalyzedPassage], idf: Any, bare: SupportModel
 ) -> tuple[float, ...]:
     """Return the features of a sentence, as the service would read it."""
-    parts = [s for s in split(text) if s.said]
-    said = parts[0].said if len(parts) == 1 else text
+    parts = [s for s in split(text) if s.plain_text]
+    said = parts[0].plain_text if len(parts) == 1 else text
     sentence = AnalyzedSentence(said, "prose", "en", idf(said))
     mine = [sources[i] for i in cited if i in sources]
     values = measure_support(sentence, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)

@@ -7,7 +7,7 @@ figure: it only joins the folds that a model is trained on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -50,7 +50,7 @@ def flawed(
 ) -> Iterator[tuple[str, str]]:
     """Yield a true sentence of an answer with one flaw each, and the type of that: at most so many."""
     chance = Random(seed)
-    own = [s.said for p in passages if p.id in cited for s in split(p.section) if s.kind == "prose" and _usable(s.said)]
+    own = _usable_prose(p for p in passages if p.id in cited)
     others = [p for p in passages if p.id not in cited]
     names = [n for p in passages for n in re.findall(r"`([^`\n]{2,40})`", p.text)]
     flaw = _Flaw(text, text, [*own, *beside] or [text], others, names, names, chance)
@@ -66,6 +66,11 @@ def flawed(
 def _usable(text: str) -> bool:
     words = len(text.split())
     return 7 <= words <= 45 and text[0].isupper() and not text.endswith((":", "?")) and text.count("|") == 0
+
+
+def _usable_prose(passages: Iterable[Passage]) -> list[str]:
+    sentences = (s for p in passages for s in split(p.section) if s.kind == "prose")
+    return [s.plain_text for s in sentences if _usable(s.plain_text)]
 
 
 def _lower(text: str) -> str:
@@ -236,7 +241,7 @@ class _Flaw:
 
     def merged(self) -> str:
         pool = [s for s in self.beside if s not in (self.sentence, self.true)]
-        pool += [s.said for p in self.others[:2] for s in split(p.section) if s.kind == "prose" and _usable(s.said)][:4]
+        pool += _usable_prose(self.others[:2])[:4]
         if not pool:
             return ""
         verb = r"\s(?:is|are|can|will|must|should|has|have|lets|allows|uses|means|does|returns|sets)\b"
@@ -247,7 +252,7 @@ class _Flaw:
         return self.true[: mine.start()] + other[theirs.start() :]
 
     def invented(self) -> str:
-        pool = [s.said for p in self.others[2:] for s in split(p.section) if s.kind == "prose" and _usable(s.said)]
+        pool = _usable_prose(self.others[2:])
         if not pool:
             return ""
         other = self.chance.choice(pool)

@@ -20,7 +20,7 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
-    "filters", "knowledge", "widget", "__version__",
+    "filters", "knowledge", "session", "widget", "__version__",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.

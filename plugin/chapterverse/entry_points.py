@@ -131,7 +131,7 @@ class Preview:
         self.address = service.address
         self._service = service
         self._worker = ThreadPoolExecutor(max_workers=1)
-        self._waiting: Future[None] | None = None
+        self._next_run: Future[None] | None = None
 
     @classmethod
     def start(cls, settings: Settings, site: str, tell: Callable[[str], object]) -> Preview | None:
@@ -148,9 +148,9 @@ class Preview:
 
     def submit(self, index: Callable[[], None]) -> None:
         """Index in the background; only the newest waiting rebuild runs."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-        self._waiting = self._worker.submit(index)
+        if self._next_run is not None:
+            self._next_run.cancel()
+        self._next_run = self._worker.submit(index)
 
     def stop(self) -> None:
         self._worker.shutdown(cancel_futures=True)

@@ -11,7 +11,7 @@ from urllib.parse import urldefrag
 from chapterverse.errors import ConfigurationError
 
 #: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
-DEPTH = 2
+DEFAULT_DEPTH = 2
 _MAX_DEPTH = 10
 
 _KEYS = {"file": {"url"}, "url": set[str](), "sitemap": {"depth"}}
@@ -33,7 +33,7 @@ class ExternalEntry:
     place: str
     name: str = ""
     url: str = ""
-    depth: int = DEPTH
+    depth: int = DEFAULT_DEPTH
 
     @classmethod
     def of(cls, value: object, root: Path) -> ExternalEntry:
@@ -52,7 +52,7 @@ class ExternalEntry:
         kind = next((kind for kind in ("sitemap", "file", "url") if kind in value), None)
         if kind is None or not value.keys() - {kind} <= _KEYS[kind]:
             raise _malformed_error(value)
-        place, url, depth = value[kind], value.get("url", ""), value.get("depth", DEPTH)
+        place, url, depth = value[kind], value.get("url", ""), value.get("depth", DEFAULT_DEPTH)
         if not isinstance(place, str) or isinstance(depth, bool) or not isinstance(depth, int):
             raise _malformed_error(value)
         if not 1 <= depth <= _MAX_DEPTH:

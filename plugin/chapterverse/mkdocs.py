@@ -81,7 +81,7 @@ class ChapterVerseConfig(Config):
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
 
-    _serving = _dirty = _whole = False
+    _serving = _dirty = _is_complete = False
     _build: MkDocsConfig | None = None
     _preview: Preview | None = None
 
@@ -91,7 +91,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_config(self, config: MkDocsConfig) -> None:
         if not self.config.enabled:
             return
-        self._whole = False
+        self._is_complete = False
         self._serving = self._serving or is_preview(config.site_dir, config.site_url, str(config.dev_addr))
         self._read(config)
         # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
@@ -141,13 +141,13 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     # After a plugin that encrypts the page.
     @event_priority(-100)
     def on_post_page(self, output: str, *, page: MkDocsPage, config: MkDocsConfig) -> str | None:
-        shown = self.config.enabled and self._pages.confirm(page.file.src_uri, page.content or "", output)
-        return self._agents.add_page(output, _built_page(page, config)) if shown else None
+        is_shown = self.config.enabled and self._pages.confirm(page.file.src_uri, page.content or "", output)
+        return self._agents.add_page(output, _built_page(page, config)) if is_shown else None
 
     # After a plugin that builds further languages in this event.
     @event_priority(-100)
     def on_post_build(self, config: MkDocsConfig) -> None:
-        self._whole = True
+        self._is_complete = True
         # A dirty build has only the pages that changed.
         if self.config.enabled and not self._dirty:
             self._agents.finish().log(log)
@@ -155,13 +155,13 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._preview.submit(partial(self._index, self._pages, config))  # later: a writer wants the page at once
 
     def on_build_error(self, *, error: Exception) -> None:
-        self._whole = False
+        self._is_complete = False
 
     def on_shutdown(self) -> None:
         if self._preview is not None:
             self._preview.stop()
         # Ctrl-C raises no build error, so only `on_post_build` proves that every page was seen.
-        if not self.config.enabled or self._build is None or not self._whole or self._dirty or self._serving:
+        if not self.config.enabled or self._build is None or not self._is_complete or self._dirty or self._serving:
             return
         if self._settings.may_publish and (self._build.site_url or self.config.strict):
             self._index(self._pages, self._build)

@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
 
-#: Version of the stored format; a head with a higher one was written by a newer release and is rejected.
+#: Version of the stored format. A head with a higher one was written by a newer release and is rejected.
 FORMAT = 1
 
 #: Most cl100k tokens of a chunk as embedded.
@@ -27,8 +27,8 @@ CHUNK_TOKENS = 512
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
 
-#: Types of chunks: of a page, of the owner's persona, of a curated answer, of a fact. A persona is stored without
-#: vectors, so no search can find it.
+#: Types of chunks: page, the owner's persona, curated answer, fact. A persona is stored without vectors, so no search
+#: can find it.
 PAGE, PERSONA, FAQ, MEMORY = "page", "persona", "faq", "memory"
 
 #: Types of documents: the index holds the first four, the database of conversations the others.
@@ -64,14 +64,14 @@ class Block:
     """The smallest piece that a chunk keeps whole if it fits.
 
     Attributes:
-        kind: its kind on the page.
+        kind: the kind of the block on the page.
         text: the whole block as Markdown, never empty.
         head: lines that later pieces repeat if the block is cut: a fence's first line, a table's two header lines, an
             admonition's title, a tab's label.
         tail: last line of every piece: a fence's last line.
         parts: inner blocks of a container (admonition, tab, list item, definition …) in order; empty for a leaf. A
             container that doesn't fit is cut between its parts, with `head` before each piece.
-        caption: of a table; "" without one. It is also a paragraph before the table.
+        caption: the caption of a table, "" without one. It is also a paragraph before the table.
     """
 
     kind: BlockKind
@@ -98,9 +98,9 @@ class Image:
     """An image of a page that is no decoration.
 
     Attributes:
-        src: its address as the page states it; relative ones start from the page.
-        alt: the text in its place, "" if it has none.
-        title: of its attribute, "" if it has none.
+        src: the address as the page states it; a relative one starts from the page.
+        alt: the text in place of the image, "" without one.
+        title: the title attribute, "" without one.
     """
 
     src: str
@@ -118,8 +118,8 @@ class Section:
         anchor: the heading's id in the page, raw (not percent-encoded); None if it has none.
         path: headings from the page title down to this one, inclusive.
         blocks: the content without the heading; empty if another heading follows at once.
-        anchor_verified: the id was read from a built page, not computed from source.
-        images: those of its content, in order.
+        anchor_verified: whether the id was read from a built page, not computed from source.
+        images: the images of the content, in order.
     """
 
     heading: str | None
@@ -136,13 +136,13 @@ class Page:
     """One page of documentation as readers see it.
 
     Attributes:
-        file_path: relative to the docs root, `/`-separated, at most 512 characters; identifies the page.
-        url: absolute, percent-encoded, without a fragment.
+        file_path: the path relative to the docs root, `/`-separated, at most 512 characters; identifies the page.
+        url: the absolute address, percent-encoded, without a fragment.
         title: the chapter title.
-        language: BCP 47 tag.
-        created_at: ISO 8601 UTC, if the page states a date.
-        facts: further fields of its chunks, which only documents beside the pages have.
-        structured_data: its JSON-LD, pruned (see `readers.html.structured_data`).
+        language: the BCP 47 tag of the language.
+        created_at: the date that the page states, ISO 8601 UTC; None without one.
+        facts: further fields of the chunks, which only documents beside the pages have.
+        structured_data: the JSON-LD of the page, pruned (see `readers.html.structured_data`).
     """
 
     file_path: str
@@ -162,13 +162,13 @@ class Source:
     """A page to index, which is read only if its content changed.
 
     Attributes:
-        content_hash: SHA-256 in hex of exactly the bytes that `read` parses.
+        content_hash: the SHA-256 in hex of exactly the bytes that `read` parses.
         context: all other inputs of the page's payload (url, title, language, tags …) in one string; the page is also
             read again when it changes.
-        read: parses the page; raises `InputError` if it can't be read.
-        type: of its chunks, one of `INDEX_TYPES`.
-        url: of the page, without a fragment; "" if unknown before it is read.
-        language: BCP 47 tag; "" if unknown before it is read.
+        read: the function that parses the page; it raises `InputError` if the page can't be read.
+        type: the type of the chunks, one of `INDEX_TYPES`.
+        url: the address of the page, without a fragment; "" if unknown before the page is read.
+        language: the BCP 47 tag of the page; "" if unknown before the page is read.
     """
 
     file_path: str
@@ -181,7 +181,7 @@ class Source:
 
 
 def main_language(sources: Iterable[Source]) -> str:
-    """Return the language of most of these pages, "en" where none states one."""
+    """Return the language of most of these pages, "en" if none states one."""
     languages = Counter(source.language for source in sources if source.language)
     return languages.most_common(1)[0][0] if languages else "en"
 
@@ -216,36 +216,40 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The payload of one point. `payload()` is its stored form. A text is empty where nothing is stated.
+    """The payload of one point. `payload()` is its stored form. An optional text is "" if nothing states it.
 
     Attributes:
-        chunk_id: see `chunk_id`; `embed_hash` is of its `expanded_text`.
-        text: Markdown, without the heading path; as embedded, at most `CHUNK_TOKENS` tokens.
-        chapter_title: of its page; `section_heading` is None above the first heading.
-        heading_path: the headings from the title of the page down to its own, shortened where they are long.
-        chunk_index: its place on the page, from 0.
-        source_file_path: that of its page; `url` leads to its section if the anchor is verified.
-        anchor_verified: the anchor was read from a built page, not computed from source.
-        source_domain: host of `url`.
+        chunk_id: the UUIDv5 that the function `chunk_id` returns.
+        embed_hash: the key that the function `embed_hash` returns for `expanded_text`.
+        text: the Markdown without the heading path; as embedded, at most `CHUNK_TOKENS` tokens.
+        chapter_title: the title of the page.
+        section_heading: the heading of the section, None for the content before the first heading.
+        heading_path: the headings from the page title down to the section's, each shortened if it is long.
+        chunk_index: the chunk's position on the page, from 0.
+        source_file_path: the `file_path` of the page.
+        url: the address of the section if the anchor is verified, else of the page.
+        anchor_verified: whether the anchor was read from a built page, not computed from source.
+        source_domain: the host of `url`.
         content_type: one of `page_kinds.CONTENT_TYPES`.
         type: one of `INDEX_TYPES`.
-        language: a BCP 47 tag.
-        version: that of the documentation, as in its `Scope`.
-        created_at: date that the page states, else the time of indexing; ISO 8601 UTC.
-        timestamp: time at which it was last written to an index; ISO 8601 UTC.
-        scope: for whom a document is: "global", or "entity:NAME"; unlike `Scope`, which names the index.
-        source: where a document is from: "chat", "kb", "system" or "import".
-        importance: of a memory, 1 to 5.
-        topic: of a persona, a FAQ entry or a memory.
-        specialist_name: of a FAQ entry: who answers.
-        entity: of a memory: see `ENTITY`.
-        conversation_id: of a memory: the conversation that it is from.
-        revision: the version that a persona or a FAQ file states of itself.
-        images: those beside its text: `url`, `alt`, and `title` where it has one.
-        captions: of its tables: the first line of a table as the text has it, and the caption.
+        tags: the tags of the page.
+        language: the BCP 47 tag of the page's language.
+        version: the version of the documentation, as in its `Scope`.
+        created_at: the date that the page states, else the time of indexing; ISO 8601 UTC.
+        timestamp: the time of the last write to an index; ISO 8601 UTC.
+        scope: the audience of a document, "global" or "entity:NAME". The class `Scope` names an index instead.
+        source: the origin of a document: "chat", "kb", "system" or "import".
+        importance: the rank of a memory, 1 to 5.
+        topic: the topic of a persona, a FAQ entry or a memory.
+        specialist_name: the name of the specialist who answers a FAQ entry.
+        entity: the entity of a memory (see `ENTITY`).
+        conversation_id: the conversation in which a memory was stated.
+        revision: the version that a persona file or a FAQ file states of itself.
+        images: the images beside the text, each with `url` and `alt`, and with `title` if it has one.
+        captions: a pair for each table in the text that has a caption: the table's first line, and the caption.
         structured_data: the page's JSON-LD, the same in each of its chunks.
-        expansion: questions and keywords of a model, one a line, by which a search finds it (see `enrichment`). They
-            are in its vectors and are never shown.
+        expansion: questions and keywords that a model wrote, one a line (see `enrichment`). Searches read them, readers
+            never see them.
     """
 
     chunk_id: str
@@ -302,9 +306,9 @@ class Chunk:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Chunk:
-        known = _FIELDS.intersection(payload)
-        values: dict[str, Any] = {k: payload[k] for k in known}
-        for name in _LISTS & known:
+        names = _FIELDS.intersection(payload)
+        values: dict[str, Any] = {k: payload[k] for k in names}
+        for name in _LISTS & names:
             values[name] = tuple(tuple(item) if isinstance(item, list) else item for item in values[name])
         return cls(**values)
 
@@ -400,10 +404,10 @@ class EmbedderCard:
     """The properties of the embedder that an index records.
 
     Attributes:
-        name: as configured, "cohere:embed-english-v3.0"; "none" for an index without dense vectors.
-        size: dimensions; 0 for none.
-        limit: most tokens of one text by the embedder's own count; 0 for no limit.
-        space: name of the vector space; models that share one can read each other's index.
+        name: the name as configured, "cohere:embed-english-v3.0"; "none" for an index without dense vectors.
+        size: the number of dimensions; 0 without dense vectors.
+        limit: the most tokens of one text by the embedder's own count; 0 for no limit.
+        space: the name of the vector space; models that share one can read each other's index.
     """
 
     name: str = "none"
@@ -421,13 +425,13 @@ class Head:
     """The manifest of one generation. It alone decides what readers see.
 
     Attributes:
-        generation: counts publications of this scope from 1.
-        token: random, tells this publication from others with the same number.
-        pipeline: fingerprint of reader, chunker and embedder settings that made the chunks.
-        calibration: coefficients of evidence (see `calibration.Calibration`).
-        languages: BCP 47 tags of the pages; a question is read by the rules of each.
-        fusion_weight: share of the dense score in the linear fusion, 0 to 1; `calibrate` measures it. With MiniLM .3
-            found the right section most often (ray-v1: SecHit@5 .614, and .586 by words alone).
+        generation: the number of this publication of the scope, from 1.
+        token: a random text that tells this publication from others with the same number.
+        pipeline: the fingerprint of the reader, chunker and embedder settings that made the chunks.
+        calibration: the coefficients of evidence (see `calibration.Calibration`).
+        languages: the BCP 47 tags of the pages; a question is read by the rules of each.
+        fusion_weight: the share of the dense score in the linear fusion, 0 to 1; `calibrate` measures it. The default
+            found the right section most often with MiniLM (ray-v1: SecHit@5 .614, and .586 by words alone).
         base_url: the site's published address; `serve` and the demo rewrite it to their own origin.
     """
 

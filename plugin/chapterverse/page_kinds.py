@@ -97,8 +97,8 @@ _OUTWARD = re.compile(r"""\bhref\s*=\s*["']?[^"'#\s>]""")
 _INDEX_NAMES = frozenset(("index", "_index", "readme"))
 
 #: Characters of text below which a page at the address of a listing, or of a search page, is no more than its title.
-_SHORT_LISTING, _SHORT_SEARCH = 80, 600
-_MIN_LINKED = 0.4
+_SHORT_LISTING_CHARS, _SHORT_SEARCH_CHARS = 80, 600
+_MIN_LINKED_SHARE = 0.4
 
 _MAX_LINES = 20
 
@@ -108,10 +108,10 @@ class PageFacts:
     """What the rules look at.
 
     Attributes:
-        path: of the file or the address, relative to the site: "blog/tags/news/index.html".
-        marks: words by which the generator says what the page is: template, layout, classes, generator.
-        content: HTML of the content, or Markdown.
-        language: of the page, as a BCP 47 tag.
+        path: the path of the file or the address, relative to the site: "blog/tags/news/index.html".
+        marks: the words by which the generator says what the page is: template, layout, classes, generator.
+        content: the content as HTML or Markdown.
+        language: the BCP 47 tag of the page.
     """
 
     path: str
@@ -132,37 +132,48 @@ def listing_kind(page: PageFacts) -> str:
         return "not-found page"
     if _NAME_INDEX.fullmatch(last):
         return "index of names"
-    marked = next((_KIND_OF_MARK[mark] for mark in _marks(page.marks) if mark in _KIND_OF_MARK), "")
-    if marked:
-        return marked
+    kind = _kind_of_marks(page) or _kind_of_content(page)
+    if kind:
+        return kind
+    if last == "search":
+        return "search page" if _is_search_page(page.content) else ""
+    kind = _kind_of_address(parts)
+    return kind if kind and _has_listing_form(page, last) else ""
+
+
+def _kind_of_marks(page: PageFacts) -> str:
+    return next((_KIND_OF_MARK[mark] for mark in _marks(page.marks) if mark in _KIND_OF_MARK), "")
+
+
+def _kind_of_content(page: PageFacts) -> str:
     if page.is_markdown:
         # A page that explains the mark shows it as code.
-        if "```" not in page.content and _TAGS_MARK.search(page.content):
-            return "tag listing"
-    elif sign := next(filter(page.content.__contains__, _LISTING_CONTENT), ""):
-        return _LISTING_CONTENT[sign]
-    if last == "search":
-        has_field = any(sign in page.content for sign in _SEARCH_FIELDS)
-        return "search page" if has_field and _look(page.content).text < _SHORT_SEARCH else ""
-    kind = _kind_of_address(parts)
-    if not kind:
-        return ""
+        return "tag listing" if "```" not in page.content and _TAGS_MARK.search(page.content) else ""
+    return next((kind for sign, kind in _LISTING_CONTENT.items() if sign in page.content), "")
+
+
+def _is_search_page(content: str) -> bool:
+    return any(sign in content for sign in _SEARCH_FIELDS) and _measure_shape(content).text < _SHORT_SEARCH_CHARS
+
+
+def _has_listing_form(page: PageFacts, last: str) -> bool:
+    """Return whether a page at the address of a listing is one; `last` is the last part of the address."""
     if _VIEW_MARK in _marks(page.marks):
-        return kind
-    look = _look(page.content)
-    # Below such an address a short page may be one of a reference; the address itself without text is a listing to be.
-    return kind if look.is_listing or (last in _LISTING_PARTS and look.text < _SHORT_LISTING) else ""
+        return True
+    shape = _measure_shape(page.content)
+    # A short page below /tags/ may have content of its own; /tags/ itself without text is a listing still to be filled.
+    return shape.is_listing or (last in _LISTING_PARTS and shape.text < _SHORT_LISTING_CHARS)
 
 
 def content_type(page: PageFacts, stated_type: object = None, listing: str | None = None) -> str:
-    """Return the content type of a page: the stated one where it is one of `CONTENT_TYPES`, else by rule.
+    """Return the content type of a page: the stated one if it is one of `CONTENT_TYPES`, else by rule.
 
     Args:
-        listing: its `listing_kind`, where that is known.
+        listing: the `listing_kind` of the page, None if it is not computed yet.
     """
-    own = known_content_type(stated_type)
-    if own:
-        return own
+    declared_type = known_content_type(stated_type)
+    if declared_type:
+        return declared_type
     listing = listing_kind(page) if listing is None else listing
     if listing:
         return LISTINGS[listing]
@@ -247,7 +258,7 @@ def _has_dated_heading(content: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Look:
+class _PageShape:
     """How much of a page is text, text in links to other pages, headings, and headings that are such links."""
 
     text: int = 0
@@ -257,13 +268,13 @@ class _Look:
 
     @property
     def is_listing(self) -> bool:
-        mostly_links = self.linked > 0 and self.linked >= self.text * _MIN_LINKED
+        mostly_links = self.linked > 0 and self.linked >= self.text * _MIN_LINKED_SHARE
         return mostly_links or (self.linked_headings > 0 and self.linked_headings * 2 >= self.headings)
 
 
-def _look(html: str) -> _Look:
+def _measure_shape(html: str) -> _PageShape:
     """Count a page's characters and headings, and how many of them are in links; scripts and forms don't count."""
-    look = _Look()
+    shape = _PageShape()
     in_link = in_heading = False
     skipped = ""
     for token in _TOKEN.finditer(html):
@@ -275,14 +286,14 @@ def _look(html: str) -> _Look:
             skipped = name
         elif name == "a":
             in_link = not closing and _OUTWARD.search(attributes) is not None
-            look.linked_headings += in_link and in_heading
+            shape.linked_headings += in_link and in_heading
         elif name[:1] == "h" and name[1:].isdecimal():
             in_heading = not closing
             # A title above all is no entry.
-            look.headings += in_heading and name != "h1"
-            look.linked_headings += in_heading and in_link
+            shape.headings += in_heading and name != "h1"
+            shape.linked_headings += in_heading and in_link
         elif not name and not token.group().startswith("<"):
             size = len("".join(token.group().split()))
-            look.text += size
-            look.linked += size if in_link else 0
-    return look
+            shape.text += size
+            shape.linked += size if in_link else 0
+    return shape

@@ -256,14 +256,14 @@ def document_options(options: object) -> dict[str, Any]:
     Raises:
         ConfigurationError: there is no such option, or it has an invalid value.
     """
-    known = {f.name: f for f in fields(Settings) if f.name.startswith("enable_") or "most" in f.metadata}
+    choices = {f.name: f for f in fields(Settings) if f.name.startswith("enable_") or "most" in f.metadata}
     if not isinstance(options, Mapping):
         raise ConfigurationError("The option 'documents' must be a mapping, such as `faq_top_k: 3`.")
     for name, value in options.items():
-        if name not in known:
-            raise ConfigurationError(f"There is no option {str(name)[:60]!a} of documents: use {', '.join(known)}.")
-        if "most" in known[name].metadata:
-            _check_count(f"documents.{name}", value, known[name].metadata["most"])
+        if name not in choices:
+            raise ConfigurationError(f"There is no option {str(name)[:60]!a} of documents: use {', '.join(choices)}.")
+        if "most" in choices[name].metadata:
+            _check_count(f"documents.{name}", value, choices[name].metadata["most"])
         elif not isinstance(value, bool):
             raise ConfigurationError(f"documents.{name} must be true or false.")
     return dict(options)

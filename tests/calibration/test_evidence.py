@@ -99,7 +99,7 @@ def best(text: str, snapshot: Snapshot) -> tuple[float, Chunk | None]:
     scored = [
         (calibration.of(Matching(question, idf).features(hit.lexical.among(idf))), hit.chunk)
         for hit in hits
-        if question.known
+        if question.has_words
     ]
     return max(scored, key=lambda pair: pair[0], default=(0.0, None))
 
@@ -168,7 +168,7 @@ def test_calibrations_survive_json(manual: Snapshot) -> None:
 @pytest.mark.parametrize("question", ["", "???", "what is the", "🤷", "_"])
 def test_a_question_without_words_has_no_evidence(manual: Snapshot, question: str) -> None:
     asked, idf = read_question(question, ("en",), manual)
-    assert not asked.known
+    assert not asked.has_words
     assert (asked.familiarity, idf) == (0.0, {})
 
 
@@ -356,7 +356,7 @@ def test_synonyms_are_those_that_the_index_holds(manual: Snapshot) -> None:
     assert [word for (word,) in question.words] == [question_words_of("logout")]
     (synonym,) = question.synonyms
     assert synonym.term == lexical.hash_term("sign")
-    assert (synonym.places, synonym.most) == ((0,), question.weights[0])
+    assert (synonym.word_indices, synonym.max_weight) == ((0,), question.weights[0])
     assert synonym.term not in idf
 
 

@@ -52,7 +52,7 @@ def test_where_each_ends(text: str, parts: list[str]) -> None:
 
 def test_kinds_and_words() -> None:
     text = "# Title\n\n| a | b |\n|---|---|\n\n- **Set** it.\n\n```\nx\n```"
-    assert [(one.said, one.kind) for one in split(text)] == [
+    assert [(one.plain_text, one.kind) for one in split(text)] == [
         ("Title", "heading"), ("a | b", "heading"), ("", "prose"), ("Set** it.", "prose"), ("```\nx\n```", "code"),
     ]  # fmt: skip
 
@@ -71,7 +71,7 @@ def test_pieces_make_no_difference_and_nothing_is_lost() -> None:
 def test_a_sentence_is_told_with_the_first_character_behind_it() -> None:
     reader = SentenceReader()
     assert list(reader.read("Set it. ")) == []
-    assert [one.said for one in reader.read("B")] == ["Set it."]
+    assert [one.plain_text for one in reader.read("B")] == ["Set it."]
     assert reader.waiting == "B"
     assert [one.kind for one in reader.read(".\n\n```\nx\n```\n")] == ["prose", "code"]
     list(reader.read("```\nx"))

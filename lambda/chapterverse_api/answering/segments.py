@@ -127,7 +127,7 @@ class Segments:
             checked = self._verifier.check(sentence, draft_sentence.claimed)
             vote = None
             if self._votes and checked.needs_second_vote:
-                vote = self._votes.ask(self._verifier.document(checked), sentence.said)
+                vote = self._votes.ask(self._verifier.document(checked), sentence.plain_text)
             yield _QueuedSegment(Span(draft_sentence.text, checked.citations, check=checked.check), checked, vote)
         elif span.kind == "framing":
             yield _QueuedSegment(replace(span, citations=()))

@@ -10,10 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from chapterverse.calibration import read_weights
 from chapterverse.model import Chunk
+from chapterverse.session import AnswerCounts, AnswerJudgement, CitedClaim
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
@@ -42,20 +43,8 @@ _MIN_WORDS = 3
 
 def judge_answer(
     resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_query
-) -> dict[str, Any]:
-    """Answer a question as for a reader, and return counts for its figures:
-
-        citations   the citations of all segments
-        valid       those that name exactly one source that is in the index and verified again
-        sentences   the sentences with a claim
-        carried     those with a citation that the verifier keeps
-        pairs       the pairs of a sentence and its citation
-        precise     those that the verifier keeps
-        claims      the supported sentences, each with its section, for `holds`
-        segments    the segments of the response
-        quotes      its quotes, each with its whole section
-        seconds     until the sources (`retrieve`), the first words (`first`) and the end (`total`), without the
-                    opening of the index
+) -> AnswerJudgement:
+    """Answer a question as for a reader, and return counts for its figures.
 
     Raises:
         InputError: the question or its history is invalid.
@@ -77,8 +66,8 @@ def judge_answer(
     }
 
 
-def holds(resources: Resources, claims: Sequence[Mapping[str, str]]) -> list[bool]:
-    """Return for each claim (`text`, and `url` and `chunk_id` of a section) whether the section supports it."""
+def holds(resources: Resources, claims: Sequence[CitedClaim]) -> list[bool]:
+    """Return for each claim whether its section supports it."""
     sections = _Sections(resources.index, resources.index.snapshot())
     return [bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
 
@@ -156,7 +145,7 @@ class _AnswerComparison:
         self._places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if counts[s.id] == 1}
         self._languages = ("en", *snapshot.head.languages)
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> AnswerCounts:
         segments = [(s, self._sections.cite(s.text, self._cited_places(s), s.kind)) for s in self._segments()]
         sentences = [
             _JudgedSentence(text, segment.citations, self._sections.cite(text, self._cited_places(segment)))
@@ -171,23 +160,21 @@ class _AnswerComparison:
             "pairs": sum(len(sentence.citations) for sentence in sentences),
             "precise": sum(i in sentence.valid_ids for sentence in sentences for i in sentence.citations),
             "claims": [self._claim(s.text, min(s.valid_ids)) for s in sentences if len(s.valid_ids) == 1],
-            **self._quotes(),
+            "segments": [s.model_dump() for s in self._response.segments],
+            "quotes": self._quotes(),
         }
 
-    def _quotes(self) -> dict[str, Any]:
-        """Return the segments, and each quote with its whole section."""
-        segments = self._response.segments
-        places = [(s.text, next(iter(self._cited_places(s).values()), None)) for s in segments if s.kind == "quote"]
+    def _quotes(self) -> list[tuple[str, str]]:
+        """Return each quote with its whole section."""
+        quotes = [s for s in self._response.segments if s.kind == "quote"]
+        places = [(s.text, next(iter(self._cited_places(s).values()), None)) for s in quotes]
         sections = [(text, self._sections.passage(*place)) for text, place in places if place]
-        return {
-            "segments": [s.model_dump() for s in segments],
-            "quotes": [(text, section[0].section) for text, section in sections if section],
-        }
+        return [(text, section[0].section) for text, section in sections if section]
 
     def _cited_places(self, segment: Segment) -> dict[str, Place]:
         return {i: self._places[i] for i in segment.citations if i in self._places}
 
-    def _claim(self, text: str, citation: str) -> dict[str, str]:
+    def _claim(self, text: str, citation: str) -> CitedClaim:
         url, chunk_id = self._places[citation]
         return {"text": text, "url": url, "chunk_id": chunk_id}
 
@@ -202,8 +189,8 @@ class _AnswerComparison:
 def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements."""
     for sentence in split(segment.text):
-        words = list(lexical.words(sentence.said))
-        if sentence.said.startswith(OMISSION):
+        words = list(lexical.words(sentence.plain_text))
+        if sentence.plain_text.startswith(OMISSION):
             continue
-        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.said.endswith((":", "：")):
+        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.plain_text.endswith((":", "：")):
             yield segment.text[sentence.start : sentence.end].strip()

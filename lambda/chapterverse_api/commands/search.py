@@ -11,6 +11,7 @@ from typing import Any
 from chapterverse.filters import FilterTree
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import MEMORY, Head
+from chapterverse.session import Examination, History, SearchRow, WeightTrial
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery
@@ -23,8 +24,6 @@ from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
 from chapterverse_api.validation import make_query
 
-History = list[dict[str, str]] | None
-
 #: Types of documents that inform an answer and are no results of a search.
 _HIDDEN_TYPES = frozenset({MEMORY})
 #: Results by which a fusion weight is judged.
@@ -33,7 +32,7 @@ _RESULTS_PER_WEIGHT = 10
 
 def search_rows(
     resources: Resources, question: str, top_k: int, filters: Mapping[str, Any], history: History
-) -> list[dict[str, Any]]:
+) -> list[SearchRow]:
     """Return the rows of `search --json` for one question: chunks unexpanded, best first.
 
     Raises:
@@ -46,8 +45,8 @@ def search_rows(
     return _rows(resources.index, retrieval, head, top_k)
 
 
-def measure_search(resources: Resources, question: str, history: History, top_k: int) -> dict[str, Any]:
-    """Return the `search_rows` of one question and their figures; see `chapterverse.session.Session.examine`.
+def measure_search(resources: Resources, question: str, history: History, top_k: int) -> Examination:
+    """Return the `search_rows` of one question and their figures.
 
     Raises:
         InputError: the question or its history is invalid.
@@ -69,8 +68,8 @@ def measure_search(resources: Resources, question: str, history: History, top_k:
     }
 
 
-def collect_features(resources: Resources, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
-    """Return the `features` of every candidate, and for each fusion weight the `urls` of the ten best.
+def collect_features(resources: Resources, question: str, history: History, weights: Sequence[float]) -> WeightTrial:
+    """Search with each fusion weight, and return the candidates.
 
     Raises:
         InputError: the question or its history is invalid.
@@ -137,7 +136,7 @@ def _search_follow_up(
     return search_follow_up(question, follow_up, search)[0]
 
 
-def _rows(index: SiteIndex, retrieval: Retrieval, head: Head, top_k: int) -> list[dict[str, Any]]:
+def _rows(index: SiteIndex, retrieval: Retrieval, head: Head, top_k: int) -> list[SearchRow]:
     return [
         {
             "rank": rank,

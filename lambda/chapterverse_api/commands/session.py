@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from chapterverse.session import AnswerJudgement, CitedClaim, Examination, History, SearchRow, WeightTrial
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.commands import answer_eval
-from chapterverse_api.commands.search import History, collect_features, measure_search, search_rows
+from chapterverse_api.commands.search import collect_features, measure_search, search_rows
 from chapterverse_api.commands.trace import trace_answer
 from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
@@ -49,18 +50,16 @@ class ServiceSession(Service):
     def trace(self, **fields: Any) -> dict[str, Any]:
         return trace_answer(self.resources, make_query(**_without_none(fields)))
 
-    def search(
-        self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None
-    ) -> list[dict[str, Any]]:
+    def search(self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None) -> list[SearchRow]:
         return search_rows(self.resources, question, top_k, filters, history)
 
-    def examine(self, question: str, history: History, top_k: int) -> dict[str, Any]:
+    def examine(self, question: str, history: History, top_k: int) -> Examination:
         return measure_search(self.resources, question, history, top_k)
 
-    def weigh(self, question: str, history: History, weights: Sequence[float]) -> dict[str, Any]:
+    def weigh(self, question: str, history: History, weights: Sequence[float]) -> WeightTrial:
         return collect_features(self.resources, question, history, weights)
 
-    def judge_answer(self, question: str, history: History) -> dict[str, Any]:
+    def judge_answer(self, question: str, history: History) -> AnswerJudgement:
         return answer_eval.judge_answer(self.resources, question, history)
 
     def serve_mcp(self, read: BinaryIO, write: BinaryIO) -> None:
@@ -69,7 +68,7 @@ class ServiceSession(Service):
 
         mcp.serve(self, read, write)
 
-    def holds(self, claims: Sequence[Mapping[str, str]]) -> list[bool]:
+    def holds(self, claims: Sequence[CitedClaim]) -> list[bool]:
         return answer_eval.holds(self.resources, claims)
 
 

@@ -260,11 +260,11 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
     table_head: frozenset[int] = frozenset()
     count = 0
     for sentence in split(section):
-        if not sentence.said or count > _MAX_EXCERPTS:
+        if not sentence.plain_text or count > _MAX_EXCERPTS:
             continue
         raw = section[sentence.start : sentence.end].lstrip()
         if sentence.kind == "code":
-            for line in sentence.said.split("\n"):
+            for line in sentence.plain_text.split("\n"):
                 if line.strip() and not line.startswith(FENCE_MARKS):
                     count += 1
                     yield Excerpt(line, language, "code", path | heading | introduction, line.strip())
@@ -272,14 +272,14 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
         kind = _kind(sentence.kind, raw)
         is_row = raw.startswith("|")
         context = path | heading | (table_head if is_row else introduction)
-        excerpt = Excerpt(sentence.said, language, kind, context, raw.rstrip())
+        excerpt = Excerpt(sentence.plain_text, language, kind, context, raw.rstrip())
         count += 1
         yield excerpt
         if kind == "heading" and is_row:
             table_head = excerpt.term_set | introduction
         elif kind == "heading":
             heading, introduction = excerpt.term_set, frozenset()
-        elif kind == "prose" and sentence.said.endswith((":", "：")):
+        elif kind == "prose" and sentence.plain_text.endswith((":", "：")):
             introduction = excerpt.term_set
         elif kind == "prose" and not raw.startswith(("-", "*", "+")):
             introduction = frozenset()

@@ -62,7 +62,7 @@ class CheckedSentence:
     @property
     def record(self) -> SentenceCheck:
         return SentenceCheck(
-            self.sentence.said, self.cited_ids, self.citations, self.check, self.outcome, self.probability
+            self.sentence.plain_text, self.cited_ids, self.citations, self.check, self.outcome, self.probability
         )
 
 
@@ -80,7 +80,7 @@ class SentenceChecker:
 
     def check(self, sentence: Sentence, cited_ids: Sequence[str]) -> CheckedSentence:
         """Return a sentence with its citations that hold."""
-        analyzed = AnalyzedSentence(sentence.said, sentence.kind, self._language, self._idf(sentence.said))
+        analyzed = AnalyzedSentence(sentence.plain_text, sentence.kind, self._language, self._idf(sentence.plain_text))
         claim, search = is_claim(analyzed), _SupportSearch(analyzed, list(self._sources.values()), self._model)
         citations: tuple[str, ...] = ()
         if not (analyzed.is_empty or says_nothing(analyzed)):

@@ -103,7 +103,7 @@ class Verifier:
             claim_count=sum(c.is_claim or bool(c.citations) for c in sentences) + quote_count,
             # A sentence with a citation that holds only repeats what a passage leaves open.
             leaves_open=any(
-                leaves_open(c.sentence.said) for c in sentences if c.sentence.kind == "prose" and not c.citations
+                leaves_open(c.sentence.plain_text) for c in sentences if c.sentence.kind == "prose" and not c.citations
             ),
             checks=tuple(c if isinstance(c, SentenceCheck) else c.record for c in self._checked),
         )
@@ -160,6 +160,6 @@ def _check_prose(
     text = "".join(span.text for span in prose)
     for sentence, cited_ids in sentences_with_ids(prose):
         checked = verifier.check(sentence, cited_ids)
-        if supports and checked.needs_second_vote and not supports(verifier.document(checked), sentence.said):
+        if supports and checked.needs_second_vote and not supports(verifier.document(checked), sentence.plain_text):
             verifier.reject(checked)
         yield Span(text[sentence.start : sentence.end], checked.citations, check=checked.check)

@@ -83,7 +83,7 @@ def answer_features(
         chunks: how many the index holds.
     """
     first = candidates[:TOP_RESULTS]
-    if not first or not question.known:
+    if not first or not question.has_words:
         return None
     shares_by_chunk = [_shares_with_synonyms(candidate, question) for candidate in first]
     weights = question.weights
@@ -147,7 +147,7 @@ def _shares_with_synonyms(candidate: Candidate, question: WeightedQuestion) -> l
     shares = _word_shares(terms, question)
     for synonym in question.synonyms:
         if synonym.term in terms:
-            for place in synonym.places:
+            for place in synonym.word_indices:
                 shares[place] = 1.0
     return shares
 

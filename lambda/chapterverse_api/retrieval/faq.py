@@ -86,7 +86,7 @@ def score_entries(question: str, snapshot: Snapshot, filters: Filter) -> Iterato
     vector = lexical.query_vector(searched, languages)
     entries = snapshot.search_lexical(vector, MAX_ENTRIES, _of_type(FAQ, filters))
     words, idf = read_question(searched, languages, snapshot)
-    if not entries or not words.known:
+    if not entries or not words.has_words:
         return
     weights = read_weights("\n".join(hit.chunk.section_heading or "" for hit in entries), languages, snapshot)
     best_page = max((_bm25(hit, idf) for hit in snapshot.search_lexical(vector, 1, _of_type(PAGE, filters))), default=0)

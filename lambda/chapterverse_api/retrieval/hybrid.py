@@ -145,7 +145,7 @@ class HybridHits:
         # A title is evidence for the best chunk of its page only; the others need words of their own.
         titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
         idf = self.terms.idf
-        matching = Matching(self.question, idf) if self.question.known else None
+        matching = Matching(self.question, idf) if self.question.has_words else None
         candidates = []
         for hit, score, components in ranked:
             cosine = cosines.get(hit.chunk.chunk_id)

@@ -41,7 +41,7 @@ def select_memories(
     """
     head = snapshot.head
     words, idf = read_question(question, head.languages, snapshot)
-    if not words.known:
+    if not words.has_words:
         return []
     matching, calibration = Matching(words, idf), Calibration.from_json(head.calibration)
     vector = lexical.query_vector(question, head.languages)

@@ -45,8 +45,8 @@ class SearchTerms:
         weights = dict(zip(vector.indices, vector.values, strict=True))
         values = dict(idf)
         for synonym in question.synonyms:
-            share = PHRASE_SHARE if len(synonym.places) > 1 else SHARE
-            weight = share * min(1.0, synonym.most / synonym.idf)
+            share = PHRASE_SHARE if len(synonym.word_indices) > 1 else SHARE
+            weight = share * min(1.0, synonym.max_weight / synonym.idf)
             if weight > weights.get(synonym.term, 0.0):
                 weights[synonym.term], values[synonym.term] = weight, weight * synonym.idf
         terms = sorted(weights)

@@ -94,7 +94,7 @@ class ClaimVerdict(ResponseModel):
 def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdict:
     """Check a statement against the official documentation before you rely on it. Returns supported, contradicted or
     not_found, with the words and the address of the section that decides."""
-    sentences = [s for s in split(arguments.claim) if any(c.isalnum() for c in s.said)]
+    sentences = [s for s in split(arguments.claim) if any(c.isalnum() for c in s.plain_text)]
     if len(sentences) > MAX_SENTENCES:
         raise InputError(
             f"claim must hold at most {MAX_SENTENCES} sentences: send the others by themselves.", field="claim"
@@ -144,7 +144,7 @@ class _StatementCheck:
     def run(
         cls, sentence: Sentence, arguments: ClaimArguments, filters: dict[str, Any], context: ToolContext
     ) -> _StatementCheck:
-        query = make_tool_query(sentence.said, arguments, filters=filters)
+        query = make_tool_query(sentence.plain_text, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
         candidates = choose(results.retrieval.candidates, _MAX_COMPARED)
@@ -164,7 +164,7 @@ class _StatementCheck:
             "silent": "not_found",
         }
         return Statement(
-            text=self.sentence.said,
+            text=self.sentence.plain_text,
             verdict=verdicts[verdict.outcome] if verdict.is_claim else None,
             quote=verdict.quote if chunk else None,
             url=None if at is None else self.sources[at].url,

@@ -10,12 +10,6 @@ Evidence has seven features:
     names        share of the question's names (identifiers, numbers, capitalized words) in the chunk; 1 without names
     title        share of the page title's words that are in the question; counts only for the page's best chunk
     nearness     cosine of the vectors of chunk and question, by the index's embedder
-
-Names and titles were chosen on ray-v1 and on our own documentation, where they raise the AUC against questions about
-something else from .934 to .962 and from .768 to .818, and confirmed on four FAQ sets (faq-ruff: .926 to .971, others
-no lower). Rejected features are near chance where the pages that hold the answer are removed (AUC .50 to .61): the best
-window of a section, the rarest words alone, pairs of neighbors, headings and file names, how usual the words are in the
-index, how many results are of one page, and the lead of the best result over the next.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ from chapterverse.text.lexical import K1, WordTerms, question_words
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
 #: synonym is a term that the store counts.
-_MAX_EXPRESSIONS = 32
+_MAX_SYNONYM_LOOKUPS = 32
 
 # `code`, words with a digit, an underscore or a joiner, and words with an inner capital.
 _NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b\w+[A-Z]\w*\b")
@@ -44,16 +38,17 @@ _NOUNS_IN_CAPITALS = frozenset({"de", "lb"})
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """A word that documentation has for some words of a question (see `thesaurus`).
+    """A synonym for one or more words of a question (see `thesaurus`).
 
     Attributes:
-        places: of these words in `WeightedQuestion.words`.
-        most: the largest of their weights.
-        term: of the synonym, hashed.
+        word_indices: the positions of these words in `WeightedQuestion.words`.
+        max_weight: the largest of their weights.
+        term: the hashed stem of the synonym.
+        idf: the idf of the synonym in the index.
     """
 
-    places: tuple[int, ...]
-    most: float
+    word_indices: tuple[int, ...]
+    max_weight: float
     term: int
     idf: float
 
@@ -64,10 +59,10 @@ class WeightedQuestion:
 
     Attributes:
         words: for each distinct word its alternatives (one per language), each the whole term and then its parts.
-        weights: idf of each word; an unknown word weighs as much as a unique one.
-        familiarity: share of the weights that belongs to words in the index.
+        weights: the idf of each word; an unknown word weighs as much as a unique one.
+        familiarity: the share of the weights that belongs to words in the index.
         names: the words that are names, in the form of `words`.
-        synonyms: those that the index holds.
+        synonyms: the synonyms that the index holds.
     """
 
     words: tuple[tuple[WordTerms, ...], ...] = ()
@@ -77,7 +72,7 @@ class WeightedQuestion:
     synonyms: tuple[Synonym, ...] = ()
 
     @property
-    def known(self) -> bool:
+    def has_words(self) -> bool:
         return bool(self.words)
 
 
@@ -124,8 +119,8 @@ def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.S
 
 
 def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
-    own = lexical.question_language(text, languages)
-    return list(islice(thesaurus.find_synonyms(text), _MAX_EXPRESSIONS)) if own == thesaurus.LANGUAGE else []
+    language = lexical.question_language(text, languages)
+    return list(islice(thesaurus.find_synonyms(text), _MAX_SYNONYM_LOOKUPS)) if language == thesaurus.LANGUAGE else []
 
 
 def _known_synonyms(
@@ -137,11 +132,11 @@ def _known_synonyms(
 ) -> Iterator[Synonym]:
     """Yield the synonyms that the index holds."""
     for entry in entries:
-        own = tuple(places[word] for word in entry.words if word in places)
-        most = max((weights[place] for place in own), default=0.0)
+        word_indices = tuple(places[word] for word in entry.words if word in places)
+        max_weight = max((weights[place] for place in word_indices), default=0.0)
         for term in map(lexical.hash_term, entry.synonyms):
-            if own and counts[term]:
-                yield Synonym(own, most, term, _idf(counts[term], chunks))
+            if word_indices and counts[term]:
+                yield Synonym(word_indices, max_weight, term, _idf(counts[term], chunks))
 
 
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
@@ -159,8 +154,8 @@ def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
 
 def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
-    known = {word.surface for word in query_words if counts[word.terms[0]]}
-    seams = character_bigrams.seams([word.surface for word in query_words], known)
+    indexed_words = {word.surface for word in query_words if counts[word.terms[0]]}
+    seams = character_bigrams.seams([word.surface for word in query_words], indexed_words)
     by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:
@@ -196,7 +191,7 @@ class Matching:
     """Compares chunks with one question, which must have words.
 
     Args:
-        idf: of each of its terms.
+        idf: the idf of each term of the question.
     """
 
     def __init__(self, question: WeightedQuestion, idf: Mapping[int, float]) -> None:
@@ -211,10 +206,10 @@ class Matching:
         """Return the features of one chunk.
 
         Args:
-            weights: weights of the question's terms in the chunk (see `SparseVector.among`).
-            nearness: cosine of chunk and question. For a chunk that is not among the nearest it is their least, an
-                upper bound. None if the question was not embedded.
-            title: share of the words of its page's title that are in the question.
+            weights: the weights of the question's terms in the chunk (see `SparseVector.among`).
+            nearness: the cosine of chunk and question. A chunk that is not among the nearest has the least cosine of
+                these, an upper bound. None if the question was not embedded.
+            title: the share of the page title's words that are in the question.
         """
         question, covered, score = self._question, 0.0, 0.0
         if weights:
@@ -245,8 +240,8 @@ def _mean(shares: Sequence[float]) -> float:
 def match_word(word: Sequence[WordTerms], terms: Container[int]) -> float:
     """Return 1 if the whole word matches in any of its forms, else the largest share of matching parts."""
     share = 0.0
-    for whole, *parts in word:
-        if whole in terms:
+    for term, *parts in word:
+        if term in terms:
             return 1.0
         if parts:
             share = max(share, sum(t in terms for t in parts) / len(parts))

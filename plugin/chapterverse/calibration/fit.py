@@ -27,7 +27,7 @@ FLOOR = 0.5
 FOLDS = 5
 #: From .05 to 3 results on the six measured sets hardly differ; less overfits small sets.
 _RIDGE = 0.3
-_ROUNDS = 6
+_MAX_ROUNDS = 6
 
 #: One question's candidates as rows, each with a leading 1 for the bias.
 _Bag: TypeAlias = list[tuple[float, ...]]
@@ -118,8 +118,8 @@ def _fit_weights(examples: Sequence[Example], most_false: float, *, embedded: bo
 def _pareto_rows(candidates: Sequence[ChunkFeatures], embedded: bool) -> _Bag:
     """Return the rows of the candidates that no other candidate dominates."""
     # A feature that is 0 for all gets no weight.
-    near = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}
-    rows = {(1.0, f.coverage, f.strength, f.length, f.familiarity, near[f], f.names, f.title) for f in candidates}
+    nearness = {f: (f.nearness or 0.0) if embedded else 0.0 for f in candidates}
+    rows = {(1.0, f.coverage, f.strength, f.length, f.familiarity, nearness[f], f.names, f.title) for f in candidates}
     frontier: _Bag = []
     # In descending order a row comes after all rows that dominate it.
     for row in sorted(rows, reverse=True):
@@ -133,7 +133,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     share = {kind: len(labels) / 2 / labels.count(kind) for kind in (0, 1)}
     weights = [share[label] for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         beta = regress_rising(chosen, labels, _RIDGE, weights)
         strongest = [max(bag, key=lambda row: dot(beta, row)) for bag in bags]
         if strongest == chosen:

@@ -1,6 +1,7 @@
 """Measures on labelled questions how much evidence an answer needs, and the best weight of the embedder.
 
-    questions ─ observe ─> Observation each ─ calibrate ─> CalibrationOutcome ─ tuning.tune ─> a new generation
+`observe` returns an `Observation` of each question, `calibrate` a `CalibrationOutcome` of all, and `tuning.tune`
+publishes it as a new generation.
 
 The service searches the live index for every question with the configured embedder. Nothing is stored before all
 questions were searched.

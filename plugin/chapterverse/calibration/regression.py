@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 #: Newton's method stops when no coefficient moves further than this, after about eight steps.
-_STILL, _MAX_STEPS = 1e-9, 50
+_TOLERANCE, _MAX_STEPS = 1e-9, 50
 
 
 def logistic(x: float) -> float:
@@ -47,7 +47,7 @@ def regress(
                 hessian[j][i] = hessian[i][j]
         steps = _solve(hessian, gradient)
         beta = [b + step for b, step in zip(beta, steps, strict=True)]
-        if max(map(abs, steps)) < _STILL:
+        if max(map(abs, steps)) < _TOLERANCE:
             break
     return beta
 

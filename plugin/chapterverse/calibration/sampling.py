@@ -20,19 +20,19 @@ from chapterverse.text.lexical import WordTerms, words
 from chapterverse.text.plain import plain
 
 #: Chunks that questions are made from: the first by id, which is a random sample because ids are uniform.
-_SAMPLE = 160
+_MAX_SAMPLE_CHUNKS = 160
 #: Concurrent searches.
-_AT_ONCE = 8
+_CONCURRENT_SEARCHES = 8
 #: Best chunks by BM25 that each question is compared with.
-_BEST = 5
+_MAX_HITS = 5
 #: Question lengths in words, as in public question sets (two to nine).
 _LENGTHS = (2, 3, 4, 5, 6, 7, 9)
 #: A real question misses about one in three words of the page that answers it, and one about something else shares
 #: about two in five with any large text. From .25 to .35 and .3 to .5 results on the public sets hardly differ.
-_MISSED = 0.35
-_SHARED = 0.4
+_MISSED_RATE = 0.35
+_SHARED_RATE = 0.4
 #: Share of the answerable made questions above the floor.
-_ABOVE_FLOOR = 0.95
+_SHARE_ABOVE_FLOOR = 0.95
 _RIDGE = 0.05
 #: Coefficients of `names` and `title`, chosen on ray-v1 and our own documentation, where at .08 of false refusals they
 #: raise the share of other questions that are refused from .50 to .71 and from .31 to .51; on four FAQ sets it rises
@@ -47,46 +47,48 @@ def fit_to_index(snapshot: Snapshot) -> Calibration:
     these have no weight. They can't show names and titles either, but the worth of these is much the same in every
     index.
     """
-    chunks = [p.chunk for p in islice(snapshot.points(), _SAMPLE) if p.chunk.type != PERSONA]
+    chunks = [p.chunk for p in islice(snapshot.points(), _MAX_SAMPLE_CHUNKS) if p.chunk.type != PERSONA]
     sample = [terms for c in chunks if (terms := sorted({w.terms for w in words(plain(c.embed_text), c.language)}))]
     if not sample:
         return Calibration()
     pairs = list(_make_questions(sample))
     labels = [label for _ in pairs for label in (1, 0)]
-    features = _all_features([made for pair in pairs for made in pair], snapshot)
+    features = _all_features([question for pair in pairs for question in pair], snapshot)
     fitted = Coefficients(*regress([(1.0, f.coverage, f.strength, f.length) for f in features], labels, _RIDGE))
     # Find the floor without names and titles: every made question has all names and no title.
     calibration = Calibration(fitted)
     asked_scores = sorted(calibration.of(f) for f, label in zip(features, labels, strict=True) if label)
-    floor = min(0.5, asked_scores[int(len(asked_scores) * (1 - _ABOVE_FLOOR))])
+    floor = min(0.5, asked_scores[int(len(asked_scores) * (1 - _SHARE_ABOVE_FLOOR))])
     return Calibration(replace(fitted, bias=fitted.bias - _NAMES, names=_NAMES, title=_TITLE), floor=floor)
 
 
 def _make_questions(sample: Sequence[Sequence[WordTerms]]) -> Iterator[tuple[list[WordTerms], list[WordTerms]]]:
     """Yield 160 pairs: a question that a chunk of the sample answers, and one about something else."""
     chance = random.Random(0)  # noqa: S311  (a sample, not a secret)
-    for i in range(_SAMPLE):
+    for i in range(_MAX_SAMPLE_CHUNKS):
         chunk = sample[i % len(sample)]
-        others = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
-        answerable = [chance.choice(other if chance.random() < _MISSED else chunk) for other in others]
+        distractors = [sample[chance.randrange(len(sample))] for _ in range(_LENGTHS[i % len(_LENGTHS)])]
+        answerable = [chance.choice(other if chance.random() < _MISSED_RATE else chunk) for other in distractors]
         # No term has a negative hash, so such a word is unknown to the index.
-        foreign = [chance.choice(o) if chance.random() < _SHARED else (-1 - j,) for j, o in enumerate(others)]
-        yield answerable, foreign
+        unanswerable = [
+            chance.choice(o) if chance.random() < _SHARED_RATE else (-1 - j,) for j, o in enumerate(distractors)
+        ]
+        yield answerable, unanswerable
 
 
 def _all_features(questions: Sequence[Sequence[WordTerms]], snapshot: Snapshot) -> list[ChunkFeatures]:
     from concurrent.futures import ThreadPoolExecutor
 
     # The store may be remote: count all terms in one call and search concurrently.
-    counts = count_terms({t for made in questions for terms in made for t in terms}, snapshot)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda made: _best_features(made, counts, snapshot), questions))
+    counts = count_terms({t for question in questions for terms in question for t in terms}, snapshot)
+    with ThreadPoolExecutor(_CONCURRENT_SEARCHES) as pool:
+        return list(pool.map(lambda question: _best_features(question, counts, snapshot), questions))
 
 
 def _best_features(word_terms: Sequence[WordTerms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:
     question, idf = weigh_words(tuple((terms,) for terms in dict.fromkeys(word_terms)), counts, snapshot.head.chunks)
     indices = tuple(sorted({t for terms in word_terms for t in terms if t >= 0}))
-    hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _BEST)
+    hits = snapshot.search_lexical(SparseVector(indices, (1.0,) * len(indices)), _MAX_HITS)
     if not hits:
         return ChunkFeatures(0.0, 0.0, math.log(len(question.words)))
     matching = Matching(question, idf)

@@ -86,8 +86,8 @@ def _report_failure(sentence: str) -> int:
     return 1
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         typer.echo(__version__)
         raise typer.Exit
 

@@ -203,9 +203,9 @@ def _go_through(service: Session, reply: dict[str, Any], as_json: bool) -> None:
         for result in reply["results"]:
             typer.echo(f"{result['name']}: {result['text']}\n")
         _print_step(number, step)
-        said = typer.prompt("", prompt_suffix="> ", default="", show_default=False)
+        reader_input = typer.prompt("", prompt_suffix="> ", default="", show_default=False)
         try:
-            reply = service.plan(state=reply["state"], input=said or None)
+            reply = service.plan(state=reply["state"], input=reader_input or None)
         except InputError as error:
             number -= 1
             typer.echo(str(error), err=True)

@@ -59,13 +59,13 @@ def calibrate(
     if not dry_run:
         publish_policy.require_permission(settings)
     service = entry_points.open_session(settings)
-    with progress.bar() as shown:
-        outcome = observations.calibrate(rows, most_false, service, settings, shown)
+    with progress.bar() as report:
+        outcome = observations.calibrate(rows, most_false, service, settings, report)
         head = outcome.head
         if not dry_run:
             opened, made_by = open_store(settings), head.embedder
             target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
-            head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, shown)
+            head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, report)
     typer.echo(_summary(outcome, head, dry_run), err=True)
     if as_json:
         print_json(_document(outcome, head, dry_run))

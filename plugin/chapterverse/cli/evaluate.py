@@ -133,12 +133,12 @@ def _measure(
     from chapterverse.evaluation.retrieval_run import search_questions
 
     session = entry_points.open_session(settings)
-    with progress.bar() as shown:
-        measured_run = search_questions(rows, session, settings, shown)
+    with progress.bar() as report:
+        measured_run = search_questions(rows, session, settings, report)
         if answers:
             _announce(len(rows), settings)
-            measured_run = answer_questions(measured_run, rows, session, settings, shown)
-        return measured_run, compare_runs(measured_run, before, shown) if before else None
+            measured_run = answer_questions(measured_run, rows, session, settings, report)
+        return measured_run, compare_runs(measured_run, before, report) if before else None
 
 
 def _print(measured_run: Run, comparison: Comparison | None, document: dict[str, Any] | None) -> None:

@@ -134,12 +134,12 @@ def _read(
 
 def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
     """Make the index hold these pages, their documents and the entries of `--also`, and nothing else."""
-    others, warnings = documents.sources(reading.sources, reading.base_url)
+    document_sources, warnings = documents.sources(reading.sources, reading.base_url)
     external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
     scope, other_sites = site_scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
     with progress.bar() as report:
-        result = run((*reading.sources, *others, *external.sources), target, report, external.keep)
+        result = run((*reading.sources, *document_sources, *external.sources), target, report, external.keep)
     if other_sites:
         typer.echo(
             f"Warning: the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
@@ -289,7 +289,7 @@ def site_scope(settings: Settings, reading: SitePages) -> tuple[Scope, set[str]]
     # A damaged head has no name, and this run replaces it.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
-    known = {h.site for h in heads if clean_base(h.base_url) == reading.base_url}
-    site = settings.site or (known.pop() if len(known) == 1 else slug(reading.site))
+    site_names = {h.site for h in heads if clean_base(h.base_url) == reading.base_url}
+    site = settings.site or (site_names.pop() if len(site_names) == 1 else slug(reading.site))
     sites = {h.site for h in heads}
     return Scope(site, settings.docs_version or ""), set() if settings.site or site in sites else sites

@@ -55,9 +55,9 @@ History = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
-def settings_from(store: str | None, site: str | None, docs_version: str | None, **others: Any) -> Settings:
+def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
     """Return the environment's settings, overridden by a command's options, with the secrets that they name."""
-    return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **others))
+    return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **overrides))
 
 
 def with_secrets(settings: Settings) -> Settings:

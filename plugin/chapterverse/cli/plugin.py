@@ -270,7 +270,7 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
         files = open_agent_files(site_dir, agents, settings, reading)
         files.add_built_pages(reading)
         # The plugin of a generator may have written files into the same folder.
-        outcome = files.finish(remove=not result.others)
+        outcome = files.finish(remove=not result.other_widgets)
         warnings += [*outcome.warnings, *outcome.notes]
     except InputError as error:
         warnings += [f"No files for agents were written: {error}"] * agents.any

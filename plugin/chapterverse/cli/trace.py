@@ -24,9 +24,9 @@ _OMISSIONS = {
     "budget": "the passages before it fill the budget",
 }
 #: Candidates that are shown after the last source.
-_FURTHER = 5
+_FURTHER_ROWS = 5
 #: Characters that a sentence is shown by.
-_SENTENCE = 100
+_MAX_SENTENCE_CHARS = 100
 
 #: What the verdict rests on.
 _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
@@ -96,12 +96,12 @@ def _search(document: Mapping[str, Any]) -> Iterator[str]:
     if not retrieval:
         yield "\nNothing was searched."
         return
-    found = retrieval["candidates"]
-    shown = 1 + max((at for at, one in enumerate(found) if one["source"]), default=-1) + _FURTHER
-    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in found)} sources"
-    yield from _table(found[:shown])
-    if found[shown:]:
-        yield f"{len(found) - shown} more are in --json."
+    candidates = retrieval["candidates"]
+    row_count = 1 + max((at for at, one in enumerate(candidates) if one["source"]), default=-1) + _FURTHER_ROWS
+    yield f"\n{retrieval['total']} candidates, {sum(bool(one['source']) for one in candidates)} sources"
+    yield from _table(candidates[:row_count])
+    if candidates[row_count:]:
+        yield f"{len(candidates) - row_count} more are in --json."
     for memory in document["memories"]:
         parts = ", ".join(f"{name} {memory['components'][name]:.2f}" for name in ("importance", "recency"))
         role = f"source [{memory['source']}]" if memory["source"] else "tells a model"
@@ -142,7 +142,7 @@ def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
         probability = "-" if one["probability"] is None else f"{one['probability']:.2f}"
         citations = " ".join(f"[{i}]" for i in one["citations"]) or "-"
         dropped = " ".join(f"[{i}]" for i in one["claimed"] if i not in one["citations"])
-        text = ellipsize(" ".join(one["text"].split()), _SENTENCE)
+        text = ellipsize(" ".join(one["text"].split()), _MAX_SENTENCE_CHARS)
         yield f"{one['check']:12} {probability:11}  {citations:9}  {text}"
         if dropped:
             yield f"{'':37}dropped: {dropped}, sources: {one['outcome']}"

@@ -87,8 +87,8 @@ def import_(
         base_url=settings.base_url or exported.base_url,
         made_by=_card(settings, exported),
     )
-    with progress.bar() as shown:
-        result = maintenance.fill(exported, target, shown)
+    with progress.bar() as report:
+        result = maintenance.fill(exported, target, report)
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     typer.echo(f"Imported {result.total} chunks of {result.scope}, generation {result.generation}", err=True)

@@ -32,7 +32,7 @@ DEFAULT_MODEL = "embed-english-v3.0"
 
 #: Inputs that any key may send in a minute. A second more, as requests don't all travel equally fast.
 INPUTS = 2000
-_MINUTE = 61.0
+_WINDOW_SECONDS = 61.0
 
 #: Seconds for one reply while building.
 _BUILD_SECONDS = 60.0
@@ -64,7 +64,7 @@ class CohereEmbedder:
     url: str
     rest: JsonClient = field(repr=False)
     retry: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
-    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(INPUTS, _MINUTE), repr=False)
+    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(INPUTS, _WINDOW_SECONDS), repr=False)
     errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
 
     @classmethod

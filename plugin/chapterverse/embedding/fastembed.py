@@ -149,7 +149,7 @@ def _register(library: type[TextEmbedding], name: str, file: str) -> str:
     from fastembed.common.model_description import ModelSource, PoolingType
 
     with _registering:
-        if any(known["model"] == name for known in library.list_supported_models()):
+        if any(entry["model"] == name for entry in library.list_supported_models()):
             return name
         # The size is learned from the model's first answer, so none is claimed here.
         library.add_custom_model(

@@ -69,8 +69,8 @@ class ModelChoice:
         spelling = Spelling.read(setting)
         model = models.get(spelling.name)
         if model is None:
-            known = ", ".join(models)
-            raise ConfigurationError(f"There is no {provider} embedding model {spelling.name!r}: use one of {known}.")
+            names = ", ".join(models)
+            raise ConfigurationError(f"There is no {provider} embedding model {spelling.name!r}: use one of {names}.")
         size = spelling.size or model.size
         if size not in {model.size, *model.sizes}:
             sizes = ", ".join(map(str, model.sizes or (model.size,)))

@@ -49,7 +49,7 @@ _MARKERS = (
 _BUILD_SECONDS = 120.0
 
 #: Characters of a text that no model finds too long.
-_SHORT = 64
+_SHORT_CHARS = 64
 
 _PROVIDER = "The embedding service"
 
@@ -139,7 +139,7 @@ class OpenAIEmbedder:
         if not texts:
             return []
         self._check_that_it_tells()
-        return embed_in_batches(texts, self._build, lambda one: self._build([one[0][:_SHORT]]), self._name)
+        return embed_in_batches(texts, self._build, lambda one: self._build([one[0][:_SHORT_CHARS]]), self._name)
 
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
@@ -195,8 +195,8 @@ def _vectors(reply: Reply, count: int, size: int = 0) -> list[Vector]:
     entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
     by_index = {e["index"]: e.get("embedding") for e in entries if type(e.get("index")) is int}
     # Each index once, and no other: else a vector might belong to another text.
-    whole = len(entries) == count and by_index.keys() == set(range(count))
-    ordered = [by_index[i] for i in range(count)] if whole else None
+    is_complete = len(entries) == count and by_index.keys() == set(range(count))
+    ordered = [by_index[i] for i in range(count)] if is_complete else None
     if not size and ordered and isinstance(ordered[0], list):
         size = len(ordered[0])
     return check_vectors(ordered, count, size, _PROVIDER)

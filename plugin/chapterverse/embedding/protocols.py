@@ -20,7 +20,7 @@ class Embedder(Protocol):
 
     @property
     def price(self) -> float:
-        """US dollars for a million tokens as listed by the provider, by which a cost is estimated; 0 where none is."""
+        """US dollars for a million tokens as listed by the provider, by which a cost is estimated; 0 if none is."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 #: Seconds to wait for another run's lock.
-_LOCK_TIMEOUT = 5.0
+_LOCK_SECONDS = 5.0
 
 
 class ReplyCache:
@@ -38,4 +38,4 @@ class ReplyCache:
                 db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, reply))
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(str(self._path), timeout=_LOCK_TIMEOUT)
+        return sqlite3.connect(str(self._path), timeout=_LOCK_SECONDS)

@@ -25,7 +25,7 @@ _THREADS = 4
 _MAX_FAILURES = 3
 _RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
 #: Share of a reply's limit that is written, for the estimate of a dry run.
-_WRITTEN = 0.5
+_WRITTEN_SHARE = 0.5
 #: Pages whose replies name other sections that are warned of one by one.
 _MAX_NOTES = 5
 
@@ -49,7 +49,7 @@ def enrich(
     chunks: Mapping[str, list[Chunk]],
     stored_chunks: Sequence[Chunk],
     *,
-    others: Iterable[Point],
+    other_points: Iterable[Point],
     setting: EnricherSetting,
     fingerprint: str,
     cap: int,
@@ -69,17 +69,17 @@ def enrich(
     Raises:
         ConfigurationError: the model can't be opened.
     """
-    pages = {path: own for path, own in chunks.items() if own and own[0].type == PAGE}
+    pages = {path: page_chunks for path, page_chunks in chunks.items() if page_chunks and page_chunks[0].type == PAGE}
     widened = {**chunks, **dict(_reuse(pages, stored_chunks))}
     requests = [
         request
-        for path, own in pages.items()
-        if widened[path] is own and (request := PageRequest.of(own, setting.name)) is not None
+        for path, page_chunks in pages.items()
+        if widened[path] is page_chunks and (request := PageRequest.of(page_chunks, setting.name)) is not None
     ]
     run = _EnrichmentRun(setting, ReplyCache(setting.cache), dry_run)
     replies = run.replies(requests, progress)
     if replies:
-        trial = Trial([c for own in chunks.values() for c in own], others, _languages(chunks))
+        trial = Trial([c for page_chunks in chunks.values() for c in page_chunks], other_points, _languages(chunks))
         for path, sections in replies.items():
             widened[path] = _widen(pages[path], run.useful_lines(sections, trial), fingerprint, cap)
     return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
@@ -90,24 +90,24 @@ def _reuse(pages: Mapping[str, list[Chunk]], stored_chunks: Sequence[Chunk]) -> 
     by_page: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
     for chunk in stored_chunks:
         by_page[chunk.source_file_path][chunk.chunk_id] = chunk
-    for path, own in pages.items():
+    for path, page_chunks in pages.items():
         live = by_page.get(path, {})
-        if live.keys() == {c.chunk_id for c in own} and any(c.expansion for c in live.values()):
-            yield path, [_with(c, live[c.chunk_id].expansion, live[c.chunk_id].embed_hash) for c in own]
+        if live.keys() == {c.chunk_id for c in page_chunks} and any(c.expansion for c in live.values()):
+            yield path, [_with(c, live[c.chunk_id].expansion, live[c.chunk_id].embed_hash) for c in page_chunks]
 
 
 def _languages(chunks: Mapping[str, list[Chunk]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(own[0].language for own in chunks.values() if own)) or ("en",)
+    return tuple(dict.fromkeys(page_chunks[0].language for page_chunks in chunks.values() if page_chunks)) or ("en",)
 
 
 def _with(chunk: Chunk, expansion: str, embed_hash: str) -> Chunk:
     return replace(chunk, expansion=expansion, embed_hash=embed_hash) if expansion else chunk
 
 
-def _widen(own: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
+def _widen(page_chunks: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
     """Return chunks with as many lines as fit under the cap."""
     widened = []
-    for chunk in own:
+    for chunk in page_chunks:
         wide = chunk
         for line in lines.get(chunk.chunk_id, ()):
             longer = replace(wide, expansion=f"{wide.expansion}\n{line}" if wide.expansion else line)
@@ -133,7 +133,7 @@ class _EnrichmentRun:
         texts = {request.path: self._cache.read(request.key) for request in requests}
         uncached = [request for request in requests if texts[request.path] is None]
         if self._dry_run:
-            self._count(uncached, [int(request.tokens * _WRITTEN) for request in uncached])
+            self._count(uncached, [int(request.tokens * _WRITTEN_SHARE) for request in uncached])
         elif uncached:
             texts.update(self._ask_all(uncached, progress))
         replies: dict[str, list[SectionReply]] = {}

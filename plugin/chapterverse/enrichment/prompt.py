@@ -48,7 +48,7 @@ _MAX_REPLY_CHARS = 200_000
 _MAX_QUESTIONS, _MAX_QUESTION_CHARS, _MAX_QUESTION_WORDS = 5, 200, 30
 _MAX_KEYWORDS, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS = 10, 60, 5
 #: Words in a row by which a question is a copy of its section's text.
-_COPIED = 8
+_MIN_COPIED_WORDS = 8
 
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _FOREIGN = re.compile(r"://|www\.|[<>{}\x00-\x1f\x7f\u2028\u2029]|\]\(|@\w+\.\w")
@@ -164,14 +164,14 @@ def _closed_object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sections(chunks: Sequence[Chunk]) -> Iterator[PageSection]:
-    left = _MAX_PAGE_CHARS
+    remaining_chars = _MAX_PAGE_CHARS
     for number, (_, group) in enumerate(groupby(chunks, place), 1):
-        own = tuple(group)
-        text = "\n\n".join(chunk.text for chunk in own)[: min(left, _MAX_SECTION_CHARS)]
-        left -= len(text)
+        section_chunks = tuple(group)
+        text = "\n\n".join(chunk.text for chunk in section_chunks)[: min(remaining_chars, _MAX_SECTION_CHARS)]
+        remaining_chars -= len(text)
         if not text or number > _MAX_SECTIONS:
             return
-        yield PageSection(f"s{number}", own, text)
+        yield PageSection(f"s{number}", section_chunks, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +203,17 @@ def read_reply(reply: str, request: PageRequest) -> tuple[list[SectionReply], in
     sections = {section.id: section for section in request.sections}
     replies: dict[str, SectionReply] = {}
     unknown = 0
-    for said in page.sections:
-        section = sections.get(said.id)
-        if section is None or said.id in replies:
+    for section_reply in page.sections:
+        section = sections.get(section_reply.id)
+        if section is None or section_reply.id in replies:
             unknown += 1
             continue
-        questions = _lines(said.questions, _MAX_QUESTION_CHARS, _MAX_QUESTION_WORDS)
-        own = [question for question in questions if not _is_copy(question, section.text)]
-        keywords = _lines(said.keywords, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS)
-        replies[said.id] = SectionReply(section, tuple(own[:_MAX_QUESTIONS]), tuple(keywords[:_MAX_KEYWORDS]))
+        questions = _lines(section_reply.questions, _MAX_QUESTION_CHARS, _MAX_QUESTION_WORDS)
+        new_questions = [question for question in questions if not _is_copy(question, section.text)]
+        keywords = _lines(section_reply.keywords, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS)
+        replies[section_reply.id] = SectionReply(
+            section, tuple(new_questions[:_MAX_QUESTIONS]), tuple(keywords[:_MAX_KEYWORDS])
+        )
     return list(replies.values()), unknown
 
 
@@ -233,4 +235,4 @@ def _lines(texts: Sequence[str], longest: int, most_words: int) -> list[str]:
 def _is_copy(question: str, text: str) -> bool:
     """Whether a question is a stretch of the section's own text."""
     words = _WORD.findall(question.casefold())
-    return len(words) >= _COPIED and " ".join(words) in " ".join(_WORD.findall(plain(text).casefold()))
+    return len(words) >= _MIN_COPIED_WORDS and " ".join(words) in " ".join(_WORD.findall(plain(text).casefold()))

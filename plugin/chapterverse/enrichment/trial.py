@@ -16,7 +16,7 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 
 #: A section must be among so many.
-AMONG = 3
+MAX_RANK = 3
 
 
 class Trial:
@@ -63,9 +63,9 @@ class Trial:
         best = [n for n in self._numbers[section.place] if n in scores]
         if not best:
             return None
-        own = max(best, key=lambda n: (scores[n], -n))
-        ahead = {self._sections[n] for n, score in scores.items() if score > scores[own]} - {section.place}
-        return self._chunk_ids[own] if len(ahead) < AMONG else None
+        top = max(best, key=lambda n: (scores[n], -n))
+        better_places = {self._sections[n] for n, score in scores.items() if score > scores[top]} - {section.place}
+        return self._chunk_ids[top] if len(better_places) < MAX_RANK else None
 
     def _idf(self, term: int) -> float:
         count, total = len(self._postings.get(term, ())), len(self._sections)

@@ -63,8 +63,8 @@ class EnricherSetting:
         from chapterverse.entry_points import open_session
 
         # Another part's keys, prices and databases are not needed here.
-        alone = {"embedder": "none", "reranker": "none", "records": "", "prices": "", "limiter": "memory"}
-        settings = self.settings.override(generator=self.name, economy_generator=self.name, **alone)
+        other_parts = {"embedder": "none", "reranker": "none", "records": "", "prices": "", "limiter": "memory"}
+        settings = self.settings.override(generator=self.name, economy_generator=self.name, **other_parts)
         try:
             return open_session(settings).enricher()
         except ConfigurationError as error:

@@ -32,8 +32,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from chapterverse.evaluation.confidence import AnswerOutcome
+from chapterverse.session import AnswerStatus
 
-Status: TypeAlias = Literal["answered", "partial", "not_in_docs", "degraded"]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 VALIDITY, PRECISION, RECALL = "citation_validity", "citation_precision", "citation_recall"
@@ -68,12 +68,12 @@ class AnswerResult:
         nuggets, contained: number of expected facts, and of those in the answer.
         quotes, silent_cuts, repeated: number of quotes, of pieces that they cut without saying so, and of lines that
             two of them share.
-        key: the figures of `quoting.AnswerKey`; empty where the row states no key.
-        seconds: until the sources (`retrieve`), the first words (`first`) and the end (`total`).
-        degraded: why the answer was not made as configured; it then counts for no figure.
+        key: the figures of `quoting.AnswerKey`; empty if the row states no key.
+        seconds: the seconds until the sources (`retrieve`), the first words (`first`) and the end (`total`).
+        degraded: the reason why the answer was not made as configured, or None; with one it counts for no figure.
     """
 
-    status: Status
+    status: AnswerStatus
     confidence: Annotated[float, Field(ge=0, le=1)]
     text: str
     cited: tuple[CitationCounts, ...] = ()
@@ -102,8 +102,8 @@ class AnswerResult:
             return {}
         counts = {VALIDITY: (self.valid, self.citations), PRECISION: (self.precise, self.pairs)}
         counts[RECALL] = (self.carried, self.sentences)
-        whole = {QUOTES_WHOLE: float(not self.silent_cuts), QUOTES_ONCE: float(not self.repeated)}
-        quoted = whole if self.quotes else {}
+        integrity = {QUOTES_WHOLE: float(not self.silent_cuts), QUOTES_ONCE: float(not self.repeated)}
+        quoted = integrity if self.quotes else {}
         if not answerable:
             return {**_shares(counts), **quoted, REFUSED: float(self.refused)}
         counts[NUGGETS] = (self.contained, self.nuggets)
@@ -148,10 +148,10 @@ def mean_seconds(answers: Sequence[AnswerResult]) -> dict[str, float]:
     """Return the mean seconds until each stage, over the answers that reached it."""
     by_stage: dict[str, list[float]] = {}
     for answer in answers:
-        for stage, taken in answer.seconds.items():
-            by_stage.setdefault(stage, []).append(taken)
-    return {stage: sum(taken) / len(taken) for stage, taken in by_stage.items()}
+        for stage, values in answer.seconds.items():
+            by_stage.setdefault(stage, []).append(values)
+    return {stage: sum(values) / len(values) for stage, values in by_stage.items()}
 
 
 def _shares(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    return {name: part / whole for name, (part, whole) in counts.items() if whole}
+    return {name: part / total for name, (part, total) in counts.items() if total}

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from chapterverse.errors import IndexLocked
 from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
-from chapterverse.evaluation.mutations import KINDS, CitedClaim, mutations
+from chapterverse.evaluation.mutations import KINDS, mutations
 from chapterverse.evaluation.places import SitePlaces, distinct, match_place
 from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.evaluation.quoting import cut_in_silence, repeats
 from chapterverse.evaluation.runs import Run
 from chapterverse.progress import Progress
-from chapterverse.session import Session
+from chapterverse.session import AnswerJudgement, CitedClaim, Session
 from chapterverse.settings import Settings
 
 #: Mutated sentences between two reports of progress.
-_AT_ONCE = 50
+_CLAIMS_PER_CALL = 50
 
 
 def answer_questions(
@@ -40,34 +39,38 @@ def answer_questions(
     try:
         for done, question in enumerate(questions):
             report("Answering questions", done, len(questions))
-            judged = session.judge_answer(question.question, question.history)
-            if judged["generation"] != run.index.generation:
+            judgement = session.judge_answer(question.question, question.history)
+            if judgement["generation"] != run.index.generation:
                 raise IndexLocked(
                     f"The index of {run.index.site} was published anew while its questions were answered: run it again."
                 )
-            answers.append(_answer(question, run.rows[done].expected, judged, site))
-            claims += judged["claims"] if not judged["degraded"] else ()
+            answers.append(_answer(question, run.rows[done].expected, judgement, site))
+            claims += judgement["claims"] if not judgement["degraded"] else ()
         report("Answering questions", len(questions), len(questions))
-        caught = _test_check(claims, session, report)
+        mutation_counts = _test_check(claims, session, report)
     except KeyboardInterrupt:
-        caught, interrupted = {}, True
+        mutation_counts, interrupted = {}, True
     answers += [None] * (len(questions) - len(answers))
     rows = tuple(replace(row, answer=result) for row, result in zip(run.rows, answers, strict=True))
-    return replace(run, rows=rows, generator=settings.generator, caught=caught, interrupted=interrupted)
+    return replace(run, rows=rows, generator=settings.generator, caught=mutation_counts, interrupted=interrupted)
 
 
 def _answer(
-    question: QuestionRow, addresses: Sequence[str], judgement: dict[str, Any], site: SitePlaces
+    question: QuestionRow, addresses: Sequence[str], judgement: AnswerJudgement, site: SitePlaces
 ) -> AnswerResult:
     expected = distinct(site.place(address) for address in addresses)
-    counted = ("citations", "valid", "sentences", "carried", "pairs", "precise")
     segments = [] if judgement["status"] == "not_in_docs" else judgement["segments"]
     return AnswerResult(
         status=judgement["status"],
         confidence=judgement["confidence"],
         text=judgement["text"],
         cited=tuple(CitationCounts(url, match_place(expected, site.place(url))) for url in judgement["cited"]),
-        **{name: judgement[name] for name in counted},
+        citations=judgement["citations"],
+        valid=judgement["valid"],
+        sentences=judgement["sentences"],
+        carried=judgement["carried"],
+        pairs=judgement["pairs"],
+        precise=judgement["precise"],
         nuggets=len(question.nuggets),
         contained=0
         if judgement["status"] == "not_in_docs"
@@ -85,9 +88,9 @@ def _test_check(claims: Sequence[CitedClaim], session: Session, report: Progress
     """Return by kind how many false sentences were checked, and how many the check rejected."""
     mutated = list(mutations(claims))
     stands: list[bool] = []
-    for at in range(0, len(mutated), _AT_ONCE):
+    for at in range(0, len(mutated), _CLAIMS_PER_CALL):
         report("Testing the verifier", at, len(mutated))
-        stands += session.holds([claim for _, claim in mutated[at : at + _AT_ONCE]])
+        stands += session.holds([claim for _, claim in mutated[at : at + _CLAIMS_PER_CALL]])
     report("Testing the verifier", len(mutated), len(mutated))
     rejected: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     for (kind, _), supported in zip(mutated, stands, strict=True):

@@ -14,7 +14,7 @@ _HAIR = 1e-9
 
 _OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
 _NAMES = (*metrics.NAMES, *_OF_ANSWERS)
-_KNOWN = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
+_FIGURE_BY_SPELLING = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,16 @@ def read_bar(text: str) -> Bar:
     name, separator, value = (part.strip() for part in text.partition("="))
     if not separator:
         raise ValueError("A --min needs the form NAME=VALUE, such as recall@5=0.8.")
-    known = _KNOWN.get(name.lower())
-    if known is None:
+    figure = _FIGURE_BY_SPELLING.get(name.lower())
+    if figure is None:
         raise ValueError(f"There is no figure {name!r}; there are {', '.join(_NAMES)}.")
     try:
         least = float(value)
     except ValueError:
         least = -1.0
     if not 0 <= least <= 1:
-        raise ValueError(f"The bar of {known} must be a number from 0 to 1.")
-    return Bar(known, least)
+        raise ValueError(f"The bar of {figure} must be a number from 0 to 1.")
+    return Bar(figure, least)
 
 
 def describe_missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:

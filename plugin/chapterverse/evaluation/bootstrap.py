@@ -16,10 +16,10 @@ from chapterverse.progress import Progress
 
 RESAMPLES = 10_000
 #: Share of the means outside the interval, half of it on either side.
-_OUTSIDE = 0.05
+_OUTSIDE_SHARE = 0.05
 _SEED = 0
 #: Resamples between two reports of progress.
-_STEP = 500
+_RESAMPLES_PER_REPORT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def intervals(differences: Sequence[Sequence[float]], report: Progress) -> list[
     columns = list(zip(*changed, strict=True)) if changed else [()] * len(differences[0])
     means: list[list[float]] = [[] for _ in columns]
     for done, drawn in enumerate(_draws(len(differences), len(changed))):
-        if done % _STEP == 0:
+        if done % _RESAMPLES_PER_REPORT == 0:
             report("Resampling questions", done, RESAMPLES)
         for column, column_means in zip(columns, means, strict=True):
             column_means.append(sum(map(column.__getitem__, drawn)) / len(differences))
@@ -62,6 +62,6 @@ def _draws(size: int, changes: int) -> Iterator[list[int]]:
 
 
 def _middle(means: Sequence[float]) -> Interval:
-    left_out = int(len(means) * _OUTSIDE / 2)
+    left_out = int(len(means) * _OUTSIDE_SHARE / 2)
     # Symmetric, so that swapping the runs mirrors the interval.
     return Interval(means[left_out - 1], means[-left_out])

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-#: A claim has a `text`, and the `url` and `chunk_id` of a section that supports it; see `Session.holds`.
-CitedClaim = Mapping[str, str]
+from chapterverse.session import CitedClaim
 
 KINDS = ("foreign", "number", "negation")
 #: Most claims that are mutated; more would change a share by less than a hundredth.
@@ -44,14 +43,17 @@ def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
             "number": _renumber(claim["text"], chance),
             "negation": negate(claim["text"]),
         }
-        yield from ((kind, {**claim, "text": text}) for kind, text in texts.items() if text is not None)
+        for kind, text in texts.items():
+            if text is not None:
+                mutation: CitedClaim = {**claim, "text": text}
+                yield kind, mutation
 
 
 def _foreign(claim: CitedClaim, claims: Sequence[CitedClaim], chance: random.Random) -> str | None:
     """Return a sentence of another page that this page doesn't hold."""
     own_texts = {other["text"] for other in claims if _page(other) == _page(claim)}
-    others = [other["text"] for other in claims if other["text"] not in own_texts]
-    return chance.choice(others) if others else None
+    texts = [other["text"] for other in claims if other["text"] not in own_texts]
+    return chance.choice(texts) if texts else None
 
 
 def _renumber(text: str, chance: random.Random) -> str | None:

@@ -62,8 +62,8 @@ class SitePlaces:
     def place(self, address: str) -> ExpectedPlace:
         """Return the place of an address; an invalid address becomes a page that no index holds."""
         try:
-            whole = urljoin(self._addresses[0], address) if self._addresses else address
-            page, fragment = _page(whole), urlsplit(whole).fragment
+            url = urljoin(self._addresses[0], address) if self._addresses else address
+            page, fragment = _page(url), urlsplit(url).fragment
         except ValueError:
             return ExpectedPlace(address)
         for prefix in self._prefixes:

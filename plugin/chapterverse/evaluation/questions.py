@@ -22,16 +22,16 @@ from chapterverse.text.utf8 import SURROGATE
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """One question.
+    """One question. Only `read_judged` reads the fields after `place`.
 
     Attributes:
-        history: messages before it, as in `ChatQuery.conversation_history`; unchecked.
-        place: file and line, for error messages.
-        expected: distinct addresses of its answer, as written; only `read_judged` reads them.
-        answerable: whether the documentation answers it; only `read_judged` reads it.
-        nuggets: facts of its answer; only `read_judged` reads them.
-        key: the words that answer, where the row states them; only `read_judged` reads them.
-        file, heading: source of the answer, where no address is expected.
+        history: the messages before the question, as in `ChatQuery.conversation_history`; unchecked.
+        place: the file and the line, for error messages.
+        expected: the distinct addresses of the answer, as written.
+        answerable: whether the documentation answers the question.
+        nuggets: the facts of the answer.
+        key: the words that answer, None if the row does not state them.
+        file, heading: the source of the answer, if the row states no address.
     """
 
     id: str
@@ -52,7 +52,7 @@ def read_questions(file: Path) -> list[QuestionRow]:
     Raises:
         InputError: the file can't be read, holds no question, or has an invalid row; the message names its line.
     """
-    return [question for question, _ in _rows(file)]
+    return [question for question, _ in _parse_file(file)]
 
 
 def read_judged(file: Path) -> list[QuestionRow]:
@@ -62,7 +62,7 @@ def read_judged(file: Path) -> list[QuestionRow]:
         InputError: as `read_questions`, or a row doesn't state its answer, or two rows have one id.
     """
     judged: dict[str, QuestionRow] = {}
-    for question, row in _rows(file):
+    for question, row in _parse_file(file):
         if question.id in judged:
             raise InputError(
                 f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
@@ -71,20 +71,20 @@ def read_judged(file: Path) -> list[QuestionRow]:
     return list(judged.values())
 
 
-def _rows(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
+def _parse_file(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
     try:
         lines = file.read_text("utf-8").split("\n")
     except OSError as error:
         raise InputError(f"{file} can't be read ({error.strerror}): name a file of questions.") from None
     except UnicodeDecodeError:
         raise InputError(f"{file} is no text in UTF-8: save it as such.") from None
-    rows = [_row(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    rows = [_parse_row(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise InputError(f"{file} holds no question.")
     return rows
 
 
-def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
+def _parse_row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
     try:
         row = parse_json(line)
     except ValueError:
@@ -102,17 +102,12 @@ def _row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
 def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     expected, answerable = row.get("expected", []), row.get("answerable", "key" not in row or row["key"] is not None)
     texts = {name: row.get(name) for name in ("key", "begins", "file", "heading")}
-    if wrong := next((n for n, text in texts.items() if text is not None and not isinstance(text, str)), None):
-        raise InputError(f'{question.place}: "{wrong}" must be a string.')
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise InputError(f'{question.place}: "{name}" must be a string.')
     _check_unicode("".join(text or "" for text in texts.values()), question.place)
-    if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
-        raise InputError(f'{question.place}: "expected" must be a list of addresses.')
-    if not isinstance(answerable, bool):
-        raise InputError(f'{question.place}: "answerable" must be true or false.')
-    if answerable and not expected and not texts["file"]:
-        raise InputError(f'{question.place}: a row needs an address in "expected", or "answerable": false.')
-    if expected and not answerable:
-        raise InputError(f'{question.place}: a row that is not answerable has nothing in "expected".')
+    if problem := _judgement_problem(expected, answerable, texts["file"]):
+        raise InputError(f"{question.place}: {problem}")
     _check_unicode("".join(expected), question.place)
     try:
         nuggets = read_nuggets(row.get("nuggets", []))
@@ -120,12 +115,28 @@ def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
         raise InputError(f"{question.place}: {error}") from None
     if nuggets and not answerable:
         raise InputError(f'{question.place}: a row that is not answerable has nothing in "nuggets".')
-    places = tuple(dict.fromkeys(a.strip() for a in expected))
-    key = AnswerKey(texts["key"], texts["begins"] or "") if texts["key"] else None
-    file, heading = texts["file"] or "", texts["heading"]
     return replace(
-        question, expected=places, answerable=answerable, nuggets=nuggets, key=key, file=file, heading=heading
+        question,
+        expected=tuple(dict.fromkeys(address.strip() for address in expected)),
+        answerable=answerable,
+        nuggets=nuggets,
+        key=AnswerKey(texts["key"], texts["begins"] or "") if texts["key"] else None,
+        file=texts["file"] or "",
+        heading=texts["heading"],
     )
+
+
+def _judgement_problem(addresses: object, answerable: object, file: str | None) -> str:
+    """Return the sentence for an author whose row states its answer in no valid form, "" if it does."""
+    if not isinstance(addresses, list) or not all(isinstance(a, str) and a.strip() for a in addresses):
+        return '"expected" must be a list of addresses.'
+    if not isinstance(answerable, bool):
+        return '"answerable" must be true or false.'
+    if answerable and not addresses and not file:
+        return 'a row needs an address in "expected", or "answerable": false.'
+    if addresses and not answerable:
+        return 'a row that is not answerable has nothing in "expected".'
+    return ""
 
 
 def _check_unicode(text: str, place: str) -> None:

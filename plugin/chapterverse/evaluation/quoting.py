@@ -31,8 +31,8 @@ _ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: A line that states the omissions of a quote.
 CUT = "…"
-#: Shorter pieces, in words, may occur twice: a label, a closing brace.
-_REPEATABLE = 6
+#: Shorter lines may occur twice: a label, a closing brace.
+_MIN_REPEATED_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,7 @@ class AnswerKey:
 
     Attributes:
         key: the sentence, item, row or line that answers.
-        begins: how the block around it begins.
-        others: keys of other places that answer as well.
+        begins: the beginning of the block around the key.
     """
 
     key: str
@@ -52,7 +51,7 @@ class AnswerKey:
         """Return the figures of an answer by name, 0 or 1 each.
 
         Args:
-            segments: of the response; those of kind `quote` count, else all that cite.
+            segments: the segments of the response; those of kind `quote` count, or if there are none all that cite.
         """
         texts = quoted_texts(segments)
         bare_key, beginning, bare_texts = bare(self.key), bare(self.begins), [bare(t) for t in texts]
@@ -81,8 +80,8 @@ def quoted_texts(segments: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def bare(text: str) -> str:
     """Return a text's letters and digits in lower case, without the targets of its links."""
-    shown = _ROLE.sub(lambda role: role.group(1) or role.group(2) or "", text)
-    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(shown)))).casefold()
+    visible_text = _ROLE.sub(lambda role: role.group(1) or role.group(2) or "", text)
+    return "".join(_LETTERS.findall(_ENTITY.sub(" ", plain(visible_text)))).casefold()
 
 
 def same(one: str, other: str) -> bool:
@@ -104,7 +103,7 @@ def cut_in_silence(quote: str, section: str) -> int:
     # A line that occurs twice in a section, such as a closing brace, doesn't tell which place is quoted.
     counts = Counter(line.strip() for line in section.split("\n"))
     groups = [[p in lines for p in parts if counts[p] == 1] for parts in _groups(section)]
-    silent = 0 if stated else sum(0 < sum(held) < len(held) for held in groups)
+    silent = 0 if stated else sum(0 < sum(flags) < len(flags) for flags in groups)
     paragraphs = [p.strip() for p in re.split(r"\n[ \t]*\n", quote) if p.strip()]
     open_ended = bool(paragraphs) and paragraphs[-1].endswith((":", "：", ":**"))
     ends_there = bare(section).endswith(bare(paragraphs[-1])) if paragraphs else True
@@ -123,20 +122,20 @@ def _groups(section: str) -> Iterator[list[str]]:
                 yield [part for part in group if part]
                 group, kind, fence = [], "", ""
             continue
-        is_a = "fence" if mark else "table" if text.startswith("|") else "list" if _ITEM.match(line) else ""
-        if is_a == "list" or is_a == kind == "table":
+        line_kind = "fence" if mark else "table" if text.startswith("|") else "list" if _ITEM.match(line) else ""
+        if line_kind == "list" or line_kind == kind == "table":
             pass
-        elif is_a or (text and not (kind == "list" and line.startswith("  "))):
+        elif line_kind or (text and not (kind == "list" and line.startswith("  "))):
             if group:
                 yield group
             group, kind = [], ""
         if mark and kind != "list":
             group, kind, fence = [text], "fence", mark.group(1)
-        elif is_a in ("list", "table"):
-            if kind != is_a and group:
+        elif line_kind in ("list", "table"):
+            if kind != line_kind and group:
                 yield group
                 group = []
-            kind = is_a
+            kind = line_kind
             group.append(text)
     if group:
         yield group
@@ -144,7 +143,7 @@ def _groups(section: str) -> Iterator[list[str]]:
 
 def repeats(texts: Sequence[str]) -> int:
     """Return how many lines of at least six words occur in more than one quote."""
-    lines = [{bare(line) for line in text.split("\n") if len(line.split()) >= _REPEATABLE} for text in texts]
+    lines = [{bare(line) for line in text.split("\n") if len(line.split()) >= _MIN_REPEATED_WORDS} for text in texts]
     return sum(map(len, lines)) - len(set().union(*lines))
 
 

@@ -26,9 +26,9 @@ from chapterverse.evaluation.text_report import in_digits, of_answers
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_HERE = Path(__file__).parent
+_TEMPLATE_FOLDER = Path(__file__).parent
 #: Worst questions that are listed.
-_WORST = 10
+_MAX_WORST = 10
 #: Control characters and noncharacters, except tab and line break.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
@@ -53,7 +53,7 @@ def load_template() -> Template:
     except ImportError:
         raise ConfigurationError('A report needs Jinja, which is missing: pip install "chapterverse[eval]".') from None
     environment = Environment(
-        loader=FileSystemLoader(_HERE),
+        loader=FileSystemLoader(_TEMPLATE_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -69,7 +69,7 @@ def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Compar
     """Return the report as HTML that is also well-formed XML."""
     from markupsafe import Markup
 
-    style = (_HERE / "report.css").read_text("utf-8")
+    style = (_TEMPLATE_FOLDER / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return template.render(
         run=run,
@@ -108,7 +108,7 @@ def by_chapter(rows: Sequence[QuestionResult]) -> list[Chapter]:
 def worst(rows: Sequence[QuestionResult]) -> list[QuestionResult]:
     """Return the ten worst questions, by nDCG of sections, then of pages, without perfect ones."""
     ordered = sorted(rows, key=lambda row: (row.figures["ndcg@10"], row.figures["page.ndcg@10"], row.evidence))
-    return [row for row in ordered if row.figures["ndcg@10"] < 1][:_WORST]
+    return [row for row in ordered if row.figures["ndcg@10"] < 1][:_MAX_WORST]
 
 
 def _without_controls(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 from urllib.parse import urldefrag
 
 from chapterverse.errors import IndexLocked, InputError, ProviderError
@@ -17,7 +16,7 @@ from chapterverse.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
-from chapterverse.session import Session
+from chapterverse.session import Examination, SearchRow, Session
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 
@@ -42,7 +41,7 @@ def search_questions(questions: Sequence[QuestionRow], session: Session, setting
     rows, floor = [], 0.0
     for done, question in enumerate(questions):
         report("Asking questions", done, len(questions))
-        result = _examine_one(question, session, head)
+        result = _search_one(question, session, head)
         floor = result["floor"]
         rows.append(_row(question, result, site))
     report("Asking questions", len(questions), len(questions))
@@ -58,16 +57,16 @@ def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
     """Return the question with the addresses of the file that it names; the root of the index may lie deeper."""
     if question.expected or not question.answerable:
         return question
-    held = [c for c in chunks if f"/{question.file}".endswith(f"/{c.source_file_path}")]
-    if not held:
+    file_chunks = [c for c in chunks if f"/{question.file}".endswith(f"/{c.source_file_path}")]
+    if not file_chunks:
         raise InputError(f"{question.place}: the index holds no page of the file {question.file!r}.")
-    named = [c.url for c in held if question.heading and bare(c.section_heading or "") == bare(question.heading)]
-    return replace(question, expected=tuple(dict.fromkeys(named or [urldefrag(held[0].url).url])))
+    urls = [c.url for c in file_chunks if question.heading and bare(c.section_heading or "") == bare(question.heading)]
+    return replace(question, expected=tuple(dict.fromkeys(urls or [urldefrag(file_chunks[0].url).url])))
 
 
-def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[str, Any]:
+def _search_one(question: QuestionRow, session: Session, head: Head) -> Examination:
     try:
-        result: dict[str, Any] = session.examine(question.question, question.history, _TOP_K)
+        result = session.examine(question.question, question.history, _TOP_K)
     except InputError as error:
         raise InputError(f"{question.place}: {error}") from None
     if result["degraded"]:
@@ -80,11 +79,11 @@ def _examine_one(question: QuestionRow, session: Session, head: Head) -> dict[st
     return result
 
 
-def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> QuestionResult:
+def _row(question: QuestionRow, result: Examination, site: SitePlaces) -> QuestionResult:
     expected = {address: site.place(address) for address in question.expected}
     targets = distinct(expected.values())
-    found = result["results"]
-    places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in found]
+    hits = result["results"]
+    places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in hits]
     return QuestionResult(
         id=question.id,
         question=question.question,
@@ -97,13 +96,13 @@ def _row(question: QuestionRow, result: dict[str, Any], site: SitePlaces) -> Que
         evidence=result["evidence"],
         refused=result["refused"],
         seconds=result["seconds"],
-        results=tuple(_result(r, targets, p) for r, p in islice(zip(result["results"], places, strict=True), DEPTH)),
+        results=tuple(_result(hit, targets, place) for hit, place in islice(zip(hits, places, strict=True), DEPTH)),
     )
 
 
-def _result(result: dict[str, Any], targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
-    shown = {name: result[name] for name in ("rank", "score", "url", "chapter", "section")}
-    return Result(**shown, match=match_place(targets, place))
+def _result(hit: SearchRow, targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
+    match = match_place(targets, place)
+    return Result(hit["rank"], hit["score"], hit["url"], hit["chapter"], hit["section"], match)
 
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:

@@ -16,6 +16,7 @@ from chapterverse.evaluation import answer_metrics, confidence, metrics
 from chapterverse.evaluation.answer_metrics import AnswerResult, MutationCounts
 from chapterverse.evaluation.confidence import AnswerOutcome
 from chapterverse.evaluation.mutations import KINDS
+from chapterverse.session import AnswerStatus
 from chapterverse.text.json_text import parse_json
 
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
@@ -163,10 +164,10 @@ class Run:
         """Every figure of answers by name; empty unless answers were requested."""
         if self.generator is None:
             return {}
-        caught = {
+        mutation_shares = {
             answer_metrics.figure_of(kind): self.caught[kind].share if kind in self.caught else None for kind in KINDS
         }
-        return {**_means(answer_metrics.NAMES, [row.answer_figures for row in self.rows]), **caught}
+        return {**_means(answer_metrics.NAMES, [row.answer_figures for row in self.rows]), **mutation_shares}
 
     @property
     def measured(self) -> dict[str, float | None]:
@@ -208,9 +209,7 @@ class Run:
         outcomes = self.outcomes
         return {
             "questions": len(self.answered),
-            "statuses": {
-                status: sum(a.status == status for a in answers) for status in get_args(answer_metrics.Status)
-            },
+            "statuses": {status: sum(a.status == status for a in answers) for status in get_args(AnswerStatus)},
             "metrics": _round(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
             "brier": round(confidence.brier(outcomes), _DIGITS) if outcomes else None,

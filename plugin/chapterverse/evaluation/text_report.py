@@ -9,9 +9,9 @@ from chapterverse.evaluation.comparison import Comparison, Move
 from chapterverse.evaluation.runs import QuestionResult, Run
 
 #: The event that ends each stage of an answer.
-_UNTIL = {"retrieve": "sources", "first": "first words", "total": "end"}
+_STAGE_ENDS = {"retrieve": "sources", "first": "first words", "total": "end"}
 #: Least width of the column of figures' names.
-_NAMES = 15
+_MIN_NAME_CHARS = 15
 #: Longer ids don't widen their column.
 _MAX_ID_CHARS = 28
 
@@ -93,7 +93,9 @@ def _answers(run: Run) -> Iterator[str]:
         yield f"{'ece':21} {in_digits(document['ece']):>7}   expected calibration error, the less the better"
         risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in document["risk_coverage"])
         yield f"Wrong among the surest: {risks}"
-    yield "Mean seconds until: " + ", ".join(f"{_UNTIL[stage]} {t:.3f}" for stage, t in document["seconds"].items())
+    yield "Mean seconds until: " + ", ".join(
+        f"{_STAGE_ENDS[stage]} {t:.3f}" for stage, t in document["seconds"].items()
+    )
 
 
 def _describe_counts(name: str, run: Run) -> str:
@@ -111,8 +113,8 @@ def _describe_counts(name: str, run: Run) -> str:
     }
     if name not in counts:
         return ""
-    part, whole = (sum(getattr(answer, field) for answer in answers) for field in counts[name])
-    return f"   {part} of {whole} {counts[name][1]}"
+    part, total = (sum(getattr(answer, field) for answer in answers) for field in counts[name])
+    return f"   {part} of {total} {counts[name][1]}"
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
@@ -122,7 +124,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
             yield f"{len(ids)} only in {name}, or in other words there: {', '.join(map(printable, ids))}"
     for move in comparison.moves:
         yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {_describe_move(move)}"
-    widest = max(_NAMES, *(len(c.name) for c in comparison.changes)) if comparison.changes else _NAMES
+    widest = max([_MIN_NAME_CHARS, *(len(c.name) for c in comparison.changes)])
     yield f"{'':{widest}} {'before':>6} {'now':>6} {'change':>7}  95 % interval"
     for c in comparison.changes:
         interval = f"{c.interval.low:+.3f} to {c.interval.high:+.3f}"
@@ -151,5 +153,5 @@ def _rank(rank: int | None) -> str:
 
 
 def in_digits(value: float | None) -> str:
-    """Return a figure with three digits, a dash where there is none."""
+    """Return a figure with three digits, a dash if there is none."""
     return "–" if value is None else f"{value:.3f}"

@@ -39,7 +39,7 @@ class Changes:
         live: the snapshot to reuse vectors from; None before the first publication or after a change of embedder.
         records: each file's row, from the ledger or else made from the index.
         failed: an error message for each unreadable page; such a page keeps the chunks of its last good version.
-        stored: the index's chunks of the files that were read and of the removed files.
+        stored_chunks: the index's chunks of the files that were read and of the removed files.
         unexpanded: a warning for each page that lost its expansions to the embedder's limit.
     """
 
@@ -50,7 +50,7 @@ class Changes:
     files: FileDiff
     failed: Mapping[str, str]
     chunks: dict[str, list[Chunk]]
-    stored: Sequence[Chunk]
+    stored_chunks: Sequence[Chunk]
     vectors: Vectors
     enrichment: Enrichment | None = None
     unexpanded: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Changes:
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
         chunks, failed = _chunk_files(source_set, files.touched, target, progress)
         files = files.without(failed)
-        if not (chunks.keys() | files.unchanged) - source_set.others:
+        if not (chunks.keys() | files.unchanged) - source_set.document_paths:
             raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
         if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
             live = None
@@ -93,20 +93,20 @@ class Changes:
     def total(self) -> int:
         """Number of chunks in the index after the run."""
         untouched = (self.live.head.chunks if self.live else 0) - len(self.diff.delete)
-        return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored})
+        return untouched + len({c.chunk_id for c in self.diff.write} - {c.chunk_id for c in self.stored_chunks})
 
     def compute_diff(self) -> None:
         """Compute the diff, with as many vectors as possible reused from the store."""
         chunks = [c for cs in self.chunks.values() for c in cs]
         anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
-        diff = compute_diff(chunks, self.stored, (), anew=anew)
+        diff = compute_diff(chunks, self.stored_chunks, (), anew=anew)
         lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:
             self._reuse(self.live, lacking)
             lacking = self.vectors.find_missing(diff.write)
         if self.target.embedder and lacking:
             self._reuse_of_others(set(lacking))
-        self.diff = compute_diff(chunks, self.stored, self.vectors.known, anew=anew)
+        self.diff = compute_diff(chunks, self.stored_chunks, self.vectors.reusable_hashes, anew=anew)
 
     def embed(self, progress: Progress) -> None:
         """Make the missing vectors. If the model rejects a text as too long, cut its page smaller and compare again.
@@ -155,7 +155,7 @@ class Changes:
             if lacking and head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
                 with contextlib.suppress(IndexFault):
                     self._reuse(target.store.snapshot(head.scope), lacking)
-                lacking = lacking.difference(self.vectors.known)
+                lacking = lacking.difference(self.vectors.reusable_hashes)
 
     def _questions(self) -> list[Chunk]:
         """Return all curated answers of the index if this run changes any."""
@@ -169,14 +169,14 @@ class Changes:
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
         unread = (*self.source_set.warnings, *self.failed.values())
         enriched = self.enrichment.warnings if self.enrichment else ()
-        whole = self.target.sizes.cap >= CHUNK_TOKENS
-        warnings = (*unread, *enriched, *self.unexpanded, *repeated_questions(self._questions(), whole=whole))
+        repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
+        warnings = (*unread, *enriched, *self.unexpanded, *repeated)
         embedder = self.target.embedder
-        documents = {c.source_file_path for c in self.stored if c.type != PAGE}
+        documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
-            self.files.without(documents | self.source_set.others),
+            self.files.without(documents | self.source_set.document_paths),
             self.diff,
             total,
             len(unread),
@@ -236,11 +236,11 @@ def _enrichment(
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
     gone = {*files.touched, *files.removed}
-    others = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
+    other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
     return enrich(
         chunks,
         stored_chunks if is_same else (),
-        others=others,
+        other_points=other_points,
         setting=target.enricher,
         fingerprint=target.card.fingerprint,
         cap=target.sizes.cap,
@@ -250,7 +250,7 @@ def _enrichment(
 
 
 def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
-    """Return the ledger's rows, or rows made from the index where the ledger describes another generation.
+    """Return the ledger's rows, or rows made from the index if the ledger describes another generation.
 
     After a change of embedder no file may be skipped, because every chunk must be written again.
     """
@@ -269,7 +269,7 @@ def unread_rows(live: Snapshot) -> dict[str, LedgerRow]:
     for point in live.points():
         path = point.chunk.source_file_path
         counts[path] += 1
-        # A page from beyond the site has a source, which is offered again; an imported document has none.
+        # The source of an external page offers it again; an imported document has no source to read again.
         is_document = point.chunk.source == "import" and point.chunk.type != PAGE
         hashes[path] = IMPORTED if is_document else UNREAD
     generation, now = live.head.generation, utc_now()

@@ -210,8 +210,8 @@ def _texts(sections: Sequence[Section], sizes: ChunkSizes) -> Iterator[_Text]:
     for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
         room = _room(path, sizes)
         heading = Block(BlockKind.PARAGRAPH, replace_unstorable(section.heading or ""))
-        whole = not section.heading or heading.text in path
-        texts = list(pack_blocks(section.blocks if whole else (heading, *section.blocks), room))
+        is_heading_in_path = not section.heading or heading.text in path
+        texts = list(pack_blocks(section.blocks if is_heading_in_path else (heading, *section.blocks), room))
         if not texts and not (len(following) > len(path) and following[: len(path)] == path):
             texts = list(pack_blocks((heading,), room))
         for text in texts:

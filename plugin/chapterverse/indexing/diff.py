@@ -81,7 +81,7 @@ def compute_diff(
     """Compare the chunks of the files just read with those that the index stores for these files. Pure.
 
     Args:
-        chunks: of all files that were read.
+        chunks: the chunks of all files that were read.
         stored_chunks: the live index's chunks of those files and of the removed ones.
         known_hashes: the `embed_hash`es whose vectors are available without embedding.
         anew: also write unchanged chunks, because the sparse encoder changed.

@@ -20,7 +20,7 @@ from chapterverse.net.robots import Robots
 from chapterverse.settings import Settings
 
 #: Seconds without use after which a download is removed.
-_KEPT_SECONDS = 90 * 24 * 3600
+_MAX_UNUSED_SECONDS = 90 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class StoredDownload:
     """The content of an address at its last fetch.
 
     Attributes:
-        content_hash: SHA-256 of the body.
-        noindex: the server asks not to index it.
+        content_hash: the SHA-256 of the body in hex.
+        noindex: whether the server asks not to index it.
     """
 
     url: str
@@ -54,7 +54,7 @@ class StoredDownload:
 
 
 class Downloads:
-    """Fetches addresses, and returns the cached content where nothing changed. Safe to share between threads."""
+    """Fetches addresses, and returns the cached content if nothing changed. Safe to share between threads."""
 
     def __init__(self, folder: Path, fetcher: Fetcher) -> None:
         self._folder = folder
@@ -70,7 +70,7 @@ class Downloads:
         """Return the current content of an address.
 
         Raises:
-            FetchFailed: it may not be fetched, or could not be; `stored` may have the content of the last fetch.
+            FetchFailed: it may not be fetched, or could not be; `find` may have the content of the last fetch.
         """
         self._robots.require(url)
         stored = self.find(url)
@@ -105,7 +105,7 @@ class Downloads:
         """Remove the downloads that no build has used for a long time."""
         with contextlib.suppress(OSError):
             for file in self._folder.iterdir():
-                if file.stat().st_mtime < time.time() - _KEPT_SECONDS:
+                if file.stat().st_mtime < time.time() - _MAX_UNUSED_SECONDS:
                     file.unlink()
 
     def _load(self, url: str) -> tuple[StoredDownload | None, bytes]:
@@ -133,6 +133,6 @@ class Downloads:
 def _validators(download: StoredDownload | None) -> dict[str, str]:
     if download is None:
         return {}
-    named = {"If-None-Match": download.etag, "If-Modified-Since": download.last_modified}
-    # What a header may not hold was none of a header.
-    return {name: value for name, value in named.items() if value and value.isascii() and value.isprintable()}
+    headers = {"If-None-Match": download.etag, "If-Modified-Since": download.last_modified}
+    # Skip values that can't be sent as a header; a valid response never had them.
+    return {name: value for name, value in headers.items() if value and value.isascii() and value.isprintable()}

@@ -35,7 +35,7 @@ from chapterverse.settings import Settings
 MAX_PAGES = 1000
 _ALL_SECONDS = 600.0
 #: Fetches at a time.
-_AT_ONCE = 4
+_CONCURRENT_DOWNLOADS = 4
 
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 _SITEMAP = re.compile(rb"<(?:\w{1,20}:)?(urlset|sitemapindex)\b")
@@ -125,7 +125,7 @@ class _CollectionRun:
                 if url.rstrip("/") not in self.addresses and by_url.get(url) is None:
                     by_url[url] = stored
         missing = [url for url, stored in by_url.items() if stored is None]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(_CONCURRENT_DOWNLOADS) as pool:
             by_url.update(zip(missing, pool.map(self._get, missing), strict=True))
         for url, stored in by_url.items():
             if stored:
@@ -149,28 +149,28 @@ class _CollectionRun:
         """Return the pages of a sitemap and of those that it lists, only of its own host."""
         pages: dict[str, None] = {}
         foreign = left_out = 0
-        waiting, seen = [(url, content, depth)], {url}
+        queue, queued_urls = [(url, content, depth)], {url}
         host = urlsplit(url).netloc
-        while waiting:
-            place, content, depth = waiting.pop(0)
+        while queue:
+            place, content, depth = queue.pop(0)
             try:
                 kind, locations = _locations(content)
             except UnreadablePage as error:
                 self._refuse_listing(place, str(error))
                 continue
-            own = [each for each in locations if urlsplit(each).netloc == host]
-            foreign += len(locations) - len(own)
+            same_host = [each for each in locations if urlsplit(each).netloc == host]
+            foreign += len(locations) - len(same_host)
             if kind == "urlset":
-                pages.update(dict.fromkeys(own))
+                pages.update(dict.fromkeys(same_host))
                 continue
-            for each in own:
-                if each in seen or len(seen) > MAX_PAGES:
+            for each in same_host:
+                if each in queued_urls or len(queued_urls) > MAX_PAGES:
                     continue
-                seen.add(each)
+                queued_urls.add(each)
                 if depth <= 1:
                     left_out += 1
                 elif stored := self._get(each, is_listing=True):
-                    waiting.append((each, self.downloads.read(stored), depth - 1))
+                    queue.append((each, self.downloads.read(stored), depth - 1))
         if foreign:
             self.result.warnings.append(f"{url} lists {foreign} addresses on other hosts, which are left out.")
         if left_out:

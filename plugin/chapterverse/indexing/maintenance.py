@@ -55,7 +55,7 @@ def fill(export_file: ExportFile, target: Target, progress: Progress = lambda *_
         vectors.reuse(export_file.dense)
         anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
         diff = compute_diff(export_file.chunks, stored, export_file.dense.keys(), anew=anew)
-        # Keep the index's own calibration where the export has no measured one.
+        # Keep the index's own calibration if the export has no measured one.
         previous_head = tuning.previous_head(publication, target)
         tuned = export_file.head if tuning.valid_fields(export_file.head, target.card) else previous_head
         head = apply(diff, vectors, target, publication, progress, chunks=len(export_file.chunks), tuned_head=tuned)

@@ -15,7 +15,7 @@ from chapterverse.progress import WAITING, Progress
 from chapterverse.store import Publication
 
 #: Seconds between two renewals.
-_PULSE = 2.0
+_RENEWAL_SECONDS = 2.0
 
 
 @contextlib.contextmanager
@@ -36,7 +36,7 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
                     raise
                 reason = reasons.setdefault(locked.killed, _reason(target.scope, locked))
                 # 0.1 s longer, because the server's clock counts whole seconds.
-                pause = min(_PULSE, locked.seconds + 0.1) if locked.seconds else _PULSE
+                pause = min(_RENEWAL_SECONDS, locked.seconds + 0.1) if locked.seconds else _RENEWAL_SECONDS
             progress(reason, int(waited), int(target.store.lease_seconds))
             time.sleep(pause)
             waited += pause
@@ -79,7 +79,7 @@ def _alive(publication: Publication) -> Iterator[None]:
     done = threading.Event()
 
     def beat() -> None:
-        while not done.wait(_PULSE):
+        while not done.wait(_RENEWAL_SECONDS):
             try:
                 publication.renew()
             except IndexLocked:

@@ -51,6 +51,6 @@ class SourceSet:
         return cls(by_path, tuple(warnings), keep)
 
     @property
-    def others(self) -> frozenset[str]:
+    def document_paths(self) -> frozenset[str]:
         """The paths of sources that are not pages."""
         return frozenset(path for path, source in self.sources.items() if source.type != PAGE)

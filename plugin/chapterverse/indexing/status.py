@@ -106,16 +106,16 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
 
 def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow], paths: Iterable[str]) -> set[str]:
     """Return the paths that came from beyond the site: whether they are still configured only a build finds out."""
-    elsewhere, others = set[str](), list[str]()
+    elsewhere, file_paths = set[str](), list[str]()
     for path in paths:
         if records[path].content_hash == IMPORTED or is_web_address(path):
             elsewhere.add(path)
         else:
-            others.append(path)
+            file_paths.append(path)
     # A file has a path like a page's, so its chunks tell.
-    if others:
+    if file_paths:
         snapshot = store.snapshot(scope)
-        elsewhere.update(path for path in others if any(map(_is_imported, snapshot.page(path))))
+        elsewhere.update(path for path in file_paths if any(map(_is_imported, snapshot.page(path))))
     return elsewhere
 
 

@@ -108,7 +108,7 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     if files.touched or files.removed:
         return None
     skipped = len(source_set.warnings)
-    pages = files.without(source_set.others)
+    pages = files.without(source_set.document_paths)
     return Report(target.scope, head.generation, pages, Diff(), head.chunks, skipped, warnings=source_set.warnings)
 
 
@@ -157,7 +157,7 @@ def apply(
 
 
 def _next_head(snapshot: Snapshot, target: Target, generation: int, now: str, tuned_fields: Mapping[str, Any]) -> Head:
-    """Return the head of the generation after `generation`, with evidence fitted to it where none was measured."""
+    """Return the head of the generation after `generation`, with evidence fitted to it if none was measured."""
     return Head(
         site=target.scope.site,
         version=target.scope.version,
@@ -207,12 +207,12 @@ def _remember(changes: Changes, target: Target, head: Head) -> None:
         for path in changes.files.touched
     ]
     # An unreadable page is still in the index, so its row stays for the day the page is removed.
-    kept = (path for path in changes.records.keys() - sources.keys() if changes.source_set.keep(path))
-    remaining = (*changes.failed, *kept) if changes.live else ()
+    retained_paths = (path for path in changes.records.keys() - sources.keys() if changes.source_set.keep(path))
+    remaining = (*changes.failed, *retained_paths) if changes.live else ()
     unread_rows = [changes.records[path] for path in remaining if path in changes.records]
     # Another embedder starts with an empty index.
     imported = [path for path, row in changes.records.items() if changes.live and row.content_hash == IMPORTED]
-    known = {row.file_path for row in (*rows, *unread_rows)}.union(changes.files.unchanged, imported)
-    gone = target.ledger.records(target.scope).keys() - known
+    current_paths = {row.file_path for row in (*rows, *unread_rows)}.union(changes.files.unchanged, imported)
+    gone = target.ledger.records(target.scope).keys() - current_paths
     target.ledger.save(target.scope, head.generation, (*rows, *unread_rows), sorted(gone), head.token)
-    UnfinishedVectors(target.unfinished).forget(changes.vectors.made)
+    UnfinishedVectors(target.unfinished).forget(changes.vectors.new_hashes)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH = 96
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (embed_hash TEXT PRIMARY KEY, vector BLOB, checksum INTEGER)"
 #: Seconds to wait for another run's SQLite lock.
-_LOCK_TIMEOUT = 2.0
+_LOCK_SECONDS = 2.0
 
 
 class EmbeddingRejected(Exception):
@@ -44,7 +44,7 @@ class Vectors:
     """
 
     def __init__(self, checkpoint: UnfinishedVectors) -> None:
-        self.made: set[str] = set()
+        self.new_hashes: set[str] = set()
         self.embedded = 0
         self.tokens = 0
         self._by_hash: dict[str, array[float] | None] = {}
@@ -63,9 +63,9 @@ class Vectors:
         self._by_hash.update({h: None if v is None else array("f", v) for h, v in vectors.items()})
 
     @property
-    def known(self) -> Collection[str]:
+    def reusable_hashes(self) -> Collection[str]:
         """The hashes whose vector this run did not have to make."""
-        return self._by_hash.keys() - self.made
+        return self._by_hash.keys() - self.new_hashes
 
     def make(self, chunks: Sequence[Chunk], embedder: Embedder | None, progress: Progress) -> None:
         """Make the vector of each chunk that lacks one.
@@ -75,7 +75,7 @@ class Vectors:
             ProviderError: the model failed; the vectors made before are kept for the next run.
         """
         missing = self.find_missing(chunks)
-        self.made |= missing.keys()
+        self.new_hashes |= missing.keys()
         self._by_hash.update(dict.fromkeys(h for h, c in missing.items() if c.type == PERSONA))
         if embedder is None:
             self._by_hash.update(dict.fromkeys(missing))
@@ -160,7 +160,7 @@ class UnfinishedVectors:
         # A value that is not an array of 32-bit floats is ignored too.
         with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_TIMEOUT)) as db, db:
+            with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_SECONDS)) as db, db:
                 work(db)
 
 

@@ -88,9 +88,9 @@ class Documents:
         warnings: list[str] = []
         if self.folder is None:
             return sources, warnings
-        own = [page for page in pages if page.type == PAGE]
-        language = main_language(own)
-        addresses = {page.file_path: page.url for page in own if page.url}
+        site_pages = [page for page in pages if page.type == PAGE]
+        language = main_language(site_pages)
+        addresses = {page.file_path: page.url for page in site_pages if page.url}
         for kind in (FAQ, MEMORY):
             if kind in self.disabled:
                 continue
@@ -181,9 +181,9 @@ def _address(reference: str, addresses: Mapping[str, str], base_url: str) -> str
     candidates = [addresses.get(place.removeprefix("/")), place, urljoin(base, place.removeprefix("/"))]
     # A path of a source whose built page was indexed.
     candidates += [f"{base}{bare}/", f"{base}{bare}.html", f"{base}{folder}"]
-    known = {url.rstrip("/"): url for url in addresses.values()}
-    found = next((known[c.rstrip("/")] for c in candidates if c and c.rstrip("/") in known), "")
-    return f"{found}{sharp}{anchor}" if found else ""
+    url_by_address = {url.rstrip("/"): url for url in addresses.values()}
+    url = next((url_by_address[c.rstrip("/")] for c in candidates if c and c.rstrip("/") in url_by_address), "")
+    return f"{url}{sharp}{anchor}" if url else ""
 
 
 def _read(folder: Path, name: str, **place: str) -> Page:

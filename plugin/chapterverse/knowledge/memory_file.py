@@ -60,14 +60,14 @@ def remove_memory(folder: Path, file: Path) -> Path:
         InputError: there is no such file, or it is no memory of this folder.
     """
     memories = folder / MEMORY
-    found = next((path for path in (file, memories / file) if path.is_symlink() or path.exists()), None)
-    if found is None:
+    target = next((path for path in (file, memories / file) if path.is_symlink() or path.exists()), None)
+    if target is None:
         raise InputError(f"There is no memory {file}: name a file in {memories}.")
-    inside = found.parent.resolve().is_relative_to(memories.resolve())
-    if not inside or found.suffix != ".md" or (found.is_dir() and not found.is_symlink()):
+    inside = target.parent.resolve().is_relative_to(memories.resolve())
+    if not inside or target.suffix != ".md" or (target.is_dir() and not target.is_symlink()):
         raise InputError(f"{file} is no memory: name a file in {memories}.")
-    found.unlink()
-    return found
+    target.unlink()
+    return target
 
 
 def _check(name: str, content: bytes) -> None:

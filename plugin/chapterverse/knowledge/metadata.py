@@ -194,11 +194,13 @@ def validate_metadata(kind: str, mapping: Mapping[Any, Any], place: str = "") ->
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = str(problem["loc"][0] if problem["loc"] else "turn_range")
-    known = _properties(kind)
-    if field not in known:
-        raise InputError(f"{where}{field[:40]!a} is no field of a {kind}: there are {', '.join(known)}.", field=None)
+    properties = _properties(kind)
+    if field not in properties:
+        raise InputError(
+            f"{where}{field[:40]!a} is no field of a {kind}: there are {', '.join(properties)}.", field=None
+        )
     verb = "is missing: it must be" if problem["type"] == "missing" else "must be"
-    raise InputError(f"{where}{field} {verb} {_explain(known[field])}.", field=field)
+    raise InputError(f"{where}{field} {verb} {_explain(properties[field])}.", field=field)
 
 
 def validate_chunk(chunk: Chunk, place: str) -> None:

@@ -69,8 +69,8 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     text = _without_comments(strip_invisible(below)).strip()
     persona = Persona(_name(values or {}, name), _language(values or {}, name), text)
     # Name and language were read above, with more patience than the model has.
-    others = {key: value for key, value in (values or {}).items() if key not in ("name", "language")}
-    about: PersonaMetadata = validate_metadata(PERSONA, others, name)
+    other_fields = {key: value for key, value in (values or {}).items() if key not in ("name", "language")}
+    about: PersonaMetadata = validate_metadata(PERSONA, other_fields, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
     if not tokens.fits(persona.to_text(), MAX_TOKENS):

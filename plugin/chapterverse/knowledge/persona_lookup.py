@@ -16,7 +16,7 @@ from chapterverse.model import PERSONA, Page, Source
 NAME = "persona.md"
 
 
-def find_persona(setting: str, docs: Path | None, beside: Path, others: Sequence[Path] = ()) -> Path | None:
+def find_persona(setting: str, docs: Path | None, beside: Path, other_files: Sequence[Path] = ()) -> Path | None:
     """Return the persona file, None if there is none. `persona_source` reads it.
 
     Args:
@@ -34,7 +34,7 @@ def find_persona(setting: str, docs: Path | None, beside: Path, others: Sequence
         return Path(setting)
     places = [folder / NAME for folder in (docs, beside) if folder is not None]
     first = next((file for file in places if file.is_symlink() or file.exists()), None)
-    files = [*([first] if first else []), *others]
+    files = [*([first] if first else []), *other_files]
     if len(files) > 1:
         raise ConfigurationError(f"{files[0]} and {files[1]} are both a persona: keep one.")
     return files[0] if files else None

@@ -10,21 +10,21 @@ from collections.abc import Iterable, Iterator
 from chapterverse.model import Chunk
 
 
-def repeated_questions(chunks: Iterable[Chunk], *, whole: bool) -> Iterator[str]:
+def repeated_questions(chunks: Iterable[Chunk], *, chunk_is_entry: bool) -> Iterator[str]:
     """Yield a warning for each question that two entries claim.
 
     Args:
-        whole: whether each chunk is an entry; else one entry may be cut into several chunks.
+        chunk_is_entry: whether each chunk is an entry; else one entry may be cut into several chunks.
     """
     entries: defaultdict[tuple[str, str, str], dict[object, tuple[str, str | None]]] = defaultdict(dict)
     for chunk in sorted(chunks, key=lambda c: (c.source_file_path, c.chunk_index)):
-        place = chunk.chunk_id if whole else (chunk.source_file_path, chunk.heading_path)
+        place = chunk.chunk_id if chunk_is_entry else (chunk.source_file_path, chunk.heading_path)
         question = comparable(chunk.section_heading or ""), chunk.language, chunk.scope
         entries[question].setdefault(place, (chunk.source_file_path, chunk.section_heading))
     for of_question in entries.values():
         if len(of_question) > 1:
-            first, *others = of_question.values()
-            other = next((entry for entry in others if entry[0] != first[0]), first)
+            first, *other_entries = of_question.values()
+            other = next((entry for entry in other_entries if entry[0] != first[0]), first)
             if other == first:
                 yield f"{first[0]} answers the question “{first[1]}” more than once: keep one answer."
             else:

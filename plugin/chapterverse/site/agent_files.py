@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
 #: A mark is in so many bytes at the start or at the end of a file.
-_MARKED = 4096
+_MARK_WINDOW_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +114,10 @@ class AgentFiles:
     _scanner: Scanner = field(init=False)
     _before: dict[str, str] = field(init=False)
     _pages: dict[str, PageFile] = field(default_factory=dict)
-    _made: set[str] = field(default_factory=set)
+    _written_paths: set[str] = field(default_factory=set)
     _foreign: list[str] = field(default_factory=list)
     _warnings: list[str] = field(default_factory=list)
-    _kept: int = 0
+    _text_chars: int = 0
     _written: int = 0
 
     @classmethod
@@ -154,8 +154,10 @@ class AgentFiles:
         if self._scanner.scrub(markdown.text) != markdown.text:
             self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
             return ""
-        self._kept += len(markdown.body)
-        stored = markdown if self.options.llms_full_txt and self._kept <= _MAX_KEPT_BYTES else markdown.without_text()
+        self._text_chars += len(markdown.body)
+        stored = (
+            markdown if self.options.llms_full_txt and self._text_chars <= _MAX_KEPT_BYTES else markdown.without_text()
+        )
         self._pages[path] = stored
         if not self.options.markdown or not self._write(path, markdown.text):
             return ""
@@ -189,10 +191,10 @@ class AgentFiles:
         groups = page_groups(self._pages.values())
         options = self.options
         for group in groups:
-            others = [other for other in groups if other is not group]
+            other_groups = [other for other in groups if other is not group]
             if options.llms_txt:
                 text = llms_text.llms_txt(
-                    self.facts, group, others, markdown=options.markdown, full=options.llms_full_txt
+                    self.facts, group, other_groups, markdown=options.markdown, full=options.llms_full_txt
                 )
                 self._write(group.list_path, text)
             if options.llms_full_txt:
@@ -208,7 +210,7 @@ class AgentFiles:
             if all(self._write(path, text) for path, text in files.items() if path != skill.INDEX):
                 self._write(skill.INDEX, files[skill.INDEX])
         # Remove the index first: `_is_ours` knows it by the skill that it names.
-        gone = sorted(self._before.keys() - self._made, key=lambda path: path != skill.INDEX)
+        gone = sorted(self._before.keys() - self._written_paths, key=lambda path: path != skill.INDEX)
         removed = sum(map(self._remove, gone)) if remove else 0
         return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
 
@@ -233,7 +235,7 @@ class AgentFiles:
                 return False
             replace_file(file, content)
             self._written += 1
-        self._made.add(path)
+        self._written_paths.add(path)
         return True
 
     def _remove(self, path: str) -> bool:
@@ -276,8 +278,8 @@ def _is_ours(site: Path, path: str) -> bool:
     if path == skill.INDEX:
         return _is_our_index(site)
     with file.open("rb") as opened:
-        start = opened.read(_MARKED)
-        opened.seek(max(0, file.stat().st_size - _MARKED))
+        start = opened.read(_MARK_WINDOW_BYTES)
+        opened.seek(max(0, file.stat().st_size - _MARK_WINDOW_BYTES))
         end = opened.read()
     if path.endswith(".txt"):
         return end.rstrip().endswith(llms_text.MARK.encode())

@@ -188,7 +188,7 @@ class _Check:
         launchers = inspection.frame.launchers
         if not launchers:
             # Readers don't see redirects, and a fragment is included in another page.
-            if inspection.frame.whole and not inspection.redirect:
+            if inspection.frame.is_page and not inspection.redirect:
                 self.findings.add("no_widget", path, f"{path} has no widget.")
                 self.bare[inspection.generator] = self.bare.get(inspection.generator, 0) + 1
             return

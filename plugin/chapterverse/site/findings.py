@@ -13,7 +13,7 @@ from typing import Any, Literal
 from chapterverse.page_kinds import listing_lines
 
 _MAX_KEPT = 1000
-_SHOWN = 10
+_MAX_LISTED = 10
 
 Way = Literal["plugin", "html", "source"]
 """How a site's index is made: by the plugin during the build, from built HTML, or from Markdown with --source."""
@@ -208,9 +208,9 @@ class Findings:
         for kind, about in KINDS.items():
             if count := self.counts[kind]:
                 yield f"{about.rank.capitalize()}: {about.title}: {count:,}. {about.advice_for(self.way)}"
-                yield from (f"  {finding.says}" for finding in self.of(kind)[:_SHOWN])
-                if count > _SHOWN:
-                    yield f"  … and {count - _SHOWN:,} more"
+                yield from (f"  {finding.says}" for finding in self.of(kind)[:_MAX_LISTED])
+                if count > _MAX_LISTED:
+                    yield f"  … and {count - _MAX_LISTED:,} more"
                 yield ""
         yield from listing_lines(self.listings)
         ranks = self.ranks()

@@ -85,13 +85,13 @@ class IndexedPages:
         chunks = self.snapshots[address].page(self.files[address])
         stored = _words(chunk.text for chunk in chunks)
         headings = _words(chain.from_iterable(chunk.heading_path for chunk in chunks))
-        shown = _words(join_blocks(section.blocks) for section in sections)
-        own = _words(chain.from_iterable(section.path for section in sections))
+        site_words = _words(join_blocks(section.blocks) for section in sections)
+        site_headings = _words(chain.from_iterable(section.path for section in sections))
         # Tolerate words that a theme adds at the start and end of a page (a date, an edit link, a list of posts), and
         # sections that the author kept out of the index, which the built page doesn't mark.
         cited = [section for section in sections if section.anchor in self.cited[address]]
         body = _words(join_blocks(section.blocks) for section in (cited if marked else cited[:-1]))
-        return stored <= shown | own and body <= stored | headings
+        return stored <= site_words | site_headings and body <= stored | headings
 
 
 def open_index(settings: Settings, base: str, sources: Collection[Source]) -> IndexedPages:
@@ -112,7 +112,7 @@ def open_index(settings: Settings, base: str, sources: Collection[Source]) -> In
     urls = {source.url for source in sources}
     index.deleted = tuple(version for version in versions[1:] if not _has_page(snapshots[version.scope], urls))
     versions = [version for version in versions if version not in index.deleted]
-    others = {version.scope: _read_points(index, snapshots[version.scope]) for version in versions}
+    extras = {version.scope: _read_points(index, snapshots[version.scope]) for version in versions}
     by_version = _by_version(index, versions, sources)
     outdated: dict[str, State] = {}
     compared = True
@@ -122,7 +122,7 @@ def open_index(settings: Settings, base: str, sources: Collection[Source]) -> In
         if hashes and not {source.file_path for source in offered}.isdisjoint(index.files.values()):
             files = status.derive(store, ledger, version.scope, offered).files
             outdated |= {
-                f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in others[version.scope]
+                f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in extras[version.scope]
             }
         else:
             compared = False
@@ -176,11 +176,11 @@ def _has_page(version: Snapshot, urls: Collection[str]) -> bool:
 
 def _read_points(index: IndexedPages, snapshot: Snapshot) -> set[str]:
     """Note the pages of a version. Return the files whose state can't be derived, because the site lacks them."""
-    others: set[str] = set()
+    extra_files: set[str] = set()
     for point in snapshot.points():
         if point.chunk.type != PAGE or point.chunk.source == "import":
             # The site doesn't contain it, so its state can't be derived from the site.
-            others.add(point.chunk.source_file_path)
+            extra_files.add(point.chunk.source_file_path)
         else:
             url, _, anchor = point.chunk.url.partition("#")
             address = (clean_url(url) or url).removeprefix(index.base)
@@ -188,7 +188,7 @@ def _read_points(index: IndexedPages, snapshot: Snapshot) -> set[str]:
             index.snapshots[address] = snapshot
             index.cited.setdefault(address, set()).update([anchor] if anchor else [])
             index.anchored = index.anchored or bool(anchor)
-    return others
+    return extra_files
 
 
 def _words(texts: Iterable[str]) -> set[str]:

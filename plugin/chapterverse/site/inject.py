@@ -31,7 +31,7 @@ from chapterverse.site.script_tag import PageFrame, open_frame, put
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"
-_MARKED = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_CODEC_BY_BOM = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Injection:
 
     Attributes:
         folder: of the widget's files, relative to the site.
-        others: number of skipped pages that load a widget in another way.
+        other_widgets: number of skipped pages that load a widget in another way.
         warnings: one for each reason why pages were skipped.
         agents: what became of the files for agents, None if there are none.
     """
@@ -49,7 +49,7 @@ class Injection:
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
-    others: int = 0
+    other_widgets: int = 0
     warnings: tuple[str, ...] = ()
     agents: AgentFilesResult | None = None
 
@@ -115,7 +115,7 @@ class _Work:
     unchanged: int = 0
     skipped: int = 0
     first_other: str = ""
-    others: int = 0
+    other_widgets: int = 0
     delivered: bool = False
 
     def visit(self, path: str, files: Mapping[str, bytes]) -> None:
@@ -131,13 +131,13 @@ class _Work:
             self._skip(f"{path} is not the UTF-16 that it says it is, so it got no widget.")
             return
         frame = open_frame(html)
-        if not frame.whole:
+        if not frame.is_page:
             self._skip(f"{path} is a piece of HTML and no page, so it got no widget.")
             return
         src: str | None = self._src(path, frame)
         if not all(launcher.injected for launcher in frame.launchers):
             self.skipped += 1
-            self.others += 1
+            self.other_widgets += 1
             self.first_other = self.first_other or path
             src = None
         elif not self.delivered:
@@ -152,15 +152,15 @@ class _Work:
             self.unchanged += after == before
 
     def done(self) -> Injection:
-        if self.others:
-            others = f" and {self.others - 1} more" if self.others > 1 else ""
+        if self.other_widgets:
+            suffix = f" and {self.other_widgets - 1} more" if self.other_widgets > 1 else ""
             self.warnings.append(
-                f"{self.first_other}{others}: the widget is there already by another way, so it was left."
+                f"{self.first_other}{suffix}: the widget is there already by another way, so it was left."
             )
         # The plugin of a generator may have written files into the same folder.
-        agents = self.agents.finish(remove=not self.others) if self.agents and self.delivered else None
+        agents = self.agents.finish(remove=not self.other_widgets) if self.agents and self.delivered else None
         warnings = (*self.warnings, *(agents.warnings + agents.notes if agents else ()))
-        return Injection(self.folder, self.changed, self.unchanged, self.skipped, self.others, warnings, agents)
+        return Injection(self.folder, self.changed, self.unchanged, self.skipped, self.other_widgets, warnings, agents)
 
     def _put_link(self, path: str, html: str, src: str | None) -> str:
         """Write the Markdown of a page and return the page with the link to it; None leaves another way's page."""
@@ -197,7 +197,7 @@ class _Work:
 
 def _codec(path: str, content: bytes) -> str:
     """Return an encoding that finds tags and preserves all other bytes."""
-    for mark, codec in _MARKED:
+    for mark, codec in _CODEC_BY_BOM:
         if content.startswith(mark):
             return codec
     if is_binary(content):

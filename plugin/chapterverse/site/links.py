@@ -85,14 +85,14 @@ class InternalLinks:
             base: the address that its links are relative to.
             hrefs: whether all links with the address name a `target`, by address.
         """
-        own = self.places.urls[path]
+        page_url = self.places.urls[path]
         for href, has_target in hrefs.items():
             before, _, fragment = href.strip().partition("#")
             fragment = fragment.partition(":~:")[0]
             if not _is_anchor(fragment):
                 fragment = ""
-            url = clean_url(urljoin(base, before)) if before or base != own else own
-            if url == own:
+            url = clean_url(urljoin(base, before)) if before or base != page_url else page_url
+            if url == page_url:
                 if fragment and not has(ids, fragment):
                     yield href
             elif url:
@@ -128,9 +128,9 @@ class InternalLinks:
             return
         # Docusaurus and VitePress check no path from the root that names a `target`: there it leads to another site.
         # Only a source that a generator didn't find stays in a link under its own name.
-        whole = ":" in href.partition("?")[0].partition("#")[0]
-        rooted = whole or (href.lstrip().startswith("/") and not url.endswith(_SOURCES))
-        certain = not (whole or (rooted and has_target))
+        has_scheme = ":" in href.partition("?")[0].partition("#")[0]
+        rooted = has_scheme or (href.lstrip().startswith("/") and not url.endswith(_SOURCES))
+        certain = not (has_scheme or (rooted and has_target))
         link = self.by_target.setdefault((url, fragment), InternalLink(path, href, rooted, certain, -1))
         link.more += 1
         # An error page names by the root what other pages name by where they are.

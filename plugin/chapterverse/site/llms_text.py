@@ -81,7 +81,9 @@ def page_groups(pages: Iterable[PageFile]) -> list[PageGroup]:
     return groups
 
 
-def llms_txt(site: SiteFacts, group: PageGroup, others: Sequence[PageGroup], *, markdown: bool, full: bool) -> str:
+def llms_txt(
+    site: SiteFacts, group: PageGroup, other_groups: Sequence[PageGroup], *, markdown: bool, full: bool
+) -> str:
     """Return the list of a language's pages.
 
     Args:
@@ -90,7 +92,7 @@ def llms_txt(site: SiteFacts, group: PageGroup, others: Sequence[PageGroup], *, 
         full: `llms-full.txt` is there as well.
     """
     more = [f"- [All pages as one file]({site.address(group.full_path)})"] if full else []
-    more += [f"- [Pages in {_label(other.language)}]({site.address(other.list_path)})" for other in others]
+    more += [f"- [Pages in {_label(other.language)}]({site.address(other.list_path)})" for other in other_groups]
     tail = "".join(f"\n{part}" for part in (["## More\n", *more, ""] if more else [])) + f"\n{MARK}\n"
     room = MAX_LIST_CHARS - len(_head(site)) - len(tail) - 200
     sections = _sections(group.pages)

@@ -114,9 +114,9 @@ def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") ->
 
 def front_matter(text: str) -> dict[str, str]:
     """Return the front matter of a file of ours, {} if it isn't ours."""
-    head, behind, _ = text.removeprefix("---\n").partition("\n---\n")
+    head, body, _ = text.removeprefix("---\n").partition("\n---\n")
     lines = head.split("\n")
-    if not text.startswith("---\n") or not behind or MARK not in lines:
+    if not text.startswith("---\n") or not body or MARK not in lines:
         return {}
     pairs = (line.partition(": ") for line in lines)
     return {name: _value(value) for name, colon, value in pairs if colon}

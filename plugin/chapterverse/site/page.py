@@ -74,13 +74,13 @@ def inspect(page: str) -> Inspection:
         inspection.ids.update(_ids(name, attributes))
         if name in ("a", "area"):
             href = attributes.get("href", "")
-            own = not href.lstrip().startswith("#") or metadata.content_start <= end <= metadata.content_end
-            if href and own and not _FOREIGN.match(href):
+            is_page_link = not href.lstrip().startswith("#") or metadata.content_start <= end <= metadata.content_end
+            if href and is_page_link and not _FOREIGN.match(href):
                 inspection.links[href] = inspection.links.get(href, True) and "target" in attributes
         elif name in _MEDIA and (src := attributes.get("src", "")) and not _FOREIGN.match(src):
             inspection.media[src] = None
-    found = _UNRESOLVED.finditer(page, metadata.content_start, metadata.content_end)
-    inspection.unresolved = tuple(dict.fromkeys(unescape(m[2]).strip() for m in found if not m[1]))
+    references = _UNRESOLVED.finditer(page, metadata.content_start, metadata.content_end)
+    inspection.unresolved = tuple(dict.fromkeys(unescape(m[2]).strip() for m in references if not m[1]))
     return inspection
 
 

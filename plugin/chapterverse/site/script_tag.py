@@ -56,7 +56,7 @@ class PageFrame:
     launchers: tuple[Launcher, ...]
     place: int
     base: str | None
-    whole: bool
+    is_page: bool
 
 
 def open_frame(page: str) -> PageFrame:
@@ -65,19 +65,19 @@ def open_frame(page: str) -> PageFrame:
         return PageFrame((), page.rindex("</body"), None, True)
     launchers: list[Launcher] = []
     ends: dict[str, int] = {}
-    base, whole, end = None, bool(_DOCTYPE.match(page)), len(page)
-    for start, behind, name, raw, after in tags(page):
+    base, is_page, end = None, bool(_DOCTYPE.match(page)), len(page)
+    for start, text_start, name, raw, after in tags(page):
         if raw is None:
             ends[name] = start
         elif name == "script":
-            launchers += _launcher(page, start, behind, raw, after)
+            launchers += _launcher(page, start, text_start, raw, after)
         elif name == "base" and base is None:
             base = parse_attributes(raw).get("href")
         elif not name:
             # A tag inserted after it would be swallowed.
             end = start
-        whole = whole or name in _PAGE
-    return PageFrame(tuple(launchers), min(ends.get("body", ends.get("html", end)), end), base, whole)
+        is_page = is_page or name in _PAGE
+    return PageFrame(tuple(launchers), min(ends.get("body", ends.get("html", end)), end), base, is_page)
 
 
 def _may_differ(page: str) -> bool:
@@ -112,7 +112,7 @@ def tag_for(src: str) -> str:
     return f'<script type="module" src="{html.escape(src)}" {MARK}></script>'
 
 
-def _launcher(page: str, start: int, behind: int, raw: str, after: int) -> Iterator[Launcher]:
+def _launcher(page: str, start: int, text_start: int, raw: str, after: int) -> Iterator[Launcher]:
     """Yield the launcher that a script element loads by its address or by an import in its text."""
     attributes = parse_attributes(raw)
     module = attributes.get("type", "").strip().lower() == "module"
@@ -121,7 +121,7 @@ def _launcher(page: str, start: int, behind: int, raw: str, after: int) -> Itera
     if src:
         if _LAUNCHER.search(src) and (_OURS.search(src) or MARK in attributes):
             yield Launcher(src, MARK in attributes, module, start, after)
-    elif (imported := _IMPORTED.search(page, behind, after)) and not _is_data(attributes.get("type", "")):
+    elif (imported := _IMPORTED.search(page, text_start, after)) and not _is_data(attributes.get("type", "")):
         yield Launcher(imported[1], False, True, start, after)
 
 
@@ -142,10 +142,10 @@ def tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
         if position == len(page) and (not page.endswith(closed) or token.end(2) == position):
             yield start, position, "", "", position
         elif token.lastindex == START:
-            name, behind = token[1].lower(), position
-            after = after_raw(page, name, behind) if name in RAW else behind
+            name, text_start = token[1].lower(), position
+            after = after_raw(page, name, text_start) if name in RAW else text_start
             position = after or len(page)
-            yield start, behind, name if after else "", token[2], position
+            yield start, text_start, name if after else "", token[2], position
         elif token.lastindex == END:
             yield start, position, token[3].lower(), None, position
         position = page.find("<", position)

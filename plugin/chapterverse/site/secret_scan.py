@@ -82,7 +82,7 @@ class Scanner:
         in_name = dict(self._find(path.encode(errors="surrogateescape")))
         yield from (Leak(path, 0, what) for what in in_name)
         lines: dict[str, int] = {}
-        whole = True
+        is_complete = True
         with (site / path).open("rb") as file:
             self._search(file, lines)
             file.seek(0)
@@ -90,9 +90,9 @@ class Scanner:
                 file.seek(0)
                 # A damaged gzip file was searched as raw bytes.
                 with suppress(EOFError, zlib.error, gzip.BadGzipFile):
-                    whole = self._search(cast(IO[bytes], gzip.GzipFile(fileobj=file)), lines, _MAX_UNPACKED_BYTES)
+                    is_complete = self._search(cast(IO[bytes], gzip.GzipFile(fileobj=file)), lines, _MAX_UNPACKED_BYTES)
         yield from (Leak(path, line, what) for what, line in sorted(lines.items()))
-        if not whole:
+        if not is_complete:
             raise TooMuch(path)
 
     def scrub(self, text: str) -> str:

@@ -48,7 +48,7 @@ _KOREAN_STOP_WORDS = frozenset(
 #: Patterns that indicate the language of a text.
 SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f"[{_HANGUL}]+")}
 #: From this length on the long vowel at the end of a loanword is optional.
-_LONG = 4
+_MIN_LONG_CHARS = 4
 
 
 def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
@@ -62,7 +62,7 @@ def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
             for between in _CHINESE.split(piece) if language == "zh" else (piece,):
                 yield from ((pair,) for pair in _pairs(between))
         elif script == "katakana":
-            yield _in_parts(piece.rstrip("ー") if len(piece) >= _LONG else piece)
+            yield _in_parts(piece.rstrip("ー") if len(piece) >= _MIN_LONG_CHARS else piece)
         elif script == "hangul" and piece not in _KOREAN_STOP_WORDS:
             ending = _KOREAN.fullmatch(piece)
             yield _in_parts(ending["kept"] if ending else piece)
@@ -71,7 +71,7 @@ def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
             yield from ((pair,) for pair in _pairs(piece))
 
 
-def seams(surfaces: Sequence[str], known: Collection[str]) -> set[str]:
+def seams(surfaces: Sequence[str], indexed_words: Collection[str]) -> set[str]:
     """Return the bigrams of a question that span two words.
 
     A seam is a bigram unknown to the index between known ones that cover its two characters. Of several unknown bigrams
@@ -81,16 +81,16 @@ def seams(surfaces: Sequence[str], known: Collection[str]) -> set[str]:
     chain: list[str] = []
     for surface in (*surfaces, ""):
         if chain and not (surface[:1] == chain[-1][-1] and _HAN_PAIR.fullmatch(surface)):
-            result.update(_surplus(chain, known))
+            result.update(_surplus(chain, indexed_words))
             chain = []
         if _HAN_PAIR.fullmatch(surface):
             chain.append(surface)
     return result
 
 
-def _surplus(chain: Sequence[str], known: Collection[str]) -> Iterator[str]:
+def _surplus(chain: Sequence[str], indexed_words: Collection[str]) -> Iterator[str]:
     at = 0
-    for is_known, group in groupby(chain, key=known.__contains__):
+    for is_known, group in groupby(chain, key=indexed_words.__contains__):
         pairs = list(group)
         beside = (at > 0) + (at + len(pairs) < len(chain))
         if not is_known:

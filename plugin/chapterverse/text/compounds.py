@@ -37,9 +37,11 @@ _PARTS = frozenset(
     zeit zeitpunkt zelle zertifikat ziel zone zugang zugriff zustand zuweisung zweig
     """.split()
 )
-#: Least length of the other part beside a known part, of a known part beside an unknown one, and of a word; and the
-#: greatest length of a word.
-_MIN_PART, _SURE_PART, _MIN_WORD, _MAX_WORD = 3, 5, 8, 60
+#: A part beside a known part has at least so many letters.
+_MIN_PART_CHARS = 3
+#: A known part beside an unknown one has at least so many letters.
+_MIN_SURE_PART_CHARS = 5
+_MIN_WORD_CHARS, _MAX_WORD_CHARS = 8, 60
 _LINKS = ("", "s", "n", "en", "es", "er")
 _ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
 #: Endings that take a linking "s".
@@ -57,7 +59,7 @@ def divide(word: str) -> tuple[str, ...]:
 
 
 def _divide(word: str) -> tuple[str, ...]:
-    if not _MIN_WORD <= len(word) <= _MAX_WORD or _known(word, _ENDINGS):
+    if not _MIN_WORD_CHARS <= len(word) <= _MAX_WORD_CHARS or _known_parts(word, _ENDINGS):
         return ()
     best = max(_splits(word), default=None)
     return tuple(part for half in best[1:] for part in _divide(half) or (half,)) if best else ()
@@ -65,15 +67,20 @@ def _divide(word: str) -> tuple[str, ...]:
 
 def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Yield possible splits with their worth: two known parts before one, longer known parts before shorter."""
-    for at in range(_MIN_PART, len(word) - _MIN_PART + 1):
-        left, right = _known(word[:at], _LINKS), _known(word[at:], _ENDINGS)
+    for at in range(_MIN_PART_CHARS, len(word) - _MIN_PART_CHARS + 1):
+        left, right = _known_parts(word[:at], _LINKS), _known_parts(word[at:], _ENDINGS)
         if left and right:
             yield (2, len(left) + len(right)), left, right
-        elif right and len(right) >= _SURE_PART:
+        elif right and len(right) >= _MIN_SURE_PART_CHARS:
             yield (1, len(right)), word[: at - word[:at].endswith(_LINKED)], right
-        elif left and len(left) >= _SURE_PART and len(word) - at > _MIN_PART and not word.startswith(_VERBAL, at):
+        elif (
+            left
+            and len(left) >= _MIN_SURE_PART_CHARS
+            and len(word) - at > _MIN_PART_CHARS
+            and not word.startswith(_VERBAL, at)
+        ):
             yield (1, len(left), at), left, word[at:]
 
 
-def _known(piece: str, endings: tuple[str, ...]) -> str | None:
+def _known_parts(piece: str, endings: tuple[str, ...]) -> str | None:
     return next((p for e in endings if piece.endswith(e) and (p := piece.removesuffix(e)) in _PARTS), None)

@@ -104,10 +104,10 @@ def question_words(text: str, languages: Iterable[str]) -> Iterator[Word]:
     would lose words. Removing each language's only by its own rules would keep German "die" as a rare English verb.
     """
     codes = tuple(dict.fromkeys(map(primary_subtag, languages)))
-    own = question_language(text, codes)
-    typed = QUESTION_STOP_WORDS.get(own, frozenset())
+    language = question_language(text, codes)
+    typed = QUESTION_STOP_WORDS.get(language, frozenset())
     for code in codes:
-        for word in _read(text, code, own):
+        for word in _read(text, code, language):
             if word.surface not in typed:
                 yield word
 
@@ -145,7 +145,7 @@ def hash_term(term: str) -> int:
 
 
 def language_of(text: str, languages: Iterable[str]) -> str | None:
-    """Return the language with most of its function words in a text; None where two have as many, or none has any."""
+    """Return the language with most of its function words in a text; None if two have as many, or none has any."""
     tokens = [token.lower() for token in _WORD.findall(_normal(text))]
     signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
     most = max(signs.values(), default=0)
@@ -180,14 +180,14 @@ def _vector(weights: dict[int, float]) -> SparseVector:
     return SparseVector(tuple(t for t, _ in ordered), tuple(w for _, w in ordered))
 
 
-def _read(text: str, stemming: str, own: str) -> Iterator[Word]:
-    """Yield the words of a text without the function words of language `own`, stemmed by the rules of `stemming`."""
+def _read(text: str, stemming: str, language: str) -> Iterator[Word]:
+    """Yield the words of a text without the function words of `language`, stemmed by the rules of `stemming`."""
     for token in _WORD.findall(_normal(text)):
         if token.isascii():
-            if word := _plain(token, stemming, own):
+            if word := _plain(token, stemming, language):
                 yield word
         else:
-            yield from _split_mixed(token, stemming, own)
+            yield from _split_mixed(token, stemming, language)
 
 
 def _normal(text: str) -> str:
@@ -203,14 +203,14 @@ def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
     return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
 
 
-def _split_mixed(token: str, stemming: str, own: str) -> Iterator[Word]:
+def _split_mixed(token: str, stemming: str, language: str) -> Iterator[Word]:
     """Yield the words of a token in scripts with spaces, without, or both."""
     for run, has_spaces in _runs(token):
         if has_spaces:
-            if plain := _plain(run, stemming, own):
+            if plain := _plain(run, stemming, language):
                 yield plain
         else:
-            for word in character_bigrams.bigram_words(run, own):
+            for word in character_bigrams.bigram_words(run, language):
                 yield Word(word[0], tuple(map(hash_term, word)))
 
 
@@ -226,22 +226,22 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
         yield token[at:], True
 
 
-def _plain(token: str, stemming: str, own: str) -> Word | None:
+def _plain(token: str, stemming: str, language: str) -> Word | None:
     # Long tokens seldom recur and would only fill the cache.
-    return (_word if len(token) <= _MAX_CACHED_CHARS else _word.__wrapped__)(token, stemming, own)
+    return (_word if len(token) <= _MAX_CACHED_CHARS else _word.__wrapped__)(token, stemming, language)
 
 
 @functools.lru_cache(maxsize=65_536)
-def _word(token: str, stemming: str, own: str) -> Word | None:
-    terms = _terms(token.strip("_"), stemming, own)
+def _word(token: str, stemming: str, language: str) -> Word | None:
+    terms = _terms(token.strip("_"), stemming, language)
     return Word(token.lower(), terms) if terms else None
 
 
-def _terms(token: str, stemming: str, own: str) -> WordTerms:
+def _terms(token: str, stemming: str, language: str) -> WordTerms:
     """Return the hashed terms of one token; empty for a function word."""
-    stop_words = STOP_WORDS.get(own, frozenset())
-    if own in _CLITICS:
-        token = _CLITICS[own].sub("", token)
+    stop_words = STOP_WORDS.get(language, frozenset())
+    if language in _CLITICS:
+        token = _CLITICS[language].sub("", token)
     lower = token.lower().replace("’", "'")
     if lower in stop_words:
         return ()
@@ -260,12 +260,12 @@ def _terms(token: str, stemming: str, own: str) -> WordTerms:
 
 def _forms(word: str, language: str) -> tuple[str, ...]:
     """Return the stem of a word and of its other forms."""
-    others = [word]
+    forms = [word]
     if language == "de":
-        others += compounds.divide(word)
+        forms += compounds.divide(word)
     if language in _ACCENTED:
-        others.append(_bare(word))
-    return tuple(dict.fromkeys(stem(w, language) for w in others))
+        forms.append(_bare(word))
+    return tuple(dict.fromkeys(stem(w, language) for w in forms))
 
 
 @functools.lru_cache(maxsize=16_384)

@@ -51,7 +51,7 @@ _STOP = re.compile(
 _ABBREVIATED = re.compile(r"(?<![\w.])[^\W\d_]\.[ \u00a0]?[^\W\d_]\.\Z")
 _LETTER = re.compile(r"(?<![\w.])[^\W\d_]\.\s\Z")
 #: Characters before a stop that tell an abbreviation.
-_BEFORE = 6
+_ABBREVIATION_CHARS = 6
 _TICK = re.compile(r"(?<!`)`(?!`)")
 #: Characters of the longest code span in which a sentence doesn't end.
 _MAX_CODE_SPAN_CHARS = 80
@@ -71,12 +71,12 @@ class Sentence:
 
     Attributes:
         start, end: its place in the text, with the white space behind it; the next one starts where it ends.
-        said: its words without markup.
+        plain_text: its words without markup.
     """
 
     start: int
     end: int
-    said: str
+    plain_text: str
     kind: SentenceKind
 
 
@@ -117,20 +117,20 @@ class SentenceReader:
         while self._line < len(self.text):
             end = self.text.find("\n", self._line) + 1
             line = self.text[self._line : end or len(self.text)]
-            whole = bool(end) or last
+            is_whole_line = bool(end) or last
             if self._fence:
-                if not whole:
+                if not is_whole_line:
                     return
                 yield from self._code(line)
             elif not line.strip():
-                if not whole:
+                if not is_whole_line:
                     break
                 self._blank = True
             elif self._limit <= self._line:
-                if not whole and self._is_undecided(line):
+                if not is_whole_line and self._is_undecided(line):
                     break
                 yield from self._begin(line)
-            if not whole:
+            if not is_whole_line:
                 self._limit = len(self.text)
                 break
             self._line = self._limit = self._line + len(line)
@@ -195,7 +195,7 @@ class SentenceReader:
     def _stops(self, end: int, *, last: bool) -> Iterator[Sentence]:
         """Yield the sentences that end before `end`, up to which the text belongs to the block."""
         at = self.start
-        if not last and _CLOSED.search(self.text, max(self.start, end - _BEFORE), end):
+        if not last and _CLOSED.search(self.text, max(self.start, end - _ABBREVIATION_CHARS), end):
             # A mark may go on as a link.
             return
         if at == self._block:
@@ -209,8 +209,8 @@ class SentenceReader:
                 _BEGUN_MARK.match(self.text[stop.end() : end]) or self._ends_abbreviation(stop, end) is None
             ):
                 return
-            behind = _MARK_LINE.match(self.text, stop.end(), end)
-            if behind or self._ends_abbreviation(stop, end) or self._is_quoted(stop):
+            mark_line = _MARK_LINE.match(self.text, stop.end(), end)
+            if mark_line or self._ends_abbreviation(stop, end) or self._is_quoted(stop):
                 continue
             if self.text[self.start : stop.end()].strip():
                 yield self._sentence(stop.end(), "prose")
@@ -223,7 +223,7 @@ class SentenceReader:
 
     def _ends_abbreviation(self, stop: re.Match[str], end: int) -> bool | None:
         """Whether a stop is one of an abbreviation; None where the next character tells."""
-        before = self.text[max(self.start, stop.start() - _BEFORE) : stop.start()]
+        before = self.text[max(self.start, stop.start() - _ABBREVIATION_CHARS) : stop.start()]
         if _ABBREVIATED.search(before):
             return True
         if not _LETTER.search(f"{before} ") or not before[-2:-1].islower():
@@ -235,9 +235,9 @@ class SentenceReader:
 
     def _sentence(self, end: int, kind: SentenceKind) -> Sentence:
         text = self.text[self.start : end]
-        made = Sentence(self.start, end, text.strip() if kind == "code" else strip_marks(text), kind)
+        sentence = Sentence(self.start, end, text.strip() if kind == "code" else strip_marks(text), kind)
         self.start = end
-        return made
+        return sentence
 
 
 def _begins_mark(line: str) -> bool:

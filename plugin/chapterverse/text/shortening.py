@@ -12,7 +12,7 @@ def cut_to_bytes(text: str, most: int) -> str:
 
 
 def cut_to_words(text: str, most: int) -> str:
-    """Return the beginning of a text, of at most so many characters and up to a space where there is one."""
+    """Return the beginning of a text, of at most so many characters and up to a space if there is one."""
     return text if len(text) <= most else text[:most].rpartition(" ")[0] or text[:most]
 
 

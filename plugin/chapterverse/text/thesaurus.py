@@ -65,16 +65,17 @@ def compile_rows(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     counts: dict[str, dict[str, int]] = {}
     for expression, synonyms in rows:
         tokens = list(lexical.stemmed_tokens(expression, LANGUAGE))
-        own = {stem for _, stem in _content(tokens)}
-        if not own or len(tokens) > MAX_WORDS:
+        key_stems = {stem for _, stem in _content(tokens)}
+        if not key_stems or len(tokens) > MAX_WORDS:
             continue
         of_expression = counts.setdefault(_key(tokens), {})
         for synonym in synonyms:
             stems = [stem for _, stem in _content(list(lexical.stemmed_tokens(synonym, LANGUAGE)))]
-            if len(stems) == 1 and stems[0] not in own:
+            if len(stems) == 1 and stems[0] not in key_stems:
                 of_expression[stems[0]] = of_expression.get(stems[0], 0) + 1
     ordered = (
-        (key, sorted(found, key=lambda stem: -found[stem])[:MAX_SYNONYMS]) for key, found in sorted(counts.items())
+        (key, sorted(stem_counts, key=lambda stem: -stem_counts[stem])[:MAX_SYNONYMS])
+        for key, stem_counts in sorted(counts.items())
     )
     return "".join(f"{key}\t{' '.join(stems)}\n" for key, stems in ordered if stems)
 

@@ -39,7 +39,7 @@ _SEAM = re.compile(r"[A-Za-z](?=[\x00-@\[-`{-\x7f])")
 
 #: Bytes to count, in percent of a text's bytes over the most. If counting saves every other byte, the rest fits: enough
 #: for 3.6 bytes a token.
-_HEAD = 140
+_HEAD_PERCENT = 140
 
 
 def load_ranks() -> dict[bytes, int]:
@@ -79,10 +79,10 @@ def fits(text: str, most: int) -> bool:
     size = len(text.encode(errors="surrogatepass"))
     if size <= most:
         return True
-    seam = _SEAM.search(text, (size - most) * _HEAD * len(text) // (size * 100))
+    seam = _SEAM.search(text, (size - most) * _HEAD_PERCENT * len(text) // (size * 100))
     if not seam:
         return count(text) <= most
     # Even at one token per byte the rest may fit now.
     head, rest = text[: seam.end()], text[seam.end() :]
-    left = most - count(head)
-    return len(rest.encode(errors="surrogatepass")) <= left or count(rest) <= left
+    remaining_tokens = most - count(head)
+    return len(rest.encode(errors="surrogatepass")) <= remaining_tokens or count(rest) <= remaining_tokens

@@ -69,8 +69,8 @@ def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
     """
     chosen = {k: v for k, v in options.items() if v or v is False or k == "endpoint"}
     if "title" not in chosen:
-        own = titles().get(primary_subtag(language))
-        chosen |= {"title": own} if own else {"titles": titles()}
+        title = titles().get(primary_subtag(language))
+        chosen |= {"title": title} if title else {"titles": titles()}
     module = f"export default {_json(chosen)};\n"
     # Environment variables may contain surrogates; indexing reports them.
     return {**files(), CONFIG: module.encode(errors="replace")}

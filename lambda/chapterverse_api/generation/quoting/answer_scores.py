@@ -130,7 +130,7 @@ class QuestionWords:
                 self._weights.append(weight * share)
         self._total = sum(self._weights) or 1.0
         for synonym in request.words.synonyms:
-            self._places.setdefault(synonym.term, []).extend(wholes[place] for place in synonym.places)
+            self._places.setdefault(synonym.term, []).extend(wholes[place] for place in synonym.word_indices)
 
     def read(self, text: str) -> tuple[frozenset[int], int]:
         """Return the places of the question's words, or of their parts, that a text holds, and its number of words."""

@@ -37,7 +37,7 @@ def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str
     The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
 
     Args:
-        prefix: of the warning, where the log doesn't say whose it is.
+        prefix: the beginning of the warning, if the log doesn't name the plugin.
     """
     try:
         update()
@@ -72,22 +72,23 @@ def update_index(
         ConfigurationError: the site has no address, or an option is invalid.
         ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
-    own = [*pages.sources.values()]
-    sources, warnings = documents.sources(own, base_url) if base_url else ([], [])
+    page_sources = [*pages.sources.values()]
+    sources, warnings = documents.sources(page_sources, base_url) if base_url else ([], [])
     keep = None
     if settings.also and base_url:
         from chapterverse.indexing.external_sources import collect_external
 
-        external = collect_external(settings, own, base_url, documents.docs)
+        external = collect_external(settings, page_sources, base_url, documents.docs)
         sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
     for warning in warnings:
         log.warning(warning)
-    done = index_sources([*own, *sources], settings, base_url, chunk_tokens, keep).after((), 0, pages.left_out)
-    for warning in done.warnings:
+    report = index_sources([*page_sources, *sources], settings, base_url, chunk_tokens, keep)
+    report = report.after((), 0, pages.left_out)
+    for warning in report.warnings:
         log.warning(warning)
-    for line in done.listing_lines():
+    for line in report.listing_lines():
         log.info(line)
-    log.info(f"Indexed {done}")
+    log.info(f"Indexed {report}")
 
 
 def index_sources(

@@ -48,15 +48,15 @@ class Options:
         Raises:
             ConfigurationError: there is no such option, or its value has another type.
         """
-        known = {option.name: option for option in fields(cls)}
-        for sentence in explain_unknown_options(values, known).values():
+        options = {option.name: option for option in fields(cls)}
+        for sentence in explain_unknown_options(values, options).values():
             raise ConfigurationError(sentence)
         for name, value in values.items():
-            kinds = _KINDS[str(known[name].type).partition("[")[0]]
+            kinds = _KINDS[str(options[name].type).partition("[")[0]]
             # A switch is an int to Python, and no number here.
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                wanted = "a list of sources" if name == "also" else _NAMES[kinds[0]]
-                raise ConfigurationError(f"The option {name!r} must be {wanted}.")
+                type_name = "a list of sources" if name == "also" else _NAMES[kinds[0]]
+                raise ConfigurationError(f"The option {name!r} must be {type_name}.")
         return cls(**values)
 
     def settings(self, root: Path, site_name: str, version: str | None, *, preview: bool = False) -> Settings:
@@ -100,10 +100,10 @@ def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
     return temporary and urlsplit(site_url or "").netloc == address
 
 
-def explain_unknown_options(names: Iterable[object], known: Collection[str]) -> dict[str, str]:
+def explain_unknown_options(names: Iterable[object], options: Collection[str]) -> dict[str, str]:
     """Return a sentence for each unknown option, by its name."""
-    unknown = sorted(name for name in map(str, names) if name not in known)
-    nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
+    unknown = sorted(name for name in map(str, names) if name not in options)
+    nearest = {name: difflib.get_close_matches(name, options, 1, 0)[0] for name in unknown}
     return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
 
 

@@ -34,8 +34,8 @@ def mark_content(html: str, content_hash: str) -> str:
     Args:
         content_hash: of the page's source; "" for a page that is left out.
     """
-    kept = _EXCLUDED.sub(r"\1data-chapterverse-exclude \2", html) if "data-search-exclude" in html else html
-    return f'{kept}<div hidden {READ_MARK}="{content_hash}"></div>'
+    content = _EXCLUDED.sub(r"\1data-chapterverse-exclude \2", html) if "data-search-exclude" in html else html
+    return f'{content}<div hidden {READ_MARK}="{content_hash}"></div>'
 
 
 def render_starters(meta: Mapping[str, Any]) -> str:
@@ -45,9 +45,9 @@ def render_starters(meta: Mapping[str, Any]) -> str:
         ConfigurationError: they are not a list of questions, or it states an unknown content type.
     """
     check_content_type(meta)
-    own = meta.get("chapterverse")
-    if not isinstance(own, dict) or own.get("starters") is None:
+    chapterverse_meta = meta.get("chapterverse")
+    if not isinstance(chapterverse_meta, dict) or chapterverse_meta.get("starters") is None:
         return ""
     from chapterverse.widget.options import starters_element
 
-    return starters_element(own["starters"], "chapterverse.")
+    return starters_element(chapterverse_meta["starters"], "chapterverse.")

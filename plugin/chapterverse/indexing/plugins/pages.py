@@ -150,8 +150,8 @@ def _leaves(path: str | None, folder: str | None) -> bool:
 
 
 def _stated_type(meta: Mapping[str, Any]) -> object:
-    own = meta.get("chapterverse")
-    return own.get("content_type") if isinstance(own, dict) else None
+    chapterverse_meta = meta.get("chapterverse")
+    return chapterverse_meta.get("content_type") if isinstance(chapterverse_meta, dict) else None
 
 
 def check_content_type(meta: Mapping[str, Any]) -> None:
@@ -160,6 +160,6 @@ def check_content_type(meta: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: there is no such type.
     """
-    own = _stated_type(meta)
-    if own is not None and not known_content_type(own):
-        raise ConfigurationError(unknown_content_type(own))
+    declared_type = _stated_type(meta)
+    if declared_type is not None and not known_content_type(declared_type):
+        raise ConfigurationError(unknown_content_type(declared_type))

@@ -35,7 +35,7 @@ _CONFIG_NAMES = {
 
 
 def hugo_config(folder: Path) -> Mapping[str, Any]:
-    """Return the configuration of Hugo, its keys in lower case; empty where there is none."""
+    """Return the configuration of Hugo, its keys in lower case; empty if there is none."""
     for text, name in _config_files(folder, _HUGO_NAMES):
         try:
             parse = tomllib.loads if name.endswith("toml") else parse_json if name.endswith("json") else yaml.safe_load
@@ -48,7 +48,7 @@ def hugo_config(folder: Path) -> Mapping[str, Any]:
 
 
 def config_switch(folder: Path, generator: SiteGenerator, name: str) -> bool | None:
-    """Return a switch of the configuration of Docusaurus, VitePress or MkDocs, None where it isn't set."""
+    """Return a switch of the configuration of Docusaurus, VitePress or MkDocs, None if it isn't set."""
     pattern = rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b"
     for text, _ in _config_files(folder, _CONFIG_NAMES[generator]):
         match = re.search(pattern, text, re.MULTILINE)

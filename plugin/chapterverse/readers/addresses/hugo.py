@@ -72,8 +72,10 @@ class HugoAddresses:
             return
         values = _lower_keys(values)
         stated = values.get("cascade")
-        own = stated if isinstance(stated, list) else [stated]
-        self._cascades[folder.lower()] = [_lower_keys(each) for each in own[:_MAX_CASCADES] if isinstance(each, dict)]
+        cascades = stated if isinstance(stated, list) else [stated]
+        self._cascades[folder.lower()] = [
+            _lower_keys(each) for each in cascades[:_MAX_CASCADES] if isinstance(each, dict)
+        ]
         if slug := str(values.get("slug") or ""):
             self._slugs[folder.lower()] = slug
 
@@ -104,7 +106,7 @@ class HugoAddresses:
         return self._with_ending(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
 
     def _parts(self, file_path: str) -> tuple[str, str, str]:
-        """Return folder, name and language of a file; the language is in its name where the site has several."""
+        """Return folder, name and language of a file; the language is in its name if the site has several."""
         folder, _, name = file_path.rpartition(".")[0].rpartition("/")
         stem, _, language = name.rpartition(".")
         if stem and language.lower() in self.config.get("languages", {}):
@@ -112,7 +114,7 @@ class HugoAddresses:
         return folder, name, ""
 
     def _with_cascades(
-        self, folder: str, logical: str, kind: str, language: str, own: Mapping[str, Any]
+        self, folder: str, logical: str, kind: str, language: str, values: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the front matter with what the sections above hand down; inner ones outrank outer ones."""
         merged: dict[str, Any] = {}
@@ -122,7 +124,7 @@ class HugoAddresses:
                 if _is_target(target, logical, kind, language):
                     _merge(merged, _lower_keys(cascade["params"]) if "params" in cascade else {})
                     _merge(merged, {key: value for key, value in cascade.items() if "target" not in key})
-        _merge(merged, own)
+        _merge(merged, values)
         return merged
 
     def _is_published(self, values: Mapping[str, Any]) -> bool:
@@ -157,7 +159,7 @@ class HugoAddresses:
         slug, title = str(values.get("slug") or ""), str(values.get("title") or "")
         # A page without a date has that of Go's zero time.
         date = datetime.fromisoformat(stated_date(values.get("date")) or "0001-01-01")
-        known = {
+        replacements = {
             "slug": slug or title, "title": title, "filename": name, "contentbasename": name,
             "slugorfilename": slug or name, "slugorcontentbasename": slug or name,
             "section": folder.partition("/")[0],
@@ -166,7 +168,7 @@ class HugoAddresses:
         }  # fmt: skip
 
         def fill(token: re.Match[str]) -> str:
-            value = "" if "[" in token[0] else known.get(token[1].lower(), "")
+            value = "" if "[" in token[0] else replacements.get(token[1].lower(), "")
             return self._sanitize(value).lower() or "\0"
 
         path = _TOKEN.sub(fill, pattern)

@@ -67,12 +67,12 @@ def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
     """Return the address of the folder that explains most of `urls` as addresses of `files`; None if none does."""
     if not urls:
         return None
-    known = set(urls)
+    addresses = set(urls)
     paths = [page_paths(file) for file in files]
     # Compared as strings: the folders of addresses aren't paths of this machine.
-    bases = [os.path.commonprefix(sorted(known)).rpartition("/")[0] + "/"]  # noqa: RUF071
+    bases = [os.path.commonprefix(sorted(addresses)).rpartition("/")[0] + "/"]  # noqa: RUF071
     while len(urlsplit(bases[-1]).path) > 1:
         bases.append(bases[-1][:-1].rpartition("/")[0] + "/")
-    hits = {base: sum(any(base + path in known for path in p) for p in paths) for base in bases if clean_url(base)}
+    hits = {base: sum(any(base + path in addresses for path in p) for p in paths) for base in bases if clean_url(base)}
     best = max(hits, key=hits.__getitem__, default=None)
     return best if best and hits[best] else None

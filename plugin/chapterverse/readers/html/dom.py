@@ -91,7 +91,7 @@ class Node:
         self._classes: list[str] | None = None
 
     def get(self, attribute: str) -> str | None:
-        """Return the value of an attribute, "" where it has none, None where it is absent."""
+        """Return the value of an attribute, "" if it has none, None if it is absent."""
         if not self._raw:
             return None
         if self._attributes is None:

@@ -23,7 +23,7 @@ class PageMetadata:
         title: of the `<title>` element.
         base: of `<base href>`, where relative addresses start.
         language: BCP 47 tag that the page states; where it states none, that of its text.
-        created_at: ISO 8601 UTC, where the page says when it was published (Open Graph).
+        created_at: the date of publication that the page states (Open Graph), ISO 8601 UTC.
         tags: its subjects, stated there too.
         marks: words by which its generator says what it is: classes of `<html>` and `<body>`, the generator's name.
         content_type: as `<meta name="chapterverse:content_type">` has it.
@@ -99,8 +99,8 @@ def read_metadata(html: str) -> PageMetadata:
         opening = root.find(html, body)
         if not opening:
             continue
-        end, behind = _content_end(html, *opening)
-        if not (root.unique and root.find(html, behind)):
+        end, after_end_tag = _content_end(html, *opening)
+        if not (root.unique and root.find(html, after_end_tag)):
             metadata.content_start, metadata.content_end = opening[1], end
             break
     metadata.language = metadata.language or _text_language(html[metadata.content_start : metadata.content_end])
@@ -122,19 +122,19 @@ def _read_head(html: str) -> tuple[PageMetadata, int]:
                 _note_marks(metadata, parse_attributes(raw).get("class", ""))
             break
         body = end
-        _note(metadata, name, raw, html[end : end + _MAX_TITLE])
+        _note(metadata, name, raw, html[end : end + _MAX_TITLE_CHARS])
     return metadata, body
 
 
 def _text_language(html: str) -> str:
     """Return the language of a page's text by its function words; "en" for a short text or one in none of ours."""
     text = _MARKUP.sub(" ", html[:_JUDGED_HTML])[:_JUDGED_TEXT]
-    own = (
+    language = (
         lexical.language_of(unescape(text), lexical.LANGUAGES)
         if sum(map(str.isalpha, text)) >= _LEAST_LETTERS
         else None
     )
-    return own or "en"
+    return language or "en"
 
 
 def _content_end(html: str, name: str, start: int) -> tuple[int, int]:
@@ -172,7 +172,7 @@ def _note(metadata: PageMetadata, name: str, raw: str, text: str) -> None:
 
 
 def _note_marks(metadata: PageMetadata, words: str) -> None:
-    metadata.marks = f"{metadata.marks} {collapse(strip_invisible(words))}"[:_MAX_MARKS].strip()
+    metadata.marks = f"{metadata.marks} {collapse(strip_invisible(words))}"[:_MAX_MARK_CHARS].strip()
 
 
 def _note_meta(metadata: PageMetadata, attributes: dict[str, str]) -> None:
@@ -191,7 +191,7 @@ def _note_meta(metadata: PageMetadata, attributes: dict[str, str]) -> None:
     elif name == "chapterverse:source":
         metadata.source = metadata.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
     elif name == "description":
-        metadata.description = metadata.description or collapse(strip_invisible(content))[:_MAX_TITLE]
+        metadata.description = metadata.description or collapse(strip_invisible(content))[:_MAX_TITLE_CHARS]
     elif name == "article:published_time":
         metadata.created_at = metadata.created_at or stated_date(content.strip())
     elif name == "article:tag" and len(metadata.tags) < _MAX_TAGS:
@@ -208,7 +208,7 @@ _JUDGED_HTML, _JUDGED_TEXT, _LEAST_LETTERS = 40_000, 3_000, 100
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
 #: A relative path below the project's folder, as long as the ledger's column is wide.
 _SOURCE = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")
-_MAX_TITLE = 2000
+_MAX_TITLE_CHARS = 2000
 _MAX_TAGS = 50
-_MAX_MARKS = 1000
+_MAX_MARK_CHARS = 1000
 _HEAD = frozenset("html head base link meta noscript script style template title".split())

@@ -59,8 +59,8 @@ def read_structured_data(html: str) -> tuple[dict[str, Any], ...]:
     objects: list[dict[str, Any]] = []
     room = _MAX_JSON_CHARS
     for script in json_ld_scripts(html):
-        for found in _objects(_parse(script)):
-            pruned = _prune(found, _MAX_DEPTH)
+        for item in _objects(_parse(script)):
+            pruned = _prune(item, _MAX_DEPTH)
             size = len(json.dumps(pruned, ensure_ascii=False))
             if size <= room and len(objects) < _MAX_OBJECTS and pruned not in objects:
                 objects.append(pruned)

@@ -59,7 +59,7 @@ def split_front_matter(text: str, file_path: str) -> tuple[FrontMatter, str]:
 
 
 def split_values(text: str, file_path: str, rejected: type | None = None) -> tuple[dict[Any, Any] | None, str]:
-    """Return the values of the front matter, None where there is none, and the text below it.
+    """Return the values of the front matter, None if there is none, and the text below it.
 
     Args:
         rejected: the type of a value that is an error, as it holds no fields; other values without fields, and without
@@ -101,7 +101,7 @@ def _split_json(text: str) -> tuple[dict[Any, Any] | None, str]:
 
 
 def _front_matter(values: dict[Any, Any]) -> FrontMatter:
-    own = values.get("chapterverse")
+    chapterverse_fields = values.get("chapterverse")
     redirect = "redirect" if values.get("redirect_to") else ""
     return FrontMatter(
         title=_line(values.get("title")),
@@ -112,7 +112,7 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
         language=_language(values),
         slug=_line(values.get("slug")),
         id=_line(values.get("id")),
-        content_type=own.get("content_type") if isinstance(own, dict) else None,
+        content_type=chapterverse_fields.get("content_type") if isinstance(chapterverse_fields, dict) else None,
         values={str(key): value for key, value in values.items()},
         marks=" ".join(filter(None, (_line(values.get("layout")), _line(values.get("template")), redirect))),
     )

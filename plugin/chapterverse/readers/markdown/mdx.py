@@ -40,7 +40,7 @@ _BLOCKS = frozenset(
 #: Attributes of components whose names suggest that readers see them.
 _TITLES = ("title", "label", "heading", "header", "caption", "question")
 _TEXTS = ("description", "text", "summary", "alt", "content")
-_KEPT = ("id", "href", "src", "alt", "start", "value", "colspan", "rowspan", "colSpan", "rowSpan", "type", "checked")
+_HTML_ATTRIBUTES = tuple("id href src alt start value colspan rowspan colSpan rowSpan type checked".split())
 
 _HTML_NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")
@@ -123,10 +123,10 @@ class _Writer:
         return not self.line.strip()
 
     def _expression(self, expression: Expression) -> None:
-        shown = _MARKS.sub(r"\\\1", plain_value(expression.source, self.constants) or "")
+        markdown = _MARKS.sub(r"\\\1", plain_value(expression.source, self.constants) or "")
         if _HEADING.match(self.line.lstrip()) and not _COMMENT.match(expression.source):
-            shown = f'<data value="{escape(expression.source)}">{shown}</data>'
-        self._write(shown)
+            markdown = f'<data value="{escape(expression.source)}">{markdown}</data>'
+        self._write(markdown)
 
     def _tag(self, tag: Tag, at: int) -> int:
         """Write one tag, or the whole element where it is taken whole, and return which token comes next."""
@@ -235,7 +235,7 @@ class _Writer:
             return _MARKS.sub(r"\\\1", self._first_text(tag, (*_TITLES, *_TEXTS)))
         attributes = (
             f' {name}="{escape(self._attribute_text(tag.attributes[name]))}"'
-            for name in _KEPT
+            for name in _HTML_ATTRIBUTES
             if name in tag.attributes
         )
         return f"<{tag.name}{''.join(attributes)}>"
@@ -265,18 +265,18 @@ def _labels(values: str) -> dict[str, str]:
 def _partners(tokens: Sequence[Token]) -> dict[int, int]:
     """Return the positions of tags that belong together, each by the other's; the last one opened is closed first."""
     partners: dict[int, int] = {}
-    waiting: list[tuple[str, int]] = []
+    open_tags: list[tuple[str, int]] = []
     opened: dict[str, int] = {}
     for at, token in enumerate(tokens):
         if not isinstance(token, Tag) or token.empty:
             continue
         if not token.closing:
-            waiting.append((token.name, at))
+            open_tags.append((token.name, at))
             opened[token.name] = opened.get(token.name, 0) + 1
         elif opened.get(token.name):
             name, start = "", -1
             while name != token.name or start < 0:
-                name, start = waiting.pop()
+                name, start = open_tags.pop()
                 opened[name] -= 1
             partners[start], partners[at] = at, start
     return partners
@@ -284,7 +284,7 @@ def _partners(tokens: Sequence[Token]) -> dict[int, int]:
 
 def _at_line_ends(tokens: Sequence[Token]) -> set[int]:
     """Return the positions of tags that only tags and comments follow on their line."""
-    alone: set[int] = set()
+    positions: set[int] = set()
     ends = True
     for at in range(len(tokens) - 1, -1, -1):
         token = tokens[at]
@@ -292,7 +292,7 @@ def _at_line_ends(tokens: Sequence[Token]) -> set[int]:
             ends = _LINE_END.match(token) is not None and ("\n" in token or ends)
         elif isinstance(token, Tag):
             if ends:
-                alone.add(at)
+                positions.add(at)
         else:
             ends = ends and isinstance(token, Expression) and _COMMENT.match(token.source) is not None
-    return alone
+    return positions

@@ -251,13 +251,13 @@ class _Tokenizer:
         """Return where the brace at `start` is closed; None if nowhere."""
         if start < self.scanned:
             return self.braces.get(start)
-        waiting = [start]
+        open_braces = [start]
         for token in _BRACE_TOKEN.finditer(self.text, start + 1):
             if token.lastgroup == "open":
-                waiting.append(token.start())
+                open_braces.append(token.start())
             elif token.lastgroup == "close":
-                self.braces[waiting.pop()] = token.start()
-                if not waiting:
+                self.braces[open_braces.pop()] = token.start()
+                if not open_braces:
                     self.scanned = token.end()
                     return token.start()
         self.scanned = len(self.text)
@@ -277,7 +277,7 @@ class _Tokenizer:
         return before < 0 or self.text[before] == "\n"
 
 
-#: Each returns where to go on, None where the match is text.
+#: Each returns the position to go on at, None if the match is text.
 _HANDLERS: dict[int, Callable[[_Tokenizer, re.Match[str]], int | None]] = {
     _FENCE: _Tokenizer._fence,
     _ID: _Tokenizer._heading_id,

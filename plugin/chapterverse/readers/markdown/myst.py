@@ -31,7 +31,7 @@ _CARD_BORDER = re.compile(r"\^{3,}\s*\Z")
 _CLASS = re.compile(r"[A-Za-z][\w-]*")
 
 #: Directives in each other; deeper ones are code, so that the work stays linear.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _DEPTH = "directives"
 
 
@@ -72,7 +72,7 @@ def myst_plugin(md: MarkdownIt) -> None:
 
 def _take_targets(state: StateCore) -> None:
     """Leave out what shows nothing; a target before a heading is its id."""
-    kept = []
+    tokens = []
     target = ""
     for token in state.tokens:
         if token.type == "myst_target":
@@ -81,8 +81,8 @@ def _take_targets(state: StateCore) -> None:
             if target and token.type == "heading_open":
                 token.attrSet("id", slugify(target, SiteGenerator.SPHINX))
             target = ""
-            kept.append(token)
-    state.tokens[:] = kept
+            tokens.append(token)
+    state.tokens[:] = tokens
 
 
 def _card_border(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
@@ -97,7 +97,7 @@ def _card_border(state: StateBlock, start: int, _end: int, silent: bool) -> bool
 def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     opening = _OPENING.match(line_text(state, start))
     depth = state.env.get(_DEPTH, 0)
-    if not opening or state.is_code_block(start) or depth >= _DEEPEST:
+    if not opening or state.is_code_block(start) or depth >= _MAX_DEPTH:
         return False
     fence, name, argument = opening.groups()
     # Such a line is code in a paragraph.
@@ -348,9 +348,9 @@ _RENDERERS: dict[str, _Renderer] = {
 
 
 def _renderer(directive: _Directive) -> _Renderer:
-    known = _RENDERERS.get(directive.name)
-    if known:
-        return known
+    renderer = _RENDERERS.get(directive.name)
+    if renderer:
+        return renderer
     if directive.name.startswith("auto"):
         return _drop
     return _unknown_box if directive.in_colons else _unknown_code

@@ -69,7 +69,7 @@ def render_role(role: str, content: str) -> tuple[str, bool]:
 
 
 def _title(content: str) -> str:
-    """Return the title of `title <target>`, "" where there is none."""
+    """Return the title of `title <target>`, "" if there is none."""
     return content[: content.rfind("<")].strip() if content.endswith(">") and "<" in content else ""
 
 

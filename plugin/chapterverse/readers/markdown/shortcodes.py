@@ -16,7 +16,7 @@ from markdown_it.rules_inline import StateInline
 from chapterverse.readers.markdown.directives import INTERRUPTING, line_text
 
 #: Characters and lines that one shortcode may have; a longer one is text, so that the search stays linear.
-_MAX_LENGTH = 1000
+_MAX_CHARS = 1000
 _MAX_LINES = 30
 
 _OPENING = re.compile(r"\{\{[<%](?!/\*)|\{%")
@@ -71,14 +71,14 @@ def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _last_line(state: StateBlock, line: str, start: int, end: int) -> int | None:
-    """Return the last line of a shortcode that ends its line; None where none does."""
+    """Return the last line of a shortcode that ends its line; None if none does."""
     opening = _OPENING.match(line)
     if not opening:
         return start
     for at in range(start, min(end, start + _MAX_LINES)):
-        _, closing, behind = line_text(state, at).partition(_CLOSING[opening.group()])
+        _, closing, rest = line_text(state, at).partition(_CLOSING[opening.group()])
         if closing:
-            return None if behind.strip() else at
+            return None if rest.strip() else at
     return None
 
 
@@ -106,7 +106,7 @@ def _shortcode(state: StateInline, silent: bool) -> bool:
     opening = _OPENING.match(state.src, state.pos)
     if opening:
         closing = _CLOSING[opening.group()]
-        at = state.src.find(closing, opening.end(), opening.end() + _MAX_LENGTH)
+        at = state.src.find(closing, opening.end(), opening.end() + _MAX_CHARS)
         return at >= 0 and _drop(state, at + len(closing), silent)
     braces = _BRACES.match(state.src, state.pos) if state.src.startswith("{", state.pos) else None
     return braces is not None and _drop(state, braces.end(), silent)

@@ -101,8 +101,8 @@ def _github(heading: str) -> str:
 
 def _hugo(heading: str) -> str:
     # Goldmark's ids as Hugo makes them by default (autoHeadingIDType "github"): letters, decimal digits, "_" and "-".
-    kept = (c for c in heading.strip() if c in " -_" or unicodedata.category(c)[0] == "L" or c.isdecimal())
-    return "".join(kept).replace(" ", "-").lower()
+    characters = (c for c in heading.strip() if c in " -_" or unicodedata.category(c)[0] == "L" or c.isdecimal())
+    return "".join(characters).replace(" ", "-").lower()
 
 
 def _is_word(char: str) -> bool:

@@ -70,7 +70,7 @@ def _keep(state: StateCore, single_spaces: bool) -> None:
 
 
 def _spaces(item: Token, inline: Token, source: Sequence[str]) -> int:
-    """Return the number of spaces between the marker of a list item and its text, 1 where there is none."""
+    """Return the number of spaces between the marker of a list item and its text, 1 if there is none."""
     line = source[item.map[0]].rstrip() if item.map else ""
     before = line.removesuffix(inline.content.partition("\n")[0].rstrip())
     spaces = len(before) - len(before.rstrip(" "))
@@ -95,8 +95,8 @@ def _verbatim(source: str, children: Iterable[Token]) -> str:
     for child in children:
         if "span" in child.meta:
             start, end = child.meta["span"]
-            shown = "\n" if child.type == "hardbreak" else child.meta.get("verbatim", child.content)
-            out += source[at:start], " " if child.content.isspace() else shown
+            markup = "\n" if child.type == "hardbreak" else child.meta.get("verbatim", child.content)
+            out += source[at:start], " " if child.content.isspace() else markup
             at = end
     out.append(source[at:])
     lines: list[str] = []

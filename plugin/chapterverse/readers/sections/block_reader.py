@@ -106,9 +106,9 @@ class BlockReader:
         self._take_references(out)
 
     def _anchor(self, node: Node) -> str | None:
-        own = node.get("id")
-        if own:
-            return own
+        node_id = node.get("id")
+        if node_id:
+            return node_id
         for inner in node.walk():
             linked = inner.target_id if is_permalink(inner) else inner.get("id") or ""
             if linked and self._anchors(linked):
@@ -295,8 +295,8 @@ class BlockReader:
 
 
 def _is_edit_link_alone(run: Sequence[Child]) -> bool:
-    shown = [child for child in run if not (isinstance(child, str) and child.isspace())]
-    return len(shown) == 1 and isinstance(shown[0], Node) and is_edit_link(shown[0])
+    children = [child for child in run if not (isinstance(child, str) and child.isspace())]
+    return len(children) == 1 and isinstance(children[0], Node) and is_edit_link(children[0])
 
 
 def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:
@@ -351,10 +351,10 @@ def _is_documented_name(term: Node) -> bool:
 
 
 def _marker(item: Node, number: int | None) -> str:
-    given = item.get(LIST_MARKER) or ""
+    source_marker = item.get(LIST_MARKER) or ""
     if number is None:
-        return given if _BULLET.match(given) else "- "
-    return f"{number}{given if _DELIMITER.match(given) else '. '}"
+        return source_marker if _BULLET.match(source_marker) else "- "
+    return f"{number}{source_marker if _DELIMITER.match(source_marker) else '. '}"
 
 
 def _integer(value: str | None, default: int) -> int:

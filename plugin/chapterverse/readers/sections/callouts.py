@@ -21,7 +21,7 @@ KINDS = frozenset(
 #: Names of kinds that are several words.
 _LABELS = {"seealso": "See also"}
 #: Words beside the links of a "See also" box from which on it says something about them.
-_ABOUT_LINKS = 4
+_MIN_WORDS = 4
 _PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--")
 
 
@@ -66,7 +66,7 @@ def is_link_list(box: Node) -> bool:
         return False
     title = title_of(box)
     words = [word for child in box.children if child is not title for word in _unlink(child)]
-    return sum(word.strip(".,;:") != "" for word in words) < _ABOUT_LINKS
+    return sum(word.strip(".,;:") != "" for word in words) < _MIN_WORDS
 
 
 def _unlink(child: Child) -> Iterator[str]:

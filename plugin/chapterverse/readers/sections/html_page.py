@@ -30,7 +30,7 @@ class HtmlPage:
         canonical: its own address as it states it, None if it doesn't.
         noindex: it asks not to be indexed, or only redirects.
         fragment: the inner HTML of the content root, which was read.
-        created_at: ISO 8601 UTC, None where the page states no date.
+        created_at: the date of the page, ISO 8601 UTC; None if it states none.
         structured_data: its JSON-LD (see `html.structured_data`).
     """
 

@@ -38,7 +38,7 @@ _EMPTY_ALT = re.compile(
     re.IGNORECASE,
 )
 _EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
-_MAX_ICON = 32  # pixels
+_MAX_ICON_PIXELS = 32
 #: Characters of an image's address, and of its texts.
 _MAX_ADDRESS, _MAX_WORDS = 2048, 500
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
@@ -255,7 +255,7 @@ def _is_ornament(node: Node) -> bool:
         or node.get("aria-hidden") == "true"
         or not _DECORATIONS.isdisjoint(node.classes)
         or _BADGE_ADDRESS.search(node.get("src") or "") is not None
-        or any(0 < _pixels(node.get(side)) <= _MAX_ICON for side in ("width", "height"))
+        or any(0 < _pixels(node.get(side)) <= _MAX_ICON_PIXELS for side in ("width", "height"))
     )
 
 

@@ -129,10 +129,10 @@ def absolute(href: str, base: str) -> str:
     """Return the absolute address of a link, "" if it leads to no page, mailbox or telephone."""
     try:
         address = urljoin(base, href.strip())
-        known = urlsplit(address).scheme.lower() in _SCHEMES
+        has_known_scheme = urlsplit(address).scheme.lower() in _SCHEMES
     except ValueError:
         return ""
-    return _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", address) if href and known else ""
+    return _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", address) if href and has_known_scheme else ""
 
 
 def destination(address: str) -> str:

@@ -58,10 +58,10 @@ def _grid(table: Node, inline: Inline) -> Iterator[tuple[bool, list[str]]]:
             _fill_spanned(line, spanning)
             text = inline.one_line(cell.children).replace("|", "\\|")
             rows = _span(cell, "rowspan")
-            for shown in (text, *[""] * (_span(cell, "colspan") - 1)):
+            for cell_text in (text, *[""] * (_span(cell, "colspan") - 1)):
                 if rows > 1:
-                    spanning[len(line)] = (rows - 1, shown)
-                line.append(shown)
+                    spanning[len(line)] = (rows - 1, cell_text)
+                line.append(cell_text)
         _fill_spanned(line, spanning)
         yield is_header, line
 

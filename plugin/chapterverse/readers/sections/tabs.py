@@ -45,13 +45,13 @@ def split_tabs(tab_set: Node) -> tuple[list[tuple[str, list[Child]]], list[Child
 
 
 def _pieces(tab_set: Node) -> Iterator[Child]:
-    waiting = tab_set.children[::-1]
-    while waiting:
-        child = waiting.pop()
+    stack = tab_set.children[::-1]
+    while stack:
+        child = stack.pop()
         if isinstance(child, str) or _is_label(child) or _is_panel(child) or not _holds_pieces(child):
             yield child
         else:
-            waiting.extend(reversed(child.children))
+            stack.extend(reversed(child.children))
 
 
 def _is_label(node: Node) -> bool:

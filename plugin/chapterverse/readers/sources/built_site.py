@@ -112,11 +112,11 @@ def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
     Of several pages of one file, such as those that stand in for a translation, the one with the shortest path has it.
     """
     names: dict[str, str] = {}
-    taken = set(built)
+    used_names = set(built)
     for path in sorted(built, key=lambda path: (len(path), path)):
         source = built[path].source
-        if source and source not in taken:
-            taken.add(source)
+        if source and source not in used_names:
+            used_names.add(source)
             names[path] = source
     return names
 

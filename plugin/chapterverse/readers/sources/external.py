@@ -108,7 +108,7 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     Args:
         path: its path in the index and in messages.
         url: address for citations.
-        language: of the site, where the document states none.
+        language: the language of the site, which counts if the document states none.
 
     Raises:
         UnreadablePage: it can't be read.

@@ -20,7 +20,7 @@ from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 MAX_BYTES = 50_000_000
 
 #: A page's path is its identity in the ledger, whose column is this wide.
-_MAX_PATH = 512
+_MAX_PATH_CHARS = 512
 _SKIPPED_FOLDERS = frozenset(("node_modules", "_static", "_sources", "_modules"))
 
 # Not every platform has these; where it lacks them, the check of the opened file still holds.
@@ -54,16 +54,16 @@ def list_files(
         raise InputError(f"{folder} is not a folder.")
     listing = Listing()
     root = os.path.realpath(folder)
-    waiting = [""]
-    while waiting:
-        inside = waiting.pop()
+    folders = [""]
+    while folders:
+        inside = folders.pop()
         for entry in _entries(root, inside):
             path = f"{inside}{entry.name}"
             if path in without:
                 continue
             is_page, is_folder = entry.name.lower().endswith(suffixes), entry.is_dir(follow_symlinks=False)
             if is_folder and not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
-                waiting.append(f"{path}/")
+                folders.append(f"{path}/")
             if not check and is_page:
                 _add(path, listing)
             elif not is_folder and (not entry.is_symlink() or _follows(root, path, suffixes, listing)) and is_page:
@@ -73,7 +73,7 @@ def list_files(
     return listing
 
 
-def read_page(folder: Path, path: str, shown: str = "") -> bytes:
+def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
     """Return the bytes of a listed file.
 
     Args:
@@ -83,36 +83,36 @@ def read_page(folder: Path, path: str, shown: str = "") -> bytes:
         UnsafePath: it isn't, or no longer, a regular file inside the folder.
         UnreadablePage: it can't be opened, or is larger than `MAX_BYTES`.
     """
-    shown = shown or path
-    real = real_path(folder, path, shown)
+    display_name = display_name or path
+    real = real_path(folder, path, display_name)
     try:
         with open(os.open(real, _OPEN_FLAGS), "rb") as file:  # noqa: PTH123 (flags need a descriptor)
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise UnsafePath(_SPECIAL.format(shown))
+                raise UnsafePath(_SPECIAL.format(display_name))
             # Asked for 50 MB, Python would allocate them for each page; a file that has just grown is read on.
             content = file.read(min(status.st_size, MAX_BYTES) + 1)
             if len(content) > status.st_size:
                 content += file.read(MAX_BYTES + 1 - len(content))
     except OSError as error:
-        raise _unreadable(shown, error, is_link=os.path.islink(os.path.join(folder, path))) from None  # noqa: PTH114, PTH118
+        raise _unreadable(display_name, error, is_link=os.path.islink(os.path.join(folder, path))) from None  # noqa: PTH114, PTH118
     if len(content) > MAX_BYTES:
-        raise UnreadablePage(f"{shown} is larger than {MAX_BYTES // 1_000_000} MB, too large for a page.")
+        raise UnreadablePage(f"{display_name} is larger than {MAX_BYTES // 1_000_000} MB, too large for a page.")
     return content
 
 
-def _unreadable(shown: str, error: OSError, *, is_link: bool) -> InputError:
+def _unreadable(display_name: str, error: OSError, *, is_link: bool) -> InputError:
     if error.errno == errno.ELOOP:
-        return UnsafePath(_CIRCLE.format(shown))
+        return UnsafePath(_CIRCLE.format(display_name))
     if error.errno == errno.ENOENT and is_link:
-        return UnreadablePage(f"{shown} is a link that leads nowhere: remove it.")
+        return UnreadablePage(f"{display_name} is a link that leads nowhere: remove it.")
     # A socket can't even be opened.
     if error.errno in (errno.ENXIO, errno.EISDIR):
-        return UnsafePath(_SPECIAL.format(shown))
-    return UnreadablePage(f"{shown} can't be read: {error.strerror}.")
+        return UnsafePath(_SPECIAL.format(display_name))
+    return UnreadablePage(f"{display_name} can't be read: {error.strerror}.")
 
 
-def real_path(folder: str | Path, path: str, shown: str = "") -> str:
+def real_path(folder: str | Path, path: str, display_name: str = "") -> str:
     """Return where a path of a folder leads.
 
     Raises:
@@ -121,7 +121,7 @@ def real_path(folder: str | Path, path: str, shown: str = "") -> str:
     root = os.path.realpath(folder)
     real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 (a Path would lose a trailing dot or space)
     if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
-        raise UnsafePath(f"{shown or path} is a link that leads out of its folder: remove it.")
+        raise UnsafePath(f"{display_name or path} is a link that leads out of its folder: remove it.")
     return real
 
 
@@ -163,8 +163,8 @@ def _require_regular(root: str, path: str) -> None:
 
 
 def _add(path: str, listing: Listing) -> None:
-    if len(path) > _MAX_PATH:
-        listing.warnings.append(f"{path[:60]}… is skipped: its path is longer than {_MAX_PATH} characters.")
+    if len(path) > _MAX_PATH_CHARS:
+        listing.warnings.append(f"{path[:60]}… is skipped: its path is longer than {_MAX_PATH_CHARS} characters.")
     elif not path.isprintable():
         listing.warnings.append(f"{path!a} is skipped: its name holds characters that can't stand in an address.")
     else:

@@ -128,8 +128,8 @@ def locale_folders(files: Iterable[str]) -> dict[str, str]:
     root = {f"{top}/{rest}" if top else rest for top, inside in below.items() if top not in named for rest in inside}
     tags: dict[str, str] = {}
     for folder in named:
-        others = root.union(*(below[other] for other in named if other != folder))
-        if 2 * len(below[folder] & others) >= len(below[folder]):
+        other_paths = root.union(*(below[other] for other in named if other != folder))
+        if 2 * len(below[folder] & other_paths) >= len(below[folder]):
             tags[folder] = folder.replace("_", "-")
     return tags
 

@@ -21,7 +21,7 @@ from chapterverse.errors import UnreadablePage
 #: Seconds for one file: a manual of 1,000 pages takes 20 on one core.
 _SECONDS = 60
 #: Bytes of memory, and characters of text after which the rest of a file is left out.
-_MEMORY = 2 * 1024**3
+_MEMORY_BYTES = 2 * 1024**3
 _MAX_CHARS = 5_000_000
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-öø-ÿ])")
@@ -108,7 +108,7 @@ def _main() -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     logging.disable()
     from pypdf import PdfReader
 
