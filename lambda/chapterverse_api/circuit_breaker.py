@@ -68,9 +68,7 @@ class CircuitBreaker:
     @property
     def open_error(self) -> ChapterVerseError:
         """The error to raise while the part is skipped."""
-        return self._error_type(
-            f"The {self._part} failed {self._threshold} times in a row and is left alone for a while."
-        )
+        return self._error_type(f"The {self._part} failed {self._threshold} times in a row and is skipped for a while.")
 
     def check(self) -> None:
         """Raise `open_error` if the part is being skipped."""

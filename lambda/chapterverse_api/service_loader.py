@@ -98,10 +98,11 @@ class ServiceLoader:
         try:
             settings = self._resolve()
             renewed = _load_service(settings) if settings != service.settings else service
-        except ChapterVerseError as error:
+        # An error raised in this thread would be lost.
+        except Exception as error:
             # The old service answers on, and the log states why.
-            rejections.report(error)
-            self._failure = str(error)
+            rejection = rejections.report(error)
+            self._failure = str(error) if isinstance(error, ChapterVerseError) else rejection.message
             return
         self._failure = ""
         if renewed is not service:

@@ -76,7 +76,7 @@ class ExternalEntry:
 
 
 def parse_entries(values: Iterable[object], root: Path) -> tuple[ExternalEntry, ...]:
-    """Return the entries of the option `also`; raises as `Entry.of`."""
+    """Return the entries of the option `also`; raises as `ExternalEntry.of`."""
     return tuple(ExternalEntry.of(each, root) for each in values)
 
 

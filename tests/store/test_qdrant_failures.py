@@ -135,6 +135,17 @@ def test_tries_are_bounded_in_number_and_in_time() -> None:
         assert len(server.history) == 1
 
 
+def test_a_reader_sends_a_request_once() -> None:
+    with QdrantServer() as server:
+        publish(store_on(server), [A])
+        reader = open_store(Settings(store="qdrant:", qdrant_url=server.url, qdrant_api_key=KEY))
+        server.history.clear()
+        server.play(*[Fault(503)] * 10)
+        with pytest.raises(IndexFault):
+            reader.heads()
+        assert len(server.history) == 1
+
+
 def test_a_server_that_hangs_is_given_up() -> None:
     with QdrantServer() as server:
         server.play(Fault(hang=3.0))

@@ -1,8 +1,8 @@
 """The prompt: rules, conversation, and sources for models without a field for them.
 
-A prompt guarantees nothing, so code checks afterwards what must hold. The prompt is short, holds no secret, and names
-no tool and no address of ours. Everything in it that others wrote is marked as theirs: sources are between marks with a
-number that is new for each request, and text that looks like such a mark is broken up.
+A prompt guarantees nothing, so code checks afterwards what must hold. The prompt is short, holds no secret and no
+address of ours. Only a plan names the tools of the site. Everything in it that others wrote is marked as theirs:
+sources are between marks with a number that is new for each request, and text that looks like such a mark is broken up.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def enrich(
     Args:
         chunks: by path; documents beside the pages stay as they are.
         stored_chunks: the live index's chunks of the same pages, if the same model and prompt enriched it.
-        others: the points of all other pages.
+        other_points: the points of all other pages.
         fingerprint: the embedder's.
         cap: most tokens of a chunk as embedded.
         dry_run: ask nothing; pages without a cached reply stay plain and are counted as calls.

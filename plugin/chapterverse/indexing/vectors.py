@@ -38,7 +38,7 @@ class Vectors:
     embedder.
 
     Attributes:
-        made: hashes that the index did not hold, made by this run or an unfinished one.
+        new_hashes: hashes that the index did not hold, made by this run or an unfinished one.
         embedded: number of vectors that this run made itself.
         tokens: cl100k tokens sent to a model that has a price.
     """

@@ -23,7 +23,7 @@ def find_persona(setting: str, docs: Path | None, beside: Path, other_files: Seq
         setting: the file that a setting names; empty looks for `persona.md` in both folders.
         docs: the folder of the documentation's sources, if available.
         beside: the folder of the site's configuration, or the working directory.
-        others: the persona files of the folder of knowledge.
+        other_files: the persona files of the folder of knowledge.
 
     Raises:
         ConfigurationError: a setting names a missing file, or there are two files.

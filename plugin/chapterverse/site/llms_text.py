@@ -87,7 +87,7 @@ def llms_txt(
     """Return the list of a language's pages.
 
     Args:
-        others: groups of other languages, whose lists it names.
+        other_groups: groups of other languages, whose lists it names.
         markdown: link to the Markdown of pages and not to the pages.
         full: `llms-full.txt` is there as well.
     """

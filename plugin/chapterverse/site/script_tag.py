@@ -50,7 +50,7 @@ class PageFrame:
     Attributes:
         place: position before the last `</body>`, else before the last `</html>`, else the end.
         base: `href` of `<base>`, None if the page has none.
-        whole: it is a page, not a fragment that another page includes.
+        is_page: it is a page, not a fragment that another page includes.
     """
 
     launchers: tuple[Launcher, ...]

@@ -1,4 +1,4 @@
-"""Limits requests per client, before anything else is done for a request.
+"""Limits requests per client, before a request costs anything.
 
 A client is an address that the platform itself saw: on Lambda from the event, elsewhere from the connection. Headers
 such as X-Forwarded-For are never read, because anybody can write them. Counters hold a keyed hash of address and day,

@@ -77,7 +77,7 @@ def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
     """Return the bytes of a listed file.
 
     Args:
-        shown: the name of the file in messages, `path` by default.
+        display_name: the name of the file in messages, `path` by default.
 
     Raises:
         UnsafePath: it isn't, or no longer, a regular file inside the folder.

@@ -70,7 +70,8 @@ class QdrantServer:
         self.request_guard: RequestGuard = nullcontext
         self._retry = retry
         headers = {"api-key": place.key} if place.key else {}
-        self._client = JsonClient(place.url, headers, total_seconds=retry.try_seconds)
+        # `retry` alone decides how often a request is sent.
+        self._client = JsonClient(place.url, headers, total_seconds=retry.try_seconds, tries=1)
 
     def count(self, collection: str, where: Where) -> int:
         result = self._post(collection, "points/count", {"filter": where, "exact": True})
