@@ -76,11 +76,8 @@ def answer_query(
     turn.log_query()
     trace = trace or AnswerTrace()
     trace.progress = turn.progress
-    try:
+    with turn.noting_failure():
         yield from _answer(turn, trace, schema, tools)
-    except Exception:
-        turn.progress.enter("failed")
-        raise
 
 
 def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools: TurnTools | None) -> Events:

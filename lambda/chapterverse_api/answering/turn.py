@@ -130,6 +130,15 @@ class Turn:
         """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
+    @contextmanager
+    def noting_failure(self) -> Iterator[None]:
+        """Note that the turn failed if the block raises."""
+        try:
+            yield
+        except Exception:
+            self.progress.enter("failed")
+            raise
+
     def end(self, response: ChatResponse, entry: Chunk | None = None) -> Events:
         """Yield the response as the last event, then store the turn, so that readers don't wait for the database.
 
@@ -162,9 +171,13 @@ class Turn:
             confidence=response.grounding_confidence,
             **words,
         )
+        self.complete(response.status, len(response.sources_cited))
+
+    def complete(self, status: str, cited: int) -> None:
+        """Note that the turn is over, and log its status, the number of cited sources and what its models cost."""
+        budget = self.models.turn_budget
         self.progress.enter("completed")
-        budget, cited = self.models.turn_budget, len(response.sources_cited)
-        self.log("response_sent", status=response.status, cited=cited, level=budget.level, cost_usd=budget.usd)
+        self.log("response_sent", status=status, cited=cited, level=budget.level, cost_usd=budget.usd)
 
     def _keep(self, response: ChatResponse, entry: Chunk | None) -> None:
         """Store the turn in its thread, and the match of its FAQ entry, if threads are stored."""

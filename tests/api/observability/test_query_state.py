@@ -113,11 +113,23 @@ def test_without_an_index_a_question_fails(tmp_path: Path, caplog: pytest.LogCap
     with pytest.raises(IndexMissing):
         service.retrieve(RetrievalRequest(query=QUESTION))
     assert states(caplog) == ["created", "failed"]
-    response = Client(create_app(service)).post("/v1/chat", {"query": QUESTION})
-    assert response.status_code == 503
-    assert states(caplog)[2:] == ["created", "failed"]
-    assert not events(caplog, "response_sent")
-    assert len(events(caplog, "error")) == 1
+    for path in ("/v1/chat", "/v1/plans"):
+        caplog.clear()
+        response = Client(create_app(service)).post(path, {"query": QUESTION})
+        assert response.status_code == 503
+        assert states(caplog) == ["created", "failed"]
+        assert not events(caplog, "response_sent")
+        assert len(events(caplog, "error")) == 1
+
+
+def test_a_plan_logs_what_an_answer_logs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    page = "# Cache\n\nTo clear the cache:\n\n1. Stop every build.\n2. Run `quill clear`."
+    client = Client(create_app(quill.service(quill.publish(tmp_path, {"a.md": page}))))
+    assert client.post("/v1/plans", {"query": QUESTION}).status_code == 200
+    assert states(caplog) == WHOLE
+    (sent,) = events(caplog, "response_sent")
+    assert (sent["status"], sent["cited"], sent["level"]) == ("planned", 1, "full")
+    assert all(len(events(caplog, name)) == 1 for name in ("retrieval_performed", "results_ranked", "context_prepared"))
 
 
 def test_a_chats_query_is_its_turn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

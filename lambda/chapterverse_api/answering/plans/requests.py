@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chapterverse_api.answering.context import DraftSources
+from chapterverse_api.answering.context import DraftSources, log_context
 from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.answering.plans.draft import draft_plan
 from chapterverse_api.answering.plans.machine import CallTool, advance, begin
@@ -45,24 +45,25 @@ def respond(
     call = _caller(tools, deadline)
     if request.state is None:
         turn = Turn.open(request.as_query(), resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
-        return _begin(turn, tools, call)
+        turn.log_query()
+        with turn.noting_failure():
+            return _begin(turn, tools, call)
     state = PlanState.unseal(request.state, resources.signer)
     position = advance(state.plan, state.position, request.input, call)
     return _response(replace(state, position=position), resources.signer)
 
 
 def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
-    turn.log_query()
     context = find_sources(turn)
+    log_context(turn, context)
     sources = DraftSources.from_documents(context)
     draft = draft_plan(sources, turn, tools)
     plan = draft.plan
-    turn.progress.enter("completed")
-    turn.log("response_sent", status="planned" if plan else "not_in_docs", cost_usd=turn.models.turn_budget.usd)
+    cited = {i for step in plan.steps for i in step.citations} if plan else set()
+    turn.complete("planned" if plan else "not_in_docs", len(cited))
     degraded = explain_degradation(sources, turn, draft.failure, remembered=False)
     if plan is None:
         return PlanResponse(status="not_in_docs", nearest=list(context.nearest), degraded_reason=degraded)
-    cited = {i for step in plan.steps for i in step.citations}
     state = PlanState(plan, begin(plan, call), [source for source in context.sources if source.id in cited])
     signer = turn.resources.signer
     return _response(state, signer, plan=plan.steps, planned_by=draft.planned_by, degraded_reason=degraded)
