@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, StringConstraints, ValidationError
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, FetchFailed, InputError
-from chapterverse.net.fetch import Fetcher
+from chapterverse.net.fetch import Fetcher, private_hosts
 from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
@@ -150,7 +150,7 @@ class BoundTools:
             spec = next((one for one in self.specs if one.name == call.name), None)
             if spec is None:
                 return ToolResult(False, error="There is no such tool.")
-            if reason := problem(arguments, spec.parameters) if call.name not in _BUILT_IN else None:
+            if reason := problem(arguments, spec.parameters) if call.name not in get_args(BuiltIn) else None:
                 return ToolResult(False, error=f"The arguments do not fit: {reason}.")
             result = self.tools.registry.call(call.name, arguments, context)
             title = next(tool.title for tool in self.tools.registry if tool.name == call.name)
@@ -240,11 +240,9 @@ def _server(entry: ToolEntry, settings: Settings) -> str:
         raise _unusable(f"can't be used: {entry.name}: its address must begin with https:// and a host")
     if parts.username is not None:
         raise _unusable(f"can't be used: {entry.name}: its address holds a password, which belongs in headers")
-    place = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
-    private = {one.strip() for one in settings.allow_private.split(",")}
-    if parts.scheme == "http" and place not in private:
+    if parts.scheme == "http" and (parts.hostname, port) not in private_hosts(settings.allow_private):
         raise _unusable(f"can't be used: {entry.name}: its address must begin with https://")
-    return place
+    return f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,4 +323,3 @@ def _sources(title: str, result: JsonObject) -> tuple[ToolSource, ...]:
 
 
 _CLOCK = make_tool("datetime", "Date and time", clock, ClockArguments, ClockResult)
-_BUILT_IN = {"search_docs", "read_section", "datetime"}
