@@ -197,7 +197,7 @@ NO_NUMBERS: list[object] = ["0", 1.0, True, None, [0, "1"], {"$gte": "1"}]
         ({"$not": {"type": "faq"}}, "A filter uses no known operator; known are $and, $or, $eq, $in, $gt, $gte, $lt,"),
         ({"type": {"$ne": "faq"}}, "A filter uses no known operator; known are $and, $or,"),
         ({"type": {"faq": 1}}, "A filter uses no known operator;"),
-        ({"$gte": 3}, 'In a filter $gte stands inside a field: {"created_at": {"$gte": "2026-01-31"}}.'),
+        ({"$gte": 3}, 'In a filter $gte belongs inside a field: {"created_at": {"$gte": "2026-01-31"}}.'),
         ({"version": {"$gte": "2"}}, f"The filter on version takes no $gte, only {OF_TEXT}"),
         ({"tags": {"$lt": "2"}}, f"The filter on tags takes no $lt, only {OF_TEXT}"),
         ({"chunk_index": {"$prefix": "2"}}, f"The filter on chunk_index takes no $prefix, only {OF_ORDER}"),

@@ -170,7 +170,7 @@ def _part(name: object, value: object, depth: int) -> FilterTree:
         return _of_field(name, value)
     if name in OPERATORS:
         raise InputError(
-            f'In a filter {name} stands inside a field: {{"created_at": {{"$gte": "2026-01-31"}}}}.', field="filters"
+            f'In a filter {name} belongs inside a field: {{"created_at": {{"$gte": "2026-01-31"}}}}.', field="filters"
         )
     if isinstance(name, str) and name.startswith("$"):
         raise _unknown_operator()

@@ -152,7 +152,7 @@ class _HeaderValues:
         for name, value in headers:
             if name in HEADERS and name in self._values:
                 # A proxy may read the first value and a server the last.
-                raise McpError(HEADER_MISMATCH, f"The header {name} stands twice.")
+                raise McpError(HEADER_MISMATCH, f"The header {name} occurs twice.")
             self._values[name] = value
 
     def __call__(self, name: str) -> str | None:

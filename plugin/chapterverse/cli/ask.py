@@ -275,7 +275,7 @@ def _json(text: str) -> dict[str, Any]:
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return dict(pairs)
 
 
