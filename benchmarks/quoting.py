@@ -10,9 +10,9 @@ DATA and FOLDER as for `understanding.py`.
 
 `cut in silence` counts lists, tables, code and announcements of which a part is left out without saying so, `repeated`
 lines that stand twice; both must be 0. The limits were chosen on the sites that the weights were fitted to (httpx,
-hugo, vitepress and nine of `questions/`) and on pytest, click and aiohttp, `COMPARISON_PENALTY` with all in view. A
-language model wrote those questions; it read their docs alone and knew nothing of this project. `--sources` prints
-where these docs are, to be indexed under the same names.
+hugo, vitepress and nine of `questions/`) and on pytest, click and aiohttp. `COMPARISON_PENALTY`, and the length of
+answers by `TEN_WORDS_PENALTY`, were chosen with all in view. A language model wrote those questions; it read their docs
+alone and knew nothing of this project. `--sources` prints where these docs are, to be indexed under the same names.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ ON_SUBJECT_BONUS, MIN_ON_SUBJECT_SHARE = 5.0, 0.5
 OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
 MAX_HEADING_CHARS = 80
-#: The parameters of a signature, and what it returns.
-_PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)
+#: The parameters of a signature, and what it returns. Words go on behind the brackets of "the function(s) to call".
+_PARAMETERS = re.compile(r"(?<=\w)\([^,]*,.*\)(?:\s*(?:→|->).*)?$", re.DOTALL)
 #: Blocks that may be quoted beside the one that answers.
 _MAX_CANDIDATES = 60
 #: Words of a label that says something: "Deprecated since 2.0", and not "Note".

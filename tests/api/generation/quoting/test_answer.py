@@ -270,12 +270,12 @@ def test_a_heading_cannot_break_out_of_its_line() -> None:
 
 def test_a_long_signature_is_a_heading_without_its_parameters() -> None:
     signature = f"class pots.Teapot({', '.join(f'lid_{i}=None' for i in range(9))}) → Tea"
-    paths = [("Guide", name) for name in (signature, "pots.pour(*cups)", f"Why {'so ' * 30}long (really)")]
+    paths = [("Guide", name) for name in (signature, "pots.pour(*cups)", f"Why {'so ' * 30}long, function(s) or not")]
     shown = [draft(make_request("teapot", passage("Teapots sing.", path=path)))[0].text for path in paths]
     assert shown == [
         "**Guide › class pots.Teapot(…)**\n\n",
         r"**Guide › pots.pour(\*cups)**" + "\n\n",
-        f"**Guide › Why {'so ' * 30}long (really)**\n\n",
+        f"**Guide › Why {'so ' * 30}long, function(s) or not**\n\n",
     ]
 
 
