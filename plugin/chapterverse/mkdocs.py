@@ -1,13 +1,13 @@
-"""The plugin for MkDocs and ProperDocs: collects pages during a build, indexes them after a clean one.
+"""The plugin for MkDocs and ProperDocs: marks pages during a build, indexes them after a clean one.
 
-`on_page_context` reads a page: there `page.content` has its cross-references resolved, but no theme around it and no
-changes by other plugins of that event. `on_shutdown` publishes, because `--strict` fails a build after `on_post_build`.
+`on_page_context` marks where a page's content begins and ends. After the build the pages are read as they were written,
+because other plugins change them later: one encrypts a page, another rewrites its links. `on_shutdown` publishes,
+because `--strict` fails a build after `on_post_build`.
 """
 
 from __future__ import annotations
 
 import html
-import os
 from functools import partial
 from pathlib import Path
 
@@ -22,23 +22,27 @@ from mkdocs.structure.pages import Page as MkDocsPage
 from chapterverse.entry_points import Preview
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing.plugins import index_run, page_marks, problems
+from chapterverse.indexing.plugins.mike import docs_version, site_address
 from chapterverse.indexing.plugins.options import Options, explain_unknown_options, is_preview
-from chapterverse.indexing.plugins.pages import PageCollection, page_fields, page_source, theme_language
+from chapterverse.indexing.plugins.pages import BuildPages, theme_language
 from chapterverse.knowledge.folder import Documents
-from chapterverse.model import Source
+from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.html.page_mark import seal
+from chapterverse.readers.sources.built_site import hold_changed, read_marked_pages
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import FOLDER, build_folder
-from chapterverse.site.markdown_page import BuiltPage
 from chapterverse.widget.bundle import assets
 
 log = get_plugin_logger(__name__)
+
+#: Later than MkDocs' own examples of a low priority, which are -50 and -100, and what plugins take as last.
+_LAST = -1000
 
 
 class ChapterVerseConfig(Config):
     """The options under `plugins: - chapterverse:`; each overrides the environment variable of the same name."""
 
-    enabled = c.Type(bool, default=True)
-    """Whether the plugin is active; `!ENV [CI, false]` is a common value."""
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""
     strict = c.Type(bool, default=False)
@@ -79,38 +83,55 @@ class ChapterVerseConfig(Config):
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
-    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
+    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds.
 
-    _serving = _dirty = _is_complete = False
-    _build: MkDocsConfig | None = None
+    A translation plugin builds each further language inside the build of the first one, with this same object.
+    """
+
+    _serving, _dirty, _depth = False, False, 0
+    _pages = BuildPages("", PageGlobs.of(), frozenset())
+    _reading: SitePages | None = None
     _preview: Preview | None = None
+    _known: frozenset[tuple[str, str, str]] = frozenset()
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
         self._serving, self._dirty = command == "serve", dirty
 
     def on_config(self, config: MkDocsConfig) -> None:
-        if not self.config.enabled:
+        if self._depth:
             return
-        self._is_complete = False
         self._serving = self._serving or is_preview(config.site_dir, config.site_url, str(config.dev_addr))
-        self._read(config)
-        # A translation plugin builds each language with this same object; a rebuild of `serve` has a new config.
-        if config is not self._build:
-            self._build = config
-            self._pages = PageCollection.of(self.config.exclude, self.config.include, self._documents.entries)
-            about = self._settings, config.site_name, config.site_url or "", config.site_description or ""
-            self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about)
-            # Now, because `--strict` counts warnings until the site is written.
-            for problem in [] if self._serving else problems.list_problems(self._settings, config.site_url):
-                log.warning(problem)
+        options, root = Options(**self.config), Path(config.config_file_path or ".").resolve().parent
+        try:
+            self._settings = options.settings(root, config.site_name, docs_version(), preview=self._serving)
+            self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
+            self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)
+        except ConfigurationError as error:
+            raise PluginError(f"chapterverse: {error}") from error
+
+    # Other plugins may change the site's address in `on_config`. After this event MkDocs removes the last build.
+    def on_pre_build(self, *, config: MkDocsConfig) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._reading = None
+        mike = config.plugins.get("mike")
+        self._base = site_address(config.site_url, mike.config.get("canonical_version") if mike else None)
+        globs = PageGlobs.of(self.config.exclude, self.config.include)
+        # A dirty build writes again only what changed.
+        paths = {**self._pages.paths} if self._dirty else {}
+        self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
+        about = self._settings, config.site_name, self._base, config.site_description or ""
+        self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about)
+        # Now, because `--strict` counts warnings until the site is written.
+        for problem in [] if self._serving else problems.list_problems(self._settings, self._base):
+            log.warning(problem)
         if self._serving and self._preview is None:
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
 
     # After static-i18n, which fails on a file without a source.
     @event_priority(-110)
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
-        if not self.config.enabled:
-            return
         endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
         chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
         widget = assets(chosen, theme_language(config.theme))
@@ -130,69 +151,49 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     # Before the search plugins of MkDocs and Material: the latter strips `data-search-exclude` from the content.
     @event_priority(100)
     def on_page_context(self, context: object, *, page: MkDocsPage, config: MkDocsConfig, nav: object) -> None:
-        if not self.config.enabled:
-            return
-        file, content, read = page.file, page.content or "", ""
-        if not file.inclusion.is_excluded() and self._pages.takes(file.src_uri, file.dest_uri, page.meta, content):
-            read = self._pages.add(_source(page, config))
-        # After the indexed content, and inside the element that a theme's instant navigation replaces.
-        page.content = page_marks.render_content(content, read, page.meta, file.src_uri, log)
+        # MkDocs takes titles from headings as HTML, and from the navigation as text.
+        title, language = html.unescape(str(page.title or page.file.name)), theme_language(config.theme)
+        place, is_draft = (page.file.src_uri, page.file.dest_uri), page.file.inclusion.is_excluded()
+        mark = self._pages.mark(*place, title, language, page.meta, is_draft=is_draft)
+        # Inside the element that a theme's instant navigation replaces.
+        page.content = page_marks.render_content(page.content or "", mark, page.meta, log)
 
-    # After a plugin that encrypts the page.
-    @event_priority(-100)
-    def on_post_page(self, output: str, *, page: MkDocsPage, config: MkDocsConfig) -> str | None:
-        is_shown = self.config.enabled and self._pages.confirm(page.file.src_uri, page.content or "", output)
-        return self._agents.add_page(output, _built_page(page, config)) if is_shown else None
+    # After any plugin that minifies or encrypts the page.
+    @event_priority(_LAST)
+    def on_post_page(self, output: str, *, page: object, config: object) -> str:
+        return seal(output)
 
-    # After a plugin that builds further languages in this event.
-    @event_priority(-100)
+    @event_priority(_LAST)
     def on_post_build(self, config: MkDocsConfig) -> None:
-        self._is_complete = True
-        # A dirty build has only the pages that changed.
-        if self.config.enabled and not self._dirty:
+        self._depth -= 1
+        if self._depth or (self._dirty and not self._serving):
+            return
+        folder, pages = Path(config.site_dir), self._pages
+        self._reading = read_marked_pages(folder, pages.paths, pages.excluded, self._base)
+        if not self._dirty:
+            self._agents.add_built_pages(self._reading)
             self._agents.finish().log(log)
-        if self.config.enabled and self._preview is not None:
-            self._preview.submit(partial(self._index, self._pages, config))  # later: a writer wants the page at once
+        if self._preview is not None:
+            # Parsed later, as the writer wants the page at once; the next rebuild removes these files.
+            self._known, reading = hold_changed(self._reading, folder, self._known)
+            self._preview.submit(partial(self._index, reading))
 
     def on_build_error(self, *, error: Exception) -> None:
-        self._is_complete = False
+        self._depth, self._reading = 0, None
 
     def on_shutdown(self) -> None:
         if self._preview is not None:
             self._preview.stop()
-        # Ctrl-C raises no build error, so only `on_post_build` proves that every page was seen.
-        if not self.config.enabled or self._build is None or not self._is_complete or self._dirty or self._serving:
+        # Ctrl-C raises no build error, so only the end of `on_post_build` proves that every page was seen.
+        if self._reading is None or self._serving:
             return
-        if self._settings.may_publish and (self._build.site_url or self.config.strict):
-            self._index(self._pages, self._build)
+        if self._settings.may_publish and (self._base or self.config.strict):
+            self._index(self._reading)
         elif not self._settings.may_publish and self._settings.publish is not False:
             log.info(f"Nothing was indexed: {problems.explain_withheld(self._settings)}")
 
-    def _read(self, config: MkDocsConfig) -> None:
-        options = Options(**self.config)
-        root, version = Path(config.config_file_path or ".").resolve().parent, os.environ.get("MIKE_DOCS_VERSION")
-        try:
-            self._settings = options.settings(root, config.site_name, version, preview=self._serving)
-            self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
-            self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)
-        except ConfigurationError as error:
-            raise PluginError(f"chapterverse: {error}") from error
-
-    def _index(self, pages: PageCollection, config: MkDocsConfig) -> None:
-        site = self._settings, config.site_url, self.config.chunk_tokens
-        update = partial(index_run.update_index, pages, *site, self._documents, log)
+    def _index(self, reading: SitePages) -> None:
+        site = reading, self._settings, self.config.chunk_tokens, self._documents
+        update = partial(index_run.update_index, *site, log)
         if error := index_run.try_to_index(update, log, self.config.strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")
-
-
-def _source(page: MkDocsPage, config: MkDocsConfig) -> Source:
-    built = _built_page(page, config)
-    stated = page_fields(page.meta, config.theme, built.path, built.html)
-    return page_source(page.file.src_uri, built.url, built.title, built.html, **stated)
-
-
-def _built_page(page: MkDocsPage, config: MkDocsConfig) -> BuiltPage:
-    # MkDocs takes titles from headings as HTML, and from the navigation as text.
-    url, title = page.canonical_url or "", html.unescape(str(page.title or page.file.name))
-    language, about = theme_language(config.theme), str(page.meta.get("description") or "")
-    return BuiltPage(page.file.dest_uri, url, title, language, page.content or "", description=about)

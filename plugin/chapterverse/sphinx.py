@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
+from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.problems import explain_no_address, explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
@@ -115,7 +115,7 @@ class _Extension:
         docs = Path(app.srcdir)
         documents = Documents.of(self.settings, docs, Path(app.confdir))
         reading = self._reading(app, base_url)
-        index_reading(reading, self.settings, self.options.chunk_tokens, documents, _log())
+        update_index(reading, self.settings, self.options.chunk_tokens, documents, _log())
 
     def _omitted_patterns(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
         """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""

@@ -14,8 +14,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.plugins.index_run import index_sources
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.pages import page_source
 from chapterverse.indexing.plugins.problems import explain_withheld
+from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment
 from fakes.qdrant_server import KEY, QdrantServer
@@ -104,7 +104,9 @@ def built(folder: Path) -> str | None:
     """Act as the plugin at the end of a build; return the start of an error message."""
     settings = Options().settings(folder, "Tea", None)
     if settings.may_publish:
-        pages = [page_source("index.md", BASE, "Tea", '<h1 id="t">Tea</h1><p>Green tea.</p>', language="en")]
+        (folder / "pages").mkdir(exist_ok=True)
+        (folder / "pages/index.html").write_text('<html lang="en"><h1 id="t">Tea</h1><p>Green tea.</p>', "utf-8")
+        pages = read_site(folder / "pages", BASE).sources
         try:
             index_sources(pages, settings, BASE, 256)
         except ConfigurationError as error:

@@ -24,7 +24,7 @@ from chapterverse.cli.parameters import with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.indexing import maintenance
-from chapterverse.indexing.plugins.index_run import explain_error, index_reading, try_to_index
+from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.problems import explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
@@ -292,4 +292,4 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
 
 def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = Documents.of(settings, docs, Path())
-    index_reading(reading, settings, options.chunk_tokens, documents, _Log())
+    update_index(reading, settings, options.chunk_tokens, documents, _Log())

@@ -253,9 +253,9 @@ def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
     # Without the tag of an earlier run, so that a second one changes nothing.
     page = put(page, open_frame(page), None)
     metadata = read_metadata(page)
-    content = page[metadata.content_start : metadata.content_end]
     base = urljoin(url, metadata.base) if metadata.base else ""
-    return BuiltPage(path, url, "", metadata.language, content, metadata.title, base, metadata.description)
+    title, content = metadata.mark.title if metadata.mark else "", metadata.content(page)
+    return BuiltPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)
 
 
 def _earlier_files(site: Path) -> Iterator[tuple[str, str]]:

@@ -69,7 +69,8 @@ def check(
     globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
     reading = _read(site, settings.base_url or None, include, exclude, findings)
     findings.listings = dict(reading.listings)
-    places = Places(reading.base_url, frozenset(read_sitemap(_text(site, "sitemap.xml"))))
+    listed = frozenset(read_sitemap(_text(site, "sitemap.xml")))
+    places = Places(reading.base_url, listed, reading.is_base_stated)
     offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, globs)
     listing = list_files(site, (".html", ".htm"))
@@ -161,7 +162,7 @@ class _Check:
         if self.globs.excludes(path, *filter(None, [inspection.metadata.source])):
             self._take_cited(url)
             return
-        if self.index is None and inspection.read is not None:
+        if self.index is None and inspection.metadata.mark is not None:
             self.findings.way = "plugin"
         self._note_widget(path, page, inspection)
         base = urljoin(url, inspection.frame.base or "")
@@ -173,9 +174,8 @@ class _Check:
         if path in self.offered:
             self._note_address(path, url, inspection)
             if self.index is not None:
-                self._note_state(
-                    path, self.index.state(self.places.relative(url), self.offered[path], page, inspection)
-                )
+                state = self.index.state(self.places.relative(url), self.offered[path], page, inspection.metadata)
+                self._note_state(path, state)
             for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)
@@ -233,7 +233,7 @@ class _Check:
             return
         if not url.startswith(base):
             self.findings.add("mixed_address", path, f"{path} says that it is at {url}, outside of {base}.")
-        stated = inspection.metadata.canonical or url in self.places.listed or self.settings.base_url
+        stated = inspection.metadata.canonical or url in self.places.listed or self.places.is_base_stated
         if not stated:
             self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
 

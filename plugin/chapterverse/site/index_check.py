@@ -1,8 +1,7 @@
 """Compares an index with its site: its citations, and whether its pages are up to date.
 
-The ledger has the hash of every page: of the built page, or of what the plugin read of it, which the page states in its
-mark. An index whose ledger is elsewhere is compared by text: a page is stale if its words differ from those of its
-chunks.
+The ledger has the hash of every page. An index whose ledger is elsewhere is compared by text: a page is stale if its
+words differ from those of its chunks.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from chapterverse.indexing.status import State
 from chapterverse.ledger import UNREAD, Ledger, open_ledger
 from chapterverse.model import PAGE, Head, Scope, Section, Source, join_blocks
 from chapterverse.readers.addresses.urls import clean_base, clean_url
+from chapterverse.readers.html.metadata import PageMetadata
 from chapterverse.readers.sections.html_page import read_document
 from chapterverse.settings import Settings
 from chapterverse.site.findings import Way
-from chapterverse.site.page import Inspection
 from chapterverse.store import Snapshot, only_head, open_store
 
 #: Up to 40 characters, because the chunker may cut a longer word in two.
@@ -36,7 +35,6 @@ class IndexedPages:
         cited: cited anchors by page address relative to `base`.
         files: source file by page address.
         snapshots: where each page's chunks are, by page address.
-        hashes: content hash of each source file, as indexed; empty if the ledger is elsewhere.
         outdated: state of each built file that is not up to date; None if the ledger can't tell.
         anchored: the index cites anchors, so it was made from HTML.
         deleted: docs versions whose pages are gone from the site.
@@ -47,7 +45,6 @@ class IndexedPages:
     cited: dict[str, set[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
-    hashes: dict[str, str] = field(default_factory=dict)
     outdated: Mapping[str, State] | None = None
     anchored: bool = False
     deleted: tuple[Head, ...] = ()
@@ -59,36 +56,29 @@ class IndexedPages:
             return "html"
         return "plugin" if self.anchored else "source"
 
-    def state(self, address: str, path: str, page: str, inspection: Inspection) -> State:
+    def state(self, address: str, path: str, page: str, metadata: PageMetadata) -> State:
         """Return the state of a page, given its HTML."""
         if self.outdated is not None:
             return self.outdated.get(path, "Indexed")
-        file = self.files.get(address)
-        if file is None and inspection.read == "":
-            return "Indexed"
-        if file is not None and file in self.hashes and inspection.read:
-            return "Indexed" if inspection.read == self.hashes[file] else "Stale"
-        # Behind the mark is what the theme added.
-        marked = inspection.read is not None
-        sections = read_document(page[: inspection.read_to] if marked else page).sections
-        if file is None:
+        sections = read_document(page).sections
+        if address not in self.files:
             return "Unindexed" if any(section.blocks for section in sections) else "Indexed"
         # An index without anchors was made from Markdown, to whose words a generator may have added.
+        marked = metadata.mark is not None
         return "Indexed" if not self.anchored or self._has_same_words(address, sections, marked) else "Stale"
 
     def _has_same_words(self, address: str, sections: tuple[Section, ...], marked: bool) -> bool:
         """Whether a page's chunks have the words of the page.
 
         Args:
-            marked: the sections end where the plugin stopped to read.
+            marked: the sections hold nothing of the theme.
         """
         chunks = self.snapshots[address].page(self.files[address])
         stored = _words(chunk.text for chunk in chunks)
         headings = _words(chain.from_iterable(chunk.heading_path for chunk in chunks))
         site_words = _words(join_blocks(section.blocks) for section in sections)
         site_headings = _words(chain.from_iterable(section.path for section in sections))
-        # Tolerate words that a theme adds at the start and end of a page (a date, an edit link, a list of posts), and
-        # sections that the author kept out of the index, which the built page doesn't mark.
+        # Tolerate words that a theme adds at the start and end of a page: a date, an edit link, a list of posts.
         cited = [section for section in sections if section.anchor in self.cited[address]]
         body = _words(join_blocks(section.blocks) for section in (cited if marked else cited[:-1]))
         return stored <= site_words | site_headings and body <= stored | headings
@@ -117,9 +107,10 @@ def open_index(settings: Settings, base: str, sources: Collection[Source]) -> In
     outdated: dict[str, State] = {}
     compared = True
     for version in versions:
-        hashes, offered = _page_hashes(ledger, version), by_version[version.scope]
-        index.hashes.update(hashes)
-        if hashes and not {source.file_path for source in offered}.isdisjoint(index.files.values()):
+        offered = by_version[version.scope]
+        if _has_hashes(ledger, version) and not {source.file_path for source in offered}.isdisjoint(
+            index.files.values()
+        ):
             files = status.derive(store, ledger, version.scope, offered).files
             outdated |= {
                 f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in extras[version.scope]
@@ -140,13 +131,12 @@ def _head(heads: Sequence[Head], settings: Settings, base: str) -> Head:
     return only_head(here or heads, settings.site, settings.docs_version)
 
 
-def _page_hashes(ledger: Ledger, version: Head) -> dict[str, str]:
-    """Return the content hash of each page by the ledger; none if it describes another generation."""
+def _has_hashes(ledger: Ledger, version: Head) -> bool:
+    """Return whether the ledger has the content hash of each page: it describes this generation and read it itself."""
     if (ledger.generation(version.scope), ledger.token(version.scope)) != (version.generation, version.token):
-        return {}
-    hashes = {path: row.content_hash for path, row in ledger.records(version.scope).items()}
-    # Rows rebuilt from the index have no hash of the pages.
-    return {} if UNREAD in hashes.values() else hashes
+        return False
+    hashes = {row.content_hash for row in ledger.records(version.scope).values()}
+    return bool(hashes) and UNREAD not in hashes
 
 
 def _by_version(index: IndexedPages, versions: list[Head], sources: Iterable[Source]) -> dict[Scope, list[Source]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.readers.addresses.urls import clean_url, page_paths
+from chapterverse.readers.addresses.urls import clean_url, page_address, page_paths
 
 #: Address of a site that states none; reserved, so nothing can be there (RFC 2606).
 NOWHERE = "https://site.invalid/"
@@ -22,21 +22,22 @@ class Places:
     Attributes:
         base: address of the site, with a slash at its end.
         listed: addresses in the sitemap.
+        is_base_stated: see `urls.page_address`.
         urls: address of each page placed so far.
     """
 
     base: str
     listed: frozenset[str] = frozenset()
+    is_base_stated: bool = False
     urls: dict[str, str] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
 
     def place(self, path: str, canonical: str | None) -> str:
-        """Record a page and return its address: canonical link, else sitemap entry, else derived from the path."""
-        ways = page_paths(path)
+        """Record a page and return its address."""
         stated = clean_url(canonical, self.base) if canonical else None
-        url = stated or next((self.base + w for w in ways if self.base + w in self.listed), self.base + ways[0])
+        url = page_address(path, self.base, stated, self.listed, is_stated=self.is_base_stated)
         self.urls[path] = url
-        for way in ways:
+        for way in page_paths(path):
             self._files.setdefault(self.base + way, path)
         self._files[url] = path
         return url

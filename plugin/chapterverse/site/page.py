@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from chapterverse.indexing.plugins.page_marks import READ_MARK
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import unescape
@@ -16,8 +15,6 @@ _NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)
 #: Elements that show a file.
 _MEDIA = frozenset("img source video audio track".split())
 _GENERATOR = re.compile(r"<meta\s+name=[\"']?generator[\"']?\s+content=[\"']?([a-z]+)", re.IGNORECASE)
-#: The plugin's mark at the end of what it read. A page that explains it shows the tag as text, with "&lt;".
-_READ = re.compile(rf"""<div\b[^<>]*\b{READ_MARK}(?:=["']?([0-9a-f]*))?""", re.IGNORECASE)
 #: Schemes that lead to no page; an address of http may be the site's own.
 _FOREIGN = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 #: What Sphinx leaves of a reference whose target it didn't find; found, it stands in a link or loses the class.
@@ -41,8 +38,6 @@ class Inspection:
         unresolved: texts of references without a link, whose target Sphinx didn't find.
         generator: first word of the generator's meta tag, in lower case.
         redirect: the page redirects its readers.
-        read: hash of what the plugin read of the page, "" if it left the page out; None without its mark.
-        read_to: position of that mark.
     """
 
     frame: PageFrame
@@ -53,8 +48,6 @@ class Inspection:
     unresolved: tuple[str, ...] = ()
     generator: str = ""
     redirect: bool = False
-    read: str | None = None
-    read_to: int = 0
 
 
 def inspect(page: str) -> Inspection:
@@ -67,9 +60,6 @@ def inspect(page: str) -> Inspection:
         generator=made_by[1].lower() if made_by else "",
         redirect=metadata.noindex and bool(_REFRESH.search(page)),
     )
-    # A page that repeats others, such as one for print, has several.
-    if len(marks := list(_READ.finditer(page, metadata.content_start))) == 1:
-        inspection.read, inspection.read_to = marks[0][1] or "", marks[0].start()
     for name, attributes, end in _named_tags(page):
         inspection.ids.update(_ids(name, attributes))
         if name in ("a", "area"):

@@ -1,37 +1,68 @@
-"""The pages of a build: what a page's theme writes around its content."""
+"""The pages of a build: their marks, and which of them are indexed."""
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
-from chapterverse.indexing.plugins.page_marks import mark_content
-from chapterverse.indexing.plugins.pages import PageCollection, page_source
+import pytest
 
-CONTENT = "<h1 id='oven'>Oven</h1><p>It is hot.</p>"
-
-
-def collected(head: str) -> PageCollection:
-    """Return a collection with one page, built by a theme with this head."""
-    pages = PageCollection.of((), ())
-    content = mark_content(
-        CONTENT, pages.add(page_source("oven.md", "https://docs.example/oven/", "Oven", CONTENT, language="en"))
-    )
-    assert pages.confirm("oven.md", content, f"<html><head>{head}</head><body>{content}</body></html>")
-    return pages
+from chapterverse.indexing.plugins.pages import BuildPages
+from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.html.page_mark import PageMark
 
 
-def test_json_ld_in_the_head_of_the_theme_is_the_pages_and_a_change_of_it_is_one_of_the_page() -> None:
-    stated = {"@type": "Product", "name": "Oven"}
-    plain, product, renamed = (
-        collected(head).sources["oven.md"]
-        for head in (
-            "<!-- ld+json -->",
-            f'<script type="application/ld+json">{json.dumps(stated)}</script>',
-            f'<script type="application/ld+json">{json.dumps(stated | {"name": "Stove"})}</script>',
-        )
-    )
-    assert (plain.read().structured_data, product.read().structured_data) == ((), (stated,))
-    assert product.read().sections == plain.read().sections
-    assert plain.context == page_source("oven.md", "https://docs.example/oven/", "Oven", CONTENT, language="en").context
-    assert len({plain.context, product.context, renamed.context}) == 3
-    assert len({each.content_hash for each in (plain, product, renamed)}) == 1
+def pages() -> BuildPages:
+    globs = PageGlobs.of(["secret/", "*.html", "!a.md"], ["tags.md"])
+    return BuildPages("https://e.com/", globs, frozenset(["knowledge/faq/a.md"]))
+
+
+def mark(build: BuildPages, path: str, built: str, *, is_draft: bool = False, **meta: Any) -> PageMark:
+    return build.mark(path, built, "Title", "en", meta, is_draft=is_draft)
+
+
+def test_a_mark_says_what_the_front_matter_says() -> None:
+    front = {"tags": ["x", 1], "date": "2026-03-04", "description": "Of a.", "template": "blog.html"}
+    made = mark(pages(), "a.md", "a/index.html", chapterverse={"content_type": "FAQ"}, **front)
+    assert made == PageMark(
+        path="a.md", built="a/index.html", base="https://e.com/", title="Title", language="en", tags=("x", "1"),
+        date="2026-03-04T00:00:00Z", description="Of a.", template="blog.html", type="faq",
+    )  # fmt: skip
+    odd = mark(pages(), "a.md", "a/index.html", tags="x", date="soon", chapterverse=True)
+    assert (odd.tags, odd.date, odd.type) == ((), "", "")
+    assert mark(pages(), "tags.md", "tags/index").include
+
+
+@pytest.mark.parametrize(
+    ("path", "meta", "reason"),
+    [
+        ("a.md", {}, ""),
+        ("a.md", {"is_draft": True}, "draft"),
+        ("a.md", {"search": {"exclude": True}}, "its front matter excludes it"),
+        ("a.md", {"chapterverse": {"exclude": True}}, "its front matter excludes it"),
+        ("knowledge/faq/a.md", {}, "knowledge"),
+        ("secret/c.md", {}, "excluded"),
+        ("b.md", {}, "excluded"),
+    ],
+)
+def test_a_page_that_is_not_indexed_has_a_reason(path: str, meta: dict[str, Any], reason: str) -> None:
+    build = pages()
+    assert mark(build, path, f"{path.removesuffix('.md')}/a.html", **meta).exclude == reason
+    assert build.excluded == ({path: reason} if reason else {})
+    assert list(build.paths.values()) == ([] if reason else [path])
+
+
+def test_a_page_in_place_of_a_translation_is_a_copy_of_the_first() -> None:
+    build = pages()
+    assert mark(build, "a.md", "a/index").exclude == ""
+    assert mark(build, "a.md", "fr/a/index").exclude == "in place of a translation"
+    assert (build.paths, build.excluded) == ({"a/index": "a.md"}, {})
+
+
+def test_a_link_out_of_its_folder_is_told_once_and_left_out(tmp_path: Any) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").symlink_to(tmp_path)
+    build = pages()
+    place = "a.md", str(tmp_path / "docs/a.md"), str(tmp_path / "docs")
+    assert [build.shut_out(*place), build.shut_out(*place)] == [True, False]
+    assert mark(build, "a.md", "a/index").exclude == "a link out of its folder"
+    assert not build.shut_out("generated.md", None, None)

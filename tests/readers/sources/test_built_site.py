@@ -99,12 +99,20 @@ def test_addresses_canonical_then_sitemap_then_base_url(tmp_path: Path) -> None:
         b_html=page("3", "<link rel=canonical href=https://e.com/docs/bee>"),
         sitemap_xml="<loc>https://e.com/docs/</loc><loc>https://e.com/docs/a</loc>",
     )
-    urls = {s.file_path: s.read().url for s in read_site(tmp_path, "https://ignored.example/").sources}
-    assert urls == {
-        "index.html": "https://e.com/docs/",
-        "a.html": "https://e.com/docs/a",
-        "b.html": "https://e.com/docs/bee",
-    }
+    for base in (None, "https://e.com/docs/"):
+        urls = {s.file_path: s.read().url for s in read_site(tmp_path, base).sources}
+        assert urls == {
+            "index.html": "https://e.com/docs/",
+            "a.html": "https://e.com/docs/a",
+            "b.html": "https://e.com/docs/bee",
+        }
+
+
+def test_what_a_page_says_of_its_address_never_leads_out_of_a_stated_one(tmp_path: Path) -> None:
+    link = "<link rel=canonical href=https://e.com/latest/a/>"
+    write(tmp_path, a__index_html=page("1", link), sitemap_xml="<loc>https://e.com/latest/a/</loc>")
+    assert urls(read_site(tmp_path, "https://e.com/1.0/")) == ["https://e.com/1.0/a/"]
+    assert urls(read_site(tmp_path)) == ["https://e.com/latest/a/"]
 
 
 def test_the_address_of_the_site(tmp_path: Path) -> None:
@@ -309,8 +317,9 @@ def test_a_sitemap_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "url"),
     [
-        ('<base href="https://e.com/v2/"><link rel=canonical href="a/">', "https://e.com/v2/a/"),
-        ('<base href="/v3/"><link rel=canonical href="a/">', "https://e.com/v3/a/"),
+        ('<base href="https://e.com/docs/v2/"><link rel=canonical href="a/">', "https://e.com/docs/v2/a/"),
+        ('<base href="/docs/v3/"><link rel=canonical href="a/">', "https://e.com/docs/v3/a/"),
+        ('<base href="/v4/"><link rel=canonical href="a/">', "https://e.com/docs/guide/a.html"),
         ("<link rel=canonical href=../up/>", "https://e.com/docs/up/"),
         ("<link rel=canonical href=javascript:alert(1)>", "https://e.com/docs/guide/a.html"),
         (r"<link rel=canonical href=https:\\e.com\docs\\a>", "https://e.com/docs/a"),

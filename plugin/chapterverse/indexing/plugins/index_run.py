@@ -1,6 +1,6 @@
 """Indexes the pages of a finished build.
 
-Readers and `sync` are imported inside functions, so a build that changes nothing doesn't load them.
+`sync` is imported inside functions, so a build that publishes nothing doesn't load it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing.plugins.pages import PageCollection
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
-from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,41 +47,27 @@ def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str
     return None
 
 
-def index_reading(reading: SitePages, settings: Settings, chunk_tokens: int, documents: Documents, log: Log) -> None:
-    """Make the index hold exactly the pages of a folder and the documents beside. Raises as `update_index`."""
-    for warning in reading.warnings:
-        log.warning(warning)
-    sources = {source.file_path: source for source in reading.sources}
-    pages = PageCollection(PageGlobs.of(), sources=sources, left_out=dict(reading.listings))
-    update_index(pages, settings, reading.base_url, chunk_tokens, documents, log)
-
-
-def update_index(
-    pages: PageCollection,
-    settings: Settings,
-    base_url: str | None,
-    chunk_tokens: int,
-    documents: Documents,
-    log: Log,
-) -> None:
+def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, documents: Documents, log: Log) -> None:
     """Make the index hold exactly these pages, the documents and the sources beyond the site, and log the result.
 
     Raises:
         ConfigurationError: the site has no address, or an option is invalid.
         ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
-    page_sources = [*pages.sources.values()]
-    sources, warnings = documents.sources(page_sources, base_url) if base_url else ([], [])
+    for warning in reading.warnings:
+        log.warning(warning)
+    base_url = reading.base_url
+    sources, warnings = documents.sources(reading.sources, base_url) if base_url else ([], [])
     keep = None
     if settings.also and base_url:
         from chapterverse.indexing.external_sources import collect_external
 
-        external = collect_external(settings, page_sources, base_url, documents.docs)
+        external = collect_external(settings, reading.sources, base_url, documents.docs)
         sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
     for warning in warnings:
         log.warning(warning)
-    report = index_sources([*page_sources, *sources], settings, base_url, chunk_tokens, keep)
-    report = report.after((), 0, pages.left_out)
+    report = index_sources([*reading.sources, *sources], settings, base_url, chunk_tokens, keep)
+    report = report.after((), 0, reading.listings)
     for warning in report.warnings:
         log.warning(warning)
     for line in report.listing_lines():

@@ -1,67 +1,39 @@
-"""The pages of a build that a plugin collects for the index."""
+"""The pages of a build: which of them are indexed, and where each is written."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chapterverse.errors import ConfigurationError
-from chapterverse.model import Page, Source, stated_date
+from chapterverse.model import stated_date
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
-
-
-def page_source(
-    file_path: str, url: str, title: str, html: str, tags: Iterable[str] = (), **about: str | None
-) -> Source:
-    """Return a page as a source of the index.
-
-    Args:
-        html: the rendered content without the theme; parsed only if it changed.
-        about: further fields of `model.Page`.
-    """
-
-    def read() -> Page:
-        from chapterverse.readers.html.structured_data import read_structured_data
-        from chapterverse.readers.sections.html_page import read_fragment
-
-        fields: dict[str, Any] = {**about, "tags": tuple(tags), "structured_data": read_structured_data(html)}
-        return Page(file_path, url, title, sections=read_fragment(html, title), **fields)
-
-    context = json.dumps([url, title, [*tags], about], ensure_ascii=False, sort_keys=True)
-    content_hash = hashlib.sha256(html.encode()).hexdigest()
-    return Source(file_path, content_hash, context, read, url=url, language=about.get("language") or "")
+from chapterverse.page_kinds import known_content_type
+from chapterverse.readers.html.page_mark import PageMark
 
 
 @dataclass(slots=True)
-class PageCollection:
-    """The pages of a build that are to be indexed.
+class BuildPages:
+    """The pages of a build, which is given each once for every language.
 
     Attributes:
+        base: address of the site, with a slash at its end; "" if it has none.
         globs: the pages that the site's configuration leaves out and keeps.
         documents: paths of files that the index has as documents beside the pages.
+        paths: source of each page to index by the path of the built page, relative to the site.
         outside: pages whose files are links out of their folder.
-        sources: the collected pages by path.
-        left_out: a reason for each page that is not indexed although no setting excludes it: one of
-            `page_kinds.LISTINGS`, or that its text is not shown.
+        excluded: why other pages are not indexed, by source.
+        first_built: the first built page of each source.
     """
 
+    base: str
     globs: PageGlobs
-    documents: frozenset[str] = frozenset()
+    documents: frozenset[str]
+    paths: dict[str, str] = field(default_factory=dict)
     outside: set[str] = field(default_factory=set)
-    sources: dict[str, Source] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, exclude: Iterable[str], include: Iterable[str], documents: frozenset[str] = frozenset()
-    ) -> PageCollection:
-        """Return an empty collection by .gitignore patterns."""
-        return cls(PageGlobs.of(exclude, include), documents)
+    excluded: dict[str, str] = field(default_factory=dict)
+    first_built: dict[str, str] = field(default_factory=dict)
 
     def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
         """Leave a page out whose file is a link out of its folder. Return whether it is one that was not known yet."""
@@ -70,76 +42,59 @@ class PageCollection:
         self.outside.add(path)
         return True
 
-    def takes(self, path: str, address: str, meta: Mapping[str, Any], html: str) -> bool:
-        """Return whether a page is indexed: its author didn't opt out, and it is no listing.
+    def mark(
+        self, path: str, built_path: str, title: str, language: str, meta: Mapping[str, Any], *, is_draft: bool
+    ) -> PageMark:
+        """Note a page that the build writes, and return its mark.
 
         Args:
             path: of its source.
-            address: of the built page, relative to the site.
+            built_path: of the built page, relative to the site.
+            meta: its front matter.
+            is_draft: only a preview shows it.
         """
-        opted_out = any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse")))
-        if opted_out or path in self.outside or path in self.documents or self.globs.excludes(path, address):
-            return False
-        kind = listing_kind(_facts(address, meta, html))
-        if kind and not self.globs.includes(path, address):
-            self.left_out[path] = kind
-        return path not in self.left_out
+        # A translation plugin builds an untranslated page once for each language; the first one counts.
+        is_first = self.first_built.setdefault(path, built_path) == built_path
+        reason = self._reason_to_exclude(path, built_path, meta, is_draft=is_draft)
+        if reason:
+            self.excluded[path] = reason
+        elif is_first:
+            self.paths[built_path] = path
+        else:
+            reason = "in place of a translation"
+        return PageMark(
+            path=path,
+            built=built_path,
+            base=self.base,
+            title=title,
+            language=language,
+            include=self.globs.includes(path, built_path),
+            exclude=reason,
+            **_front_matter_fields(meta),
+        )
 
-    def add(self, source: Source) -> str:
-        """Collect a page and return its content hash, "" if the path was collected before."""
-        # The fallback of an untranslated page comes once for each language; the first one counts.
-        return source.content_hash if self.sources.setdefault(source.file_path, source) is source else ""
-
-    def confirm(self, path: str, content: str, page: str) -> bool:
-        """Return whether a page is indexed. Give it up if it doesn't show its content, which a plugin may encrypt.
-
-        JSON-LD that the theme wrote around the content counts as the page's.
-
-        Args:
-            content: of the page, as `page_marks.mark_content` returns it.
-            page: HTML of the whole page.
-        """
-        source = self.sources.get(path)
-        if not source or source.content_hash not in content:
-            return False
-        if source.content_hash not in page:
-            del self.sources[path]
-            self.left_out[path] = "its page doesn't show its text"
-        elif "ld+json" in page:
-            self.sources[path] = _with_structured_data(source, page)
-        return path in self.sources
+    def _reason_to_exclude(self, path: str, built_path: str, meta: Mapping[str, Any], *, is_draft: bool) -> str:
+        """Return why a page is not indexed, "" if it is."""
+        if is_draft:
+            return "draft"
+        if any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse"))):
+            return "its front matter excludes it"
+        if path in self.outside:
+            return "a link out of its folder"
+        if path in self.documents:
+            return "knowledge"
+        return "excluded" if self.globs.excludes(path, built_path) else ""
 
 
-def page_fields(meta: Mapping[str, Any], theme: Mapping[str, Any], address: str, html: str) -> dict[str, Any]:
-    """Return the keyword arguments for `page_source` that a page's front matter and the theme state."""
-    tags = meta.get("tags")
-    return {
-        "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
-        "language": theme_language(theme),
-        "content_type": content_type(_facts(address, meta, html, theme_language(theme)), _stated_type(meta)),
-        "created_at": stated_date(meta.get("date")),
-    }
+def stated_type(meta: Mapping[str, Any]) -> object:
+    """Return the content type that a page's front matter states, None without one."""
+    chapterverse_meta = meta.get("chapterverse")
+    return chapterverse_meta.get("content_type") if isinstance(chapterverse_meta, dict) else None
 
 
 def theme_language(theme: Mapping[str, Any]) -> str:
     """Return the language of the theme's interface, as a BCP 47 tag."""
     return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
-
-
-def _with_structured_data(source: Source, html: str) -> Source:
-    """Return a source with the JSON-LD of its whole page."""
-    from chapterverse.readers.html.structured_data import read_structured_data
-
-    data = read_structured_data(html)
-
-    def read() -> Page:
-        return replace(source.read(), structured_data=data)
-
-    return replace(source, context=json.dumps([source.context, data]), read=read) if data else source
-
-
-def _facts(address: str, meta: Mapping[str, Any], html: str, language: str = "") -> PageFacts:
-    return PageFacts(address, str(meta.get("template") or ""), html, language)
 
 
 def _leaves(path: str | None, folder: str | None) -> bool:
@@ -149,17 +104,13 @@ def _leaves(path: str | None, folder: str | None) -> bool:
     return not Path(path).resolve().is_relative_to(Path(folder).resolve())
 
 
-def _stated_type(meta: Mapping[str, Any]) -> object:
-    chapterverse_meta = meta.get("chapterverse")
-    return chapterverse_meta.get("content_type") if isinstance(chapterverse_meta, dict) else None
-
-
-def check_content_type(meta: Mapping[str, Any]) -> None:
-    """Check the content type that a page's front matter states.
-
-    Raises:
-        ConfigurationError: there is no such type.
-    """
-    declared_type = _stated_type(meta)
-    if declared_type is not None and not known_content_type(declared_type):
-        raise ConfigurationError(unknown_content_type(declared_type))
+def _front_matter_fields(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a page's mark that its front matter states."""
+    tags = meta.get("tags")
+    return {
+        "description": str(meta.get("description") or ""),
+        "tags": tuple(map(str, tags)) if isinstance(tags, list) else (),
+        "date": stated_date(meta.get("date")) or "",
+        "type": known_content_type(stated_type(meta)),
+        "template": str(meta.get("template") or ""),
+    }

@@ -63,6 +63,22 @@ def page_paths(file_path: str) -> tuple[str, ...]:
     return (quoted, stem, f"{stem}/")
 
 
+def page_address(file_path: str, base: str, canonical: str | None, listed: Collection[str], *, is_stated: bool) -> str:
+    """Return the address of a built file: its canonical link, else its entry in the sitemap, else by its path.
+
+    Args:
+        base: address of the site, with a slash at its end.
+        canonical: the address that the page states, None if it states none.
+        listed: addresses in the sitemap.
+        is_stated: the owner stated `base`. Then a link that leads out of it doesn't count: that of an old docs
+            version may lead to another version.
+    """
+    if canonical and (not is_stated or canonical.startswith(base)):
+        return canonical
+    addresses = [base + path for path in page_paths(file_path)]
+    return next((address for address in addresses if address in listed), addresses[0])
+
+
 def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
     """Return the address of the folder that explains most of `urls` as addresses of `files`; None if none does."""
     if not urls:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 
 from chapterverse.model import stated_date
+from chapterverse.readers.html.ciphertext import cut_ciphertext
+from chapterverse.readers.html.page_mark import PageMark, find_content, is_source_path
 from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
 from chapterverse.text import lexical
@@ -29,6 +31,7 @@ class PageMetadata:
         content_type: as `<meta name="chapterverse:content_type">` has it.
         source: path of the file that the page was written in, as `<meta name="chapterverse:source">` has it.
         description: of the page in a sentence, as its author wrote it.
+        mark: of the build that wrote the page, None without one; what it says outranks the head.
     """
 
     title: str = ""
@@ -44,6 +47,11 @@ class PageMetadata:
     content_type: str = ""
     source: str = ""
     description: str = ""
+    mark: PageMark | None = None
+
+    def content(self, html: str) -> str:
+        """Return the HTML of the page's content without what only a password opens."""
+        return cut_ciphertext(html[self.content_start : self.content_end])
 
 
 # Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
@@ -93,8 +101,21 @@ def _start_tags_with(word: str, as_attribute: bool) -> re.Pattern[str]:
 
 
 def read_metadata(html: str) -> PageMetadata:
-    """Return the metadata of a whole page; where it has no content root, all of it is content. Never fails."""
+    """Return the metadata of a whole page. Never fails.
+
+    Its content is what a build marked, else what is in its content root, else all of it.
+    """
     metadata, body = _read_head(html)
+    if marked := find_content(html):
+        metadata.content_start, metadata.content_end = marked.start, marked.end
+        _note_mark(metadata, marked.mark)
+    else:
+        _find_root(metadata, html, body)
+    metadata.language = metadata.language or _text_language(html[metadata.content_start : metadata.content_end])
+    return metadata
+
+
+def _find_root(metadata: PageMetadata, html: str, body: int) -> None:
     for root in _ROOTS:
         opening = root.find(html, body)
         if not opening:
@@ -103,8 +124,13 @@ def read_metadata(html: str) -> PageMetadata:
         if not (root.unique and root.find(html, after_end_tag)):
             metadata.content_start, metadata.content_end = opening[1], end
             break
-    metadata.language = metadata.language or _text_language(html[metadata.content_start : metadata.content_end])
-    return metadata
+
+
+def _note_mark(metadata: PageMetadata, mark: PageMark) -> None:
+    metadata.mark = mark
+    metadata.language = mark.language or metadata.language
+    metadata.created_at, metadata.tags = mark.date or None, mark.tags
+    metadata.content_type, metadata.source, metadata.description = mark.type, mark.path, mark.description
 
 
 def asks_for_no_index(html: str) -> bool:
@@ -189,7 +215,7 @@ def _note_meta(metadata: PageMetadata, attributes: dict[str, str]) -> None:
     elif name == "chapterverse:content_type":
         metadata.content_type = metadata.content_type or content.strip()
     elif name == "chapterverse:source":
-        metadata.source = metadata.source or (content if _SOURCE.fullmatch(content) and content.isprintable() else "")
+        metadata.source = metadata.source or (content if is_source_path(content) else "")
     elif name == "description":
         metadata.description = metadata.description or collapse(strip_invisible(content))[:_MAX_TITLE_CHARS]
     elif name == "article:published_time":
@@ -206,8 +232,6 @@ _MARKUP = re.compile(
 #: Characters of HTML and of text by which a language is judged, and how many letters these must hold.
 _JUDGED_HTML, _JUDGED_TEXT, _LEAST_LETTERS = 40_000, 3_000, 100
 _NOINDEX = re.compile(r"\b(?:noindex|none)\b", re.IGNORECASE)
-#: A relative path below the project's folder, as long as the ledger's column is wide.
-_SOURCE = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")
 _MAX_TITLE_CHARS = 2000
 _MAX_TAGS = 50
 _MAX_MARK_CHARS = 1000

@@ -25,11 +25,11 @@ class HtmlPage:
     """A whole built page.
 
     Attributes:
-        title: its first-level heading, else its `<title>`; "" if it has neither.
-        language: of `<html lang>`, "en" where that is missing.
+        title: by the mark of its build, else its first-level heading, else its `<title>`; "" if it has neither.
+        language: of the mark, else of `<html lang>`, else of its text.
         canonical: its own address as it states it, None if it doesn't.
         noindex: it asks not to be indexed, or only redirects.
-        fragment: the inner HTML of the content root, which was read.
+        fragment: the HTML of the content, which was read.
         created_at: the date of the page, ISO 8601 UTC; None if it states none.
         structured_data: its JSON-LD (see `html.structured_data`).
     """
@@ -73,10 +73,10 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
 def read_document(html: str) -> HtmlPage:
     """Return the sections and facts of a built page, read from its content root (see `html.metadata`). Never fails."""
     metadata = read_metadata(html)
-    fragment = html[metadata.content_start : metadata.content_end]
+    fragment = metadata.content(html)
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
-    title = next(filter(None, first), metadata.title)
+    title = metadata.mark.title if metadata.mark else next(filter(None, first), metadata.title)
     return HtmlPage(
         sections=build_sections(reader.items, title, reader.notes),
         title=title,

@@ -6,25 +6,25 @@ with each other; a template that writes one address into every page must not mak
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import os.path
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from chapterverse.errors import InputError
+from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
-from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base
+from chapterverse.readers.addresses.urls import clean_url, page_address, page_paths, read_sitemap, site_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.structured_data import json_ld_scripts
-from chapterverse.readers.sections.html_page import read_document
-from chapterverse.readers.sections.outline import title_from_path
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import list_files, read_page
 from chapterverse.readers.sources.site_pages import (
@@ -35,19 +35,32 @@ from chapterverse.readers.sources.site_pages import (
     require_unchanged,
 )
 
+#: What a page is known by: path, content hash and context of its source.
+SourceKey: TypeAlias = tuple[str, str, str]
+
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class _BuiltPage:
-    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages."""
+    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages.
+
+    Attributes:
+        source: path of the file that it was written in, "" if it doesn't say so.
+        base: address of the site by its mark.
+        is_marked: a build marked its content.
+        is_copy: the mark was made for another place, such as a folder of docs versions.
+    """
 
     content_hash: str
     facts: tuple[str | None, ...]
     content_type: str
     canonical: str | None
     source: str
+    base: str = ""
+    is_marked: bool = False
+    is_copy: bool = False
 
 
 def read_site(
@@ -55,10 +68,11 @@ def read_site(
 ) -> SitePages:
     """Return the pages of a built site.
 
-    A page's address is its canonical link, else its entry in `sitemap.xml`, else `base_url` and its path; where some
-    pages state an address, those that don't are placed beside them. `content_hash` covers the HTML in the content root.
-    Pages that only list others are left out (see `page_kinds`). A page that states the file that it was written in has
-    that file's path, any other page its own.
+    Where a build marked its pages, only these are read, and others by `include`. The address of a page follows from
+    its path where the site's address is known: from `base_url`, else from the marks. Else it is the canonical link,
+    else the entry in `sitemap.xml`; where some pages state an address, those that don't are placed beside them.
+    `content_hash` covers the HTML of the content. Pages that only list others are left out (see `page_kinds`). A page
+    that states the file that it was written in has that file's path, any other page its own.
 
     Args:
         include: patterns in the style of .gitignore; a listing whose path they match stays.
@@ -71,39 +85,126 @@ def read_site(
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
-    built = _read_pages(pages, listing.files, base)
+    built = _take_marked(pages, _read_pages(pages, listing.files, base))
     if not built:
         missing = "no HTML page to index: is it the folder that the build writes? Markdown needs --source"
         raise pages.empty_error(missing)
     sitemap = _sitemap(pages)
     built = _without_wrong_addresses(built, pages.warnings)
-    base = _site_address(built, sitemap, base, pages.warnings)
+    stated = base or _marked_base(built)
+    base = stated or _site_address(built, sitemap, pages.warnings)
+    reading = _finish(pages, built, base, set(sitemap), is_stated=bool(stated))
+    return replace(reading, is_base_stated=bool(stated))
+
+
+def read_marked_pages(folder: Path, paths: Mapping[str, str], excluded: Mapping[str, str], base_url: str) -> SitePages:
+    """Return the pages that a build has marked, as `read_site` does; those that lost their marks are left out.
+
+    Args:
+        paths: source of each page by its built path.
+        excluded: why other pages of the build are left out, by source.
+        base_url: address of the site; "" if it has none, and its pages then neither.
+    """
+    pages = SitePagesDraft(folder, [])
+    there = [path for path in sorted(paths) if os.path.lexists(folder / path)]
+    built = _read_pages(pages, there, base_url or None, must_be_marked=True)
+    for path in paths.keys() - set(there):
+        pages.leave_out(path, "its page was not written")
+    reading = _finish(pages, built, parse_base_url(base_url) or "", set(), is_stated=True)
+    left_out = {paths[path]: reason for path, reason in reading.listings.items()}
+    return replace(reading, skipped=(*left_out, *excluded), listings={**left_out, **excluded})
+
+
+def hold_changed(reading: SitePages, folder: Path, known: Set[SourceKey]) -> tuple[frozenset[SourceKey], SitePages]:
+    """Return the keys of the pages, and the pages; those without a known key hold their text until they are parsed.
+
+    A page that can't be read any more raises its error when it is parsed.
+    """
+    sources: list[Source] = []
+    for source in reading.sources:
+        path = reading.built.get(source.file_path, source.file_path)
+        if _key(source) not in known and isinstance(source.read, functools.partial):
+            with contextlib.suppress(UnreadablePage, UnsafePath):
+                text = decode_page(path, read_page(folder, path))
+                source = replace(source, read=functools.partial(source.read, text=text))
+        sources.append(source)
+    return frozenset(map(_key, sources)), replace(reading, sources=tuple(sources))
+
+
+def _key(source: Source) -> SourceKey:
+    return source.file_path, source.content_hash, source.context
+
+
+def _finish(
+    pages: SitePagesDraft, built: Mapping[str, _BuiltPage], base: str, listed: set[str], *, is_stated: bool
+) -> SitePages:
+    """Return the pages with their names and addresses; `listed` are the addresses of the sitemap."""
     names = _source_names(built)
-    sources = [
-        (url, _built_source(folder, path, built[path], url, names.get(path, path)))
-        for path, url in _addresses(built, set(sitemap), base)
-    ]
+    sources = []
+    for path, page in built.items():
+        url = page_address(path, base, page.canonical, listed, is_stated=is_stated)
+        sources.append((url, _built_source(pages.folder, path, page, url, names.get(path, path))))
     return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
 
 
-def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _BuiltPage]:
+def _read_pages(
+    pages: SitePagesDraft, paths: Iterable[str], base: str | None, *, must_be_marked: bool = False
+) -> dict[str, _BuiltPage]:
     """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _BuiltPage] = {}
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
-        content = file.text[metadata.content_start : metadata.content_end]
-        if metadata.noindex:
-            pages.leave_out(file.path, "redirect" if "redirect" in metadata.marks.split() else "")
-            continue
+        mark, content = metadata.mark, metadata.content(file.text)
         # A pattern may mean the file that the page was written in.
-        if metadata.source and pages.globs.excludes(file.path, metadata.source):
-            pages.leave_out(file.path)
+        names = tuple(filter(None, [metadata.source]))
+        reason = _reason_to_leave_out(pages, file.path, metadata, must_be_marked=must_be_marked)
+        if reason is not None:
+            pages.leave_out(file.path, reason)
             continue
-        page = PageFacts(file.path, metadata.marks, content, metadata.language)
-        content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))
+        marks = mark.template if mark else metadata.marks
+        page = PageFacts(file.path, marks, content, metadata.language)
+        is_included = mark is not None and mark.include
+        content_type = pages.content_type(page, metadata.content_type, *names, is_included=is_included)
         if content_type:
             built[file.path] = _built_page(file, content, metadata, content_type, base)
     return built
+
+
+def _reason_to_leave_out(
+    pages: SitePagesDraft, path: str, metadata: PageMetadata, *, must_be_marked: bool
+) -> str | None:
+    """Return why a page is not indexed whatever its content is, None if it may be."""
+    mark = metadata.mark
+    if must_be_marked and mark is None:
+        return "its page doesn't show its text"
+    if mark and mark.exclude:
+        return mark.exclude
+    if metadata.noindex:
+        return "redirect" if "redirect" in metadata.marks.split() else ""
+    return "" if metadata.source and pages.globs.excludes(path, metadata.source) else None
+
+
+def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
+    """Return the pages that a build marked and those that `include` names; all pages if none is marked.
+
+    Copies from other builds, such as older versions that are kept as files, are no pages of it.
+    """
+    if not any(page.is_marked for page in built.values()):
+        return built
+    has_copies_only = all(page.is_copy for page in built.values() if page.is_marked)
+    taken = {}
+    for path, page in built.items():
+        if (page.is_marked and (has_copies_only or not page.is_copy)) or pages.globs.includes(path):
+            taken[path] = page
+        else:
+            pages.leave_out(path, "of another build" if page.is_marked else "no page of the build")
+    return taken
+
+
+def _marked_base(built: Mapping[str, _BuiltPage]) -> str:
+    """Return the address of the site that most marks state, "" if none does."""
+    bases = Counter(page.base for page in built.values() if page.base)
+    return parse_base_url(max(bases, key=bases.__getitem__, default="")) or ""
 
 
 def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
@@ -124,14 +225,20 @@ def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
 def _built_page(
     file: DecodedFile, content: str, metadata: PageMetadata, content_type: str, base: str | None
 ) -> _BuiltPage:
-    canonical = None
+    canonical, mark = None, metadata.mark
     if metadata.canonical:
         here = urljoin(base + page_paths(file.path)[0] if base else "", metadata.base)
         canonical = clean_url(metadata.canonical, here)
-    facts = (metadata.title, metadata.language, metadata.created_at, content_type, *metadata.tags)
-    # The content root need not hold them.
+    title = mark.title if mark else metadata.title
+    facts = (title, metadata.language, metadata.created_at, content_type, *metadata.tags)
+    # The content need not hold them.
     facts += tuple(map(_sha256, json_ld_scripts(file.text)))
-    return _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source)
+    page = _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source)
+    if mark is None:
+        return page
+    if mark.built != file.path:
+        return replace(page, source="", is_marked=True, is_copy=True)
+    return replace(page, base=mark.base, is_marked=True)
 
 
 def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str) -> Source:
@@ -139,8 +246,14 @@ def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str
     return Source(name, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
 
 
-def _read_page(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
-    document = read_document(decode_page(path, read_page(folder, path)))
+def _read_page(
+    folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str, text: str | None = None
+) -> Page:
+    # Loaded only if a page changed.
+    from chapterverse.readers.sections.html_page import read_document
+    from chapterverse.readers.sections.outline import title_from_path
+
+    document = read_document(decode_page(path, read_page(folder, path)) if text is None else text)
     require_unchanged(path, content_hash, _sha256(document.fragment))
     return Page(
         name,
@@ -171,12 +284,12 @@ def _without_wrong_addresses(built: Mapping[str, _BuiltPage], warnings: list[str
     return {path: replace(page, canonical=None) if page.canonical in wrong else page for path, page in built.items()}
 
 
-def _site_address(built: Mapping[str, _BuiltPage], sitemap: list[str], base: str | None, warnings: list[str]) -> str:
+def _site_address(built: Mapping[str, _BuiltPage], sitemap: list[str], warnings: list[str]) -> str:
     stated = [page.canonical for page in built.values() if page.canonical]
     from_sitemap = site_base(sitemap, built)
     if sitemap and not from_sitemap:
         warnings.append("sitemap.xml names no page of this folder: it is left out.")
-    address = from_sitemap or base or site_base(stated, built)
+    address = from_sitemap or site_base(stated, built)
     if address:
         return address
     unplaced = next((path for path, page in built.items() if page.canonical is None), None)
@@ -184,14 +297,6 @@ def _site_address(built: Mapping[str, _BuiltPage], sitemap: list[str], base: str
         raise InputError(f"{unplaced} states no address and the site has no sitemap.xml: pass --base-url.")
     # Every page states an address, and none of them follows from its path, so they share only the host.
     return urljoin(stated[0], "/")
-
-
-def _addresses(built: Mapping[str, _BuiltPage], listed: set[str], base: str) -> Iterator[tuple[str, str]]:
-    """Yield path and address of each page; `listed` are the addresses of the sitemap."""
-    for path, page in built.items():
-        paths = page_paths(path)
-        by_path = next((base + each for each in paths if base + each in listed), base + paths[0])
-        yield path, page.canonical or by_path
 
 
 def _sitemap(pages: SitePagesDraft) -> list[str]:

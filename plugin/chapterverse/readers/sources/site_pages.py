@@ -27,6 +27,7 @@ class SitePages:
         listings: kind (see `page_kinds.LISTINGS`) of each page left out as a listing.
         base_url: address of the site, with a slash at its end.
         built: the built page of each source that is named after the file that it was written in.
+        is_base_stated: `base_url` was stated by the owner or by the build, and not found in the pages.
     """
 
     sources: tuple[Source, ...]
@@ -35,6 +36,7 @@ class SitePages:
     skipped: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(default_factory=dict)
     built: Mapping[str, str] = field(default_factory=dict)
+    is_base_stated: bool = True
 
     @property
     def site(self) -> str:
@@ -62,14 +64,15 @@ class SitePagesDraft:
     listings: dict[str, str] = field(default_factory=dict)
     globs: PageGlobs = field(default_factory=PageGlobs.of)
 
-    def content_type(self, page: PageFacts, stated: object, *paths: str) -> str:
-        """Return the content type of a page, "" for a listing, which is left out unless the globs include it.
+    def content_type(self, page: PageFacts, stated: object, *paths: str, is_included: bool = False) -> str:
+        """Return the content type of a page, "" for a listing, which is left out unless it is included.
 
         Args:
             paths: further names of the page in the globs, besides its path.
+            is_included: the build includes it, whatever the globs say.
         """
         kind = listing_kind(page)
-        if kind and not self.globs.includes(page.path, *paths):
+        if kind and not (is_included or self.globs.includes(page.path, *paths)):
             self.leave_out(page.path, kind)
             return ""
         if stated and not known_content_type(stated):
