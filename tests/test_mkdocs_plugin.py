@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,12 @@ import yaml
 from mkdocs.__main__ import cli
 
 from chapterverse.model import Head
+from chapterverse.readers.sources.built_site import read_site
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
 from chapterverse.widget.bundle import names, titles
+from cli.shell import run
 from fakes.environment import replaced_environment
 from projects import STORE, Project, chat_in
 
@@ -122,6 +124,13 @@ def counts(said: str) -> tuple[int, ...]:
     found = INDEXED.search(line)
     assert found, line
     return tuple(map(int, found.groups()))
+
+
+def index(site: Site, *arguments: str) -> Any:
+    """Run the command `index` into the store of the plugin, and return its report."""
+    with chdir(site.root), replaced_environment(clean()):
+        said, _ = run("index", *arguments, "--store", f"edge:{STORE}", "--site", "tea-pot", "--json")
+    return json.loads(said)
 
 
 def warnings(said: str) -> list[str]:
@@ -561,6 +570,114 @@ def test_a_page_that_does_not_show_its_text_is_not_indexed(site: Site) -> None:
     assert "dead_citation" not in site.check().counts
 
 
+ENCRYPTION = {"encryptcontent": {"hljs": False, "arithmatex": False, "mermaid2": False, "selfhost": False}}
+SECRET_PART = """\
+---
+password: hunter2
+inject_id: protected
+---
+# Rates
+
+Everybody may read that rates exist.
+
+/// html | div#protected
+## Rates of partners
+
+Secretpart for Zanzibar.
+///
+"""
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize("theme", ["mkdocs", pytest.param("material", marks=pytest.mark.slow)])
+def test_what_a_password_protects_is_in_no_index_and_in_no_file(site: Site, theme: str, ours_first: bool) -> None:
+    site.write({"whole.md": "---\npassword: hunter2\n---\n# Whole\n\nSecretpage.\n", "part.md": SECRET_PART})
+    ours = {"chapterverse": {"endpoint": "/"}}
+    plugins = ["search", *([ours, ENCRYPTION] if ours_first else [ENCRYPTION, ours])]
+    site.configure(plugins=plugins, theme={"name": theme}, markdown_extensions=["pymdownx.blocks.html"])
+    # The plugin keeps its keys in the process.
+    said = site.spawn("mkdocs", "build")
+    assert "Left out: whole.md (its page doesn't show its text)" in said
+    assert site.pages() == {*PAGES, "part.md"}
+    assert "Everybody may read" in site.texts()
+    assert not site.check().of("dead_citation")
+    stored = [p for folder in ("site", ".cache") for p in (site.root / folder).rglob("*") if p.is_file()]
+    assert any(p.name == "llms.txt" for p in stored)
+    assert not [p for p in stored if b"Secretpa" in p.read_bytes() and p.name != "search_index.json"]
+    # Each build encrypts with other keys.
+    before = site.html("part/index.html")
+    assert counts(site.spawn("mkdocs", "build"))[1:4] == (0, 0, 0)
+    assert site.html("part/index.html") != before
+
+
+def test_a_page_that_redirects_its_readers_is_not_indexed(site: Site) -> None:
+    (site.root / "overrides").mkdir()
+    template = (
+        '{% extends "main.html" %}{% block extrahead %}<meta http-equiv="refresh" content="0; url=../">{% endblock %}'
+    )
+    (site.root / "overrides/gone.html").write_text(template, encoding="utf-8")
+    site.write({"gone.md": "---\ntemplate: gone.html\n---\n# Gone\n\nThis was moved.\n"})
+    site.configure(theme={"name": "material", "custom_dir": "overrides"})
+    assert "Left out: gone.md (redirect)" in site.build()
+    assert site.pages() == set(PAGES)
+
+
+def test_what_a_later_plugin_changes_is_indexed_as_readers_see_it(site: Site) -> None:
+    (site.root / "hooks.py").write_text(
+        "def on_page_context(context, page, config, nav):\n    page.content = page.content.replace('lime', 'chalk')\n"
+        "def on_post_page(output, page, config):\n    return output.replace('Vinegar', 'Lemon juice')\n"
+    )
+    site.configure(hooks=["hooks.py"])
+    site.build()
+    assert "Lemon juice dissolves chalk." in site.texts()
+    assert "Lemon juice dissolves chalk." in (site.root / "site/guide/clean/index.md").read_text("utf-8")
+
+
+def test_a_page_that_is_removed_or_not_written_is_named(site: Site) -> None:
+    (site.root / "hooks.py").write_text(
+        "import os\n"
+        "def on_post_page(output, page, config):\n    return '' if page.url == 'guide/clean/' else output\n"
+        "def on_post_build(config):\n    os.remove(config.site_dir + '/guide/brew/index.html')\n"
+    )
+    site.configure(hooks=["hooks.py"])
+    said = site.build()
+    assert "Left out: guide/brew.md (its page was not written)" in said
+    assert "Left out: guide/clean.md (its page was not written)" in said
+    assert site.pages() == {"index.md"}
+
+
+def test_static_pages_are_no_pages_of_the_site(site: Site) -> None:
+    site.write({"coverage/report.html": "<html><body><main><h1>Report</h1><p>Uncovered.</p></main></body></html>"})
+    site.build()
+    # Those of an older build have marks, made for another place.
+    shutil.copytree(site.root / "site/guide", site.root / "docs/1.0/guide", ignore=shutil.ignore_patterns("*.md"))
+    site.build()
+    assert (site.root / "site/coverage/report.html").is_file()
+    assert site.pages() == set(PAGES)
+    reading = read_site(site.root / "site")
+    assert {source.file_path for source in reading.sources} == set(PAGES)
+    assert reading.listings["coverage/report.html"] == "no page of the build"
+    assert reading.listings["1.0/guide/brew/index.html"] == "of another build"
+    included = read_site(site.root / "site", include=["coverage/*"])
+    assert {source.file_path for source in included.sources} == {*PAGES, "coverage/report.html"}
+
+
+@pytest.mark.parametrize("arguments", [{}, {"use_directory_urls": False}, {"theme": {"name": "material"}}])
+def test_both_roads_lead_to_one_index(site: Site, arguments: dict[str, Any]) -> None:
+    site.write(
+        {
+            "facts.md": "---\ntitle: Of <it>\ntags: [a]\ndate: 2026-03-04\n---\nSome text & `code`.\n",
+            "größe+1.md": "# G\n\nX.\n",
+        }
+    )
+    site.configure(**arguments)
+    site.build()
+    chunks = site.chunks()
+    report = index(site, "site")
+    assert report["pages"] == {"seen": 6, "new": 0, "changed": 0, "unchanged": 5, "removed": 0, "skipped": 1}
+    assert site.chunks() == chunks
+
+
 def test_agents_get_files_of_the_pages_that_are_indexed_and_a_second_build_makes_the_same(site: Site) -> None:
     site.write({"draft.md": "---\nsearch:\n  exclude: true\n---\n# Draft\n\nNot yet.\n"})
     site.build("--strict")
@@ -818,17 +935,44 @@ def test_a_version_of_mike_is_a_scope_of_its_own(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_mike_itself(site: Site) -> None:
+@pytest.mark.parametrize("order", ["before", "after", "unlisted"])
+def test_mike_itself(site: Site, order: str) -> None:
+    """An old version cites itself, although its canonical links lead to the newest."""
+    mike: list[Any] = [{"mike": {"canonical_version": "latest", "alias_type": "symlink"}}]
+    ours: list[Any] = [{"chapterverse": {"endpoint": "/"}}]
+    plugins = {"before": [*mike, *ours], "after": [*ours, *mike], "unlisted": ours}[order]
+    site.configure(plugins=["search", *plugins])
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]
     tools = Path(sys.executable).parent
     author = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     environment = clean({**author, "PATH": os.pathsep.join([str(tools), os.environ["PATH"]])})
+
+    def deploy(*arguments: str) -> None:
+        subprocess.run(
+            [tools / "mike", "deploy", *arguments], cwd=site.root, env=environment, check=True, capture_output=True
+        )
+
     subprocess.run([*git, "init", "-q"], cwd=site.root, check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=site.root, check=True)
-    subprocess.run([tools / "mike", "deploy", "1.2"], cwd=site.root, env=environment, check=True, capture_output=True)
-    (head,) = site.heads()
-    assert (head.version, head.base_url.rstrip("/")) == ("1.2", "https://tea.example.com/docs/1.2")
-    assert all(c.url.startswith("https://tea.example.com/docs/1.2/") for c in site.chunks())
+    deploy("2.0", "latest")
+    site.write({"guide/old.md": "# Only old\n\nThis page exists in one dot zero only.\n"})
+    deploy("1.0")
+    assert [(head.version, head.base_url) for head in site.heads()] == [
+        ("1.0", "https://tea.example.com/docs/1.0/"),
+        ("2.0", "https://tea.example.com/docs/2.0/"),
+    ]
+    store = open_store(site.settings())
+    old, new = (store.snapshot(head.scope) for head in site.heads())
+    chunks = {point.chunk for point in old.points()}
+    assert all(chunk.url.startswith("https://tea.example.com/docs/1.0/") for chunk in chunks)
+    assert "https://tea.example.com/docs/1.0/guide/old/#only-old" in {chunk.url for chunk in chunks}
+    assert all(point.chunk.url.startswith("https://tea.example.com/docs/2.0/") for point in new.points())
+    subprocess.run(["git", "worktree", "add", "-q", "pages", "gh-pages"], cwd=site.root, check=True)
+    assert "https://tea.example.com/docs/1.0/index.md" in (site.root / "pages/1.0/llms.txt").read_text("utf-8")
+    report = index(site, "pages/1.0", "--docs-version", "1.0")
+    assert (report["pages"]["unchanged"], report["pages"]["new"], report["chunks"]["moved"]) == (4, 0, 0)
+    found = check(site.root / "pages/1.0", replace(site.settings(), docs_version="1.0"), environ={})
+    assert {kind: [f.says for f in found.of(kind)] for kind in found.counts} == {}
 
 
 def test_the_same_plugin_works_on_properdocs(site: Site) -> None:

@@ -168,11 +168,10 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._depth -= 1
         if self._depth or (self._dirty and not self._serving):
             return
-        folder, pages = Path(config.site_dir), self._pages
-        self._reading = read_marked_pages(folder, pages.paths, pages.excluded, self._base)
+        folder, pages, agents = Path(config.site_dir), self._pages, self._agents
+        self._reading = read_marked_pages(folder, pages.paths, pages.excluded, self._base, agents.add_marked_file)
         if not self._dirty:
-            self._agents.add_built_pages(self._reading)
-            self._agents.finish().log(log)
+            agents.finish().log(log)
         if self._preview is not None:
             # Parsed later, as the writer wants the page at once; the next rebuild removes these files.
             self._known, reading = hold_changed(self._reading, folder, self._known)

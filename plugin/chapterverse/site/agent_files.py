@@ -17,7 +17,7 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
 from chapterverse.readers.addresses.urls import SAFE, clean_base
-from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page, real_path
 from chapterverse.settings import Settings
@@ -31,7 +31,7 @@ from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers.sources.site_pages import SitePages
+    from chapterverse.readers.sources.site_pages import DecodedFile, SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
@@ -163,24 +163,26 @@ class AgentFiles:
             return ""
         return quote(posixpath.basename(path), safe=SAFE.replace("%", "").replace("/", ""))
 
-    def add_page(self, html: str, page: BuiltPage) -> str:
-        """Write the Markdown of a page and return the page's HTML with the link to it."""
-        return put_link(html, self.add(page))
-
     def add_built_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for source in reading.sources:
             # A page that can't be read has no address. The reader warned of it.
             path = reading.built.get(source.file_path, source.file_path)
             page = built_page(self.site, path, source.url) if source.url else None
-            if page is None:
-                continue
-            file = self.site / page.path
-            before = file.read_bytes()
-            # In every encoding of the web tags are ASCII.
-            after = self.add_page(before.decode("latin-1"), page).encode("latin-1")
-            if after != before:
-                replace_file(file, after)
+            if page is not None:
+                self.add_file(page, (self.site / path).read_bytes())
+
+    def add_file(self, page: BuiltPage, content: bytes) -> None:
+        """Write the Markdown of a page, and the link to it into the page's file, whose content is given."""
+        # In every encoding of the web tags are ASCII.
+        linked = put_link(content.decode("latin-1"), self.add(page)).encode("latin-1")
+        if linked != content:
+            replace_file(self.site / page.path, linked)
+
+    def add_marked_file(self, file: DecodedFile, metadata: PageMetadata, url: str) -> None:
+        """Write the Markdown of a page that a build marked, and the link to it; nothing without an address."""
+        if url:
+            self.add_file(_built_page(file.path, url, file.text, metadata), file.content)
 
     def finish(self, *, remove: bool = True) -> AgentFilesResult:
         """Write the files about all pages, and remove those of earlier runs that were not made again.
@@ -250,9 +252,15 @@ def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
         page = decode_page(path, read_page(site, path))
     except (UnreadablePage, UnsafePath):
         return None
-    # Without the tag of an earlier run, so that a second one changes nothing.
-    page = put(page, open_frame(page), None)
     metadata = read_metadata(page)
+    if metadata.mark is None:
+        # Without the tag of an earlier run, so that a second one changes nothing.
+        page = put(page, open_frame(page), None)
+        metadata = read_metadata(page)
+    return _built_page(path, url, page, metadata)
+
+
+def _built_page(path: str, url: str, page: str, metadata: PageMetadata) -> BuiltPage:
     base = urljoin(url, metadata.base) if metadata.base else ""
     title, content = metadata.mark.title if metadata.mark else "", metadata.content(page)
     return BuiltPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)

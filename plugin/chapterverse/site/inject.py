@@ -168,7 +168,7 @@ class _Work:
             return html
         url = self.addresses.get(path)
         page = built_page(self.site, path, url) if url else None
-        return self.agents.add_page(html, page) if page else put_link(html, "")
+        return put_link(html, self.agents.add(page) if page else "")
 
     def _read(self, path: str) -> bytes:
         content = read_page(self.site, path)

@@ -14,7 +14,6 @@ from chapterverse.readers.html.ciphertext import cut_ciphertext
 from chapterverse.readers.html.page_mark import PageMark, find_content, is_source_path
 from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
-from chapterverse.text import lexical
 
 
 @dataclass(slots=True)
@@ -154,6 +153,9 @@ def _read_head(html: str) -> tuple[PageMetadata, int]:
 
 def _text_language(html: str) -> str:
     """Return the language of a page's text by its function words; "en" for a short text or one in none of ours."""
+    # Most pages state their language.
+    from chapterverse.text import lexical
+
     text = _MARKUP.sub(" ", html[:_JUDGED_HTML])[:_JUDGED_TEXT]
     language = (
         lexical.language_of(unescape(text), lexical.LANGUAGES)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os.path
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -85,7 +85,7 @@ def read_site(
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
-    built = _take_marked(pages, _read_pages(pages, listing.files, base))
+    built = _take_marked(pages, {file.path: page for file, _, page in _read_pages(pages, listing.files, base)})
     if not built:
         missing = "no HTML page to index: is it the folder that the build writes? Markdown needs --source"
         raise pages.empty_error(missing)
@@ -97,20 +97,29 @@ def read_site(
     return replace(reading, is_base_stated=bool(stated))
 
 
-def read_marked_pages(folder: Path, paths: Mapping[str, str], excluded: Mapping[str, str], base_url: str) -> SitePages:
+def read_marked_pages(
+    folder: Path,
+    paths: Mapping[str, str],
+    excluded: Mapping[str, str],
+    base_url: str,
+    visit: Callable[[DecodedFile, PageMetadata, str], None],
+) -> SitePages:
     """Return the pages that a build has marked, as `read_site` does; those that lost their marks are left out.
 
     Args:
         paths: source of each page by its built path.
         excluded: why other pages of the build are left out, by source.
         base_url: address of the site; "" if it has none, and its pages then neither.
+        visit: gets each page's file, metadata and address, "" without one, so that a page is read once.
     """
-    pages = SitePagesDraft(folder, [])
+    pages, base, built = SitePagesDraft(folder, []), parse_base_url(base_url) or "", dict[str, _BuiltPage]()
     there = [path for path in sorted(paths) if os.path.lexists(folder / path)]
-    built = _read_pages(pages, there, base_url or None, must_be_marked=True)
+    for file, metadata, page in _read_pages(pages, there, base, must_be_marked=True):
+        built[file.path] = page
+        visit(file, metadata, page_address(file.path, base, page.canonical, (), is_stated=True) if base else "")
     for path in paths.keys() - set(there):
         pages.leave_out(path, "its page was not written")
-    reading = _finish(pages, built, parse_base_url(base_url) or "", set(), is_stated=True)
+    reading = _finish(pages, built, base, set(), is_stated=True)
     left_out = {paths[path]: reason for path, reason in reading.listings.items()}
     return replace(reading, skipped=(*left_out, *excluded), listings={**left_out, **excluded})
 
@@ -149,9 +158,8 @@ def _finish(
 
 def _read_pages(
     pages: SitePagesDraft, paths: Iterable[str], base: str | None, *, must_be_marked: bool = False
-) -> dict[str, _BuiltPage]:
-    """Return the pages to index, by path; the draft notes the others."""
-    built: dict[str, _BuiltPage] = {}
+) -> Iterator[tuple[DecodedFile, PageMetadata, _BuiltPage]]:
+    """Yield the pages to index; the draft notes the others."""
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
         mark, content = metadata.mark, metadata.content(file.text)
@@ -166,8 +174,7 @@ def _read_pages(
         is_included = mark is not None and mark.include
         content_type = pages.content_type(page, metadata.content_type, *names, is_included=is_included)
         if content_type:
-            built[file.path] = _built_page(file, content, metadata, content_type, base)
-    return built
+            yield file, metadata, _built_page(file, content, metadata, content_type, base)
 
 
 def _reason_to_leave_out(
