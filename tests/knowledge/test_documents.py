@@ -164,7 +164,10 @@ def test_what_is_no_file_fails_alone_and_keeps_its_last_good_chunks(tmp_path: Pa
         "folder.md": (Path.mkdir, "is a pipe, a device or something else that is no regular file: remove it."),
         "dangling.md": (lambda f: f.symlink_to("nothing"), "is a link that leads nowhere: remove it."),
         "circle.md": (lambda f: f.symlink_to(f.name), "is a link that leads in a circle: remove it."),
-        "outside.md": (lambda f: f.symlink_to("/etc/passwd"), "is a link that leads out of its folder: remove it."),
+        "outside.md": (
+            lambda f: f.symlink_to("/etc/passwd"),
+            "leads out of the project, so it is not read: put the file there.",
+        ),
     }
     write(tmp_path, {**FILES, **{f"faq/{name}": f"# What is {name}?\n\nNo file." for name in special}})
     index(tmp_path)

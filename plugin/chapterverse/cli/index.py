@@ -165,10 +165,12 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     if not base_url:
         raise InputError("A file doesn't say where it is published: pass --base-url.")
     scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
-    (entry,) = parse_entries([place], Path())
-    if entry.kind == "file":
+    file = None if is_web_address(place) else Path(place)
+    (entry,) = parse_entries([str(file.absolute()) if file else place], file.parent if file else Path())
+    if file:
         published = parse_base_url(settings.base_url) or base_url
-        entry = replace(entry, url=urljoin(published, quote(Path(place).name)))
+        name = file.name if file.is_absolute() else file.as_posix()
+        entry = replace(entry, name=name, url=urljoin(published, quote(file.name)))
         typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
     external = collect_external(settings.override(also=(entry,)), (), base_url, None)
     # Chunks of another size would change in the next run.

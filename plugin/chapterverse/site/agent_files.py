@@ -248,7 +248,7 @@ def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
     """Return a page of a built site, None if it can't be read."""
     try:
         page = decode_page(path, read_page(site, path))
-    except (UnreadablePage, UnsafePath):
+    except UnreadablePage:
         return None
     # Without the tag of an earlier run, so that a second one changes nothing.
     page = put(page, open_frame(page), None)

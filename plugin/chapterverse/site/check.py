@@ -62,7 +62,6 @@ def check(
 
     Raises:
         InputError: there is no folder, or no page in it.
-        UnsafePath: a page is a link out of the folder.
         ConfigurationError: the index can't be opened as the settings say.
     """
     findings = Findings()
@@ -285,7 +284,7 @@ class _Check:
         for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
             progress("Following links", done, len(links_by_file))
             # A page that can't be read is another finding, and one outside is none of the site.
-            with contextlib.suppress(UnreadablePage, UnsafePath):
+            with contextlib.suppress(UnreadablePage):
                 ids = read_ids(decode_page(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
@@ -328,7 +327,7 @@ def _read(
 
 def _text(site: Path, path: str) -> str:
     """Return a file of the site, "" without one. That it can't be read is another finding."""
-    with contextlib.suppress(UnreadablePage, UnsafePath):
+    with contextlib.suppress(UnreadablePage):
         return decode_page(path, read_page(site, path))
     return ""
 

@@ -179,17 +179,18 @@ def test_a_page_that_turns_bad_keeps_its_last_good_version(tmp_path: Path) -> No
     assert {c.source_file_path for c in store.snapshot(Scope("s")).page("a.html")} == {"a.html"}
 
 
-def test_a_link_to_secrets_stops_everything(tmp_path: Path) -> None:
+def test_a_link_to_secrets_is_never_read_and_costs_no_other_page(tmp_path: Path) -> None:
     write(tmp_path, a_html=page("1"), b_md="x")
-    (tmp_path / "leak.html").symlink_to("/proc/self/environ")
-    with pytest.raises(UnsafePath, match=r"^leak\.html"):
-        read_site(tmp_path, "https://e.com/")
-    (tmp_path / "leak.html").rename(tmp_path / "leak.md")
-    with pytest.raises(UnsafePath, match=r"^leak\.md"):
-        read_markdown_folder(tmp_path, "https://e.com/")
-    (tmp_path / "leak.md").rename(tmp_path / "sitemap.xml")
-    with pytest.raises(UnsafePath, match=r"^sitemap\.xml"):
-        read_site(tmp_path, "https://e.com/")
+    for name, read, other in (("leak.html", read_site, "a.html"), ("leak.md", read_markdown_folder, "b.md")):
+        (tmp_path / name).symlink_to("/proc/self/environ")
+        sources = {source.file_path: source for source in read(tmp_path, "https://e.com/").sources}
+        assert sources.keys() == {name, other}
+        with pytest.raises(UnsafePath, match=rf"^{name} leads out of the project"):
+            sources[name].read()
+        (tmp_path / name).unlink()
+    (tmp_path / "sitemap.xml").symlink_to("/proc/self/environ")
+    (warning,) = read_site(tmp_path, "https://e.com/").warnings
+    assert warning.startswith("sitemap.xml leads out of the project")
 
 
 @pytest.mark.parametrize("files", [{}, {"b_html": b"\x00"}, {"404_html": "x"}, {"readme_txt": "x"}])

@@ -82,9 +82,16 @@ def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
     }
 
 
-def test_a_stated_source_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
-    write(tmp_path, secret_md="# S\n\nx\n", in__a_md="# A\n\nx\n")
-    (tmp_path / "in/link.md").symlink_to(tmp_path / "secret.md")
-    listed = {"a.md": "a", "link.md": "l", "../secret.md": "s"}
-    with pytest.raises(UnsafePath):
-        read_markdown_folder(tmp_path / "in", "https://e.com/", listed=listed)
+def test_a_generator_states_files_beside_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, secret_md="# S\n\nx\n", in__a_md="# A\n\nx\n", docs__b_md="# B\n\nx\n", docs__c__d_md="# D\n\nx\n")
+    for link in ("in/link.md", "docs/link.md"):
+        (tmp_path / link).symlink_to(tmp_path / "secret.md")
+    listed = {path: path for path in ("a.md", "link.md", "../docs/b.md", "../docs/c/d.md", "../docs/link.md")}
+    reading = read_markdown_folder(tmp_path / "in", "https://e.com/", listed=listed)
+    pages: dict[str, str] = {}
+    for source in reading.sources:
+        try:
+            pages[source.file_path] = source.read().title
+        except UnsafePath:
+            pages[source.file_path] = ""
+    assert pages == {"a.md": "A", "link.md": "", "../docs/b.md": "B", "../docs/c/d.md": "D", "../docs/link.md": ""}

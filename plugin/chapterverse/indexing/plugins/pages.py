@@ -6,13 +6,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import Page, Source, stated_date
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
+from chapterverse.project import leads_out
 
 
 def page_source(
@@ -44,7 +44,7 @@ class PageCollection:
     Attributes:
         globs: the pages that the site's configuration leaves out and keeps.
         documents: paths of files that the index has as documents beside the pages.
-        outside: pages whose files are links out of their folder.
+        outside: pages whose files are links out of the project.
         sources: the collected pages by path.
         left_out: a reason for each page that is not indexed although no setting excludes it: one of
             `page_kinds.LISTINGS`, or that its text is not shown.
@@ -64,7 +64,7 @@ class PageCollection:
         return cls(PageGlobs.of(exclude, include), documents)
 
     def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
-        """Leave a page out whose file is a link out of its folder. Return whether it is one that was not known yet."""
+        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet."""
         if path in self.outside or not _leaves(file, folder):
             return False
         self.outside.add(path)
@@ -143,10 +143,8 @@ def _facts(address: str, meta: Mapping[str, Any], html: str, language: str = "")
 
 
 def _leaves(path: str | None, folder: str | None) -> bool:
-    """Whether a file's real path is outside its folder. False for a generated file, which has neither."""
-    if path is None or folder is None:
-        return False
-    return not Path(path).resolve().is_relative_to(Path(folder).resolve())
+    """Whether a file's real path is outside of its project. False for a generated file, which has none."""
+    return path is not None and folder is not None and leads_out(path, folder)
 
 
 def _stated_type(meta: Mapping[str, Any]) -> object:

@@ -66,7 +66,6 @@ def read_site(
 
     Raises:
         InputError: no folder, no pages, or no address for a page; `base_url` is no address.
-        UnsafePath: a file leads out of the folder.
     """
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,6 +57,7 @@ class SitePagesDraft:
 
     folder: Path
     warnings: list[str]
+    read: Callable[[Path, str], bytes] = read_page
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, UnreadablePage] = field(default_factory=dict)
     listings: dict[str, str] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class SitePagesDraft:
         """Yield the readable files, and keep the errors of the others in `failed`."""
         for path in paths:
             try:
-                content = read_page(self.folder, path)
+                content = self.read(self.folder, path)
                 text = decode_page(path, content)
                 if warning := nul_warning(path, content):
                     self.warnings.append(warning)
