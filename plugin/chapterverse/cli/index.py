@@ -146,10 +146,10 @@ def _index_site(reading: SitePages, documents: Documents, settings: Settings, ru
             "index it with --site; from now on every command needs --site.",
             err=True,
         )
-    result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
-    for line in result.listing_lines():
+    result = result.after((*reading.warnings, *warnings, *external.warnings), {**reading.left_out, **external.left_out})
+    for line in result.left_out_lines():
         typer.echo(line, err=True)
-    return replace(result, warnings=(*warnings, *external.warnings, *result.warnings))
+    return result
 
 
 def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
@@ -183,7 +183,7 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     with progress.bar() as report:
         result = run(external.sources, target, report, keep_all)
     typer.echo(f"{place} stays until the next run for the site; --also or the option `also` keeps it.", err=True)
-    return replace(result, warnings=(*external.warnings, *result.warnings))
+    return result.after(external.warnings, external.left_out)
 
 
 def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:

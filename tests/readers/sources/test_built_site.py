@@ -60,7 +60,7 @@ def write(folder: Path, **files: str | bytes) -> Path:
 def test_captured_sites(site: str, urls: list[str], skipped: tuple[str, ...]) -> None:
     reading = read_site(SITES / site)
     assert [source.read().url for source in reading.sources] == urls
-    assert (reading.skipped, reading.warnings) == (skipped, ())
+    assert (tuple(reading.left_out), reading.warnings) == (skipped, ())
 
 
 def test_a_source_is_what_its_fragment_is(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_pages_that_ask_not_to_be_indexed(tmp_path: Path) -> None:
         old__index_html=page("", '<meta http-equiv=refresh content="0; url=/a">'),
         fr__404_html=page("3"),
     )
-    assert read_site(tmp_path, "https://e.com/").skipped == ("b.html", "fr/404.html", "old/index.html")
+    assert tuple(read_site(tmp_path, "https://e.com/").left_out) == ("b.html", "fr/404.html", "old/index.html")
 
 
 def complaints(reading: SitePages) -> dict[str, str]:
@@ -376,6 +376,6 @@ def test_patterns_mean_the_file_that_a_page_was_written_in_as_well(tmp_path: Pat
         tags_html=page("<h1>Tags</h1><p>x</p>", stating("docs/tags.md")),
     )
     reading = read_site(tmp_path, "https://e.com/", exclude=["in/"])
-    assert ([s.file_path for s in reading.sources], reading.skipped) == (["b.html"], ("a.html", "tags.html"))
+    assert ([s.file_path for s in reading.sources], tuple(reading.left_out)) == (["b.html"], ("a.html", "tags.html"))
     reading = read_site(tmp_path, "https://e.com/", include=["/docs/tags.md"])
     assert [s.file_path for s in reading.sources] == ["b.html", "docs/in/a.mdx", "docs/tags.md"]

@@ -38,7 +38,7 @@ def test_markdown_folder(tmp_path: Path) -> None:
         **{"page.mdx": "export const tide = 'high';\n\n<Note>The tide is {tide}.</Note>\n"},
     )
     reading = read_markdown_folder(tmp_path, "https://e.com/docs", generator=SiteGenerator.VITEPRESS)
-    assert (reading.skipped, reading.warnings) == (("draft.md",), ())
+    assert (reading.left_out, reading.warnings) == ({"draft.md": "asks not to be indexed"}, ())
     assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
     _, setup, home, mdx = reading.sources
     assert [block.text for block in mdx.read().sections[0].blocks] == ["The tide is high."]
@@ -67,7 +67,7 @@ def test_the_language_and_the_place_of_a_source(tmp_path: Path) -> None:
         "fr/index.md": ("https://e.com/fr/", "fr"),
         "index.md": ("https://e.com/", "en"),
     }
-    assert reading.skipped == ("02-tour/_part.mdx",)
+    assert reading.left_out == {"02-tour/_part.mdx": "no page of the site"}
 
 
 def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:

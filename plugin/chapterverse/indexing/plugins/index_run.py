@@ -54,7 +54,7 @@ def index_reading(reading: SitePages, settings: Settings, chunk_tokens: int, doc
     for warning in reading.warnings:
         log.warning(warning)
     sources = {source.file_path: source for source in reading.sources}
-    pages = PageCollection(PageGlobs.of(), sources=sources, left_out=dict(reading.listings))
+    pages = PageCollection(PageGlobs.of(), sources=sources, left_out=dict(reading.left_out))
     update_index(pages, settings, reading.base_url, chunk_tokens, documents, log)
 
 
@@ -83,10 +83,10 @@ def update_index(
     for warning in warnings:
         log.warning(warning)
     report = index_sources([*page_sources, *sources], settings, base_url, chunk_tokens, keep)
-    report = report.after((), 0, pages.left_out)
+    report = report.after((), pages.reasons)
     for warning in report.warnings:
         log.warning(warning)
-    for line in report.listing_lines():
+    for line in report.left_out_lines():
         log.info(line)
     log.info(f"Indexed {report}")
 

@@ -11,7 +11,15 @@ from typing import Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import Page, Source, stated_date
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
+from chapterverse.page_kinds import (
+    EXCLUDED,
+    OPTED_OUT,
+    PageFacts,
+    content_type,
+    known_content_type,
+    listing_kind,
+    unknown_content_type,
+)
 from chapterverse.project import leads_out
 
 
@@ -48,6 +56,7 @@ class PageCollection:
         sources: the collected pages by path.
         left_out: a reason for each page that is not indexed although no setting excludes it: one of
             `page_kinds.LISTINGS`, or that its text is not shown.
+        excluded: a reason for each page that its author or a setting excludes at one address at least.
     """
 
     globs: PageGlobs
@@ -55,6 +64,7 @@ class PageCollection:
     outside: set[str] = field(default_factory=set)
     sources: dict[str, Source] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -77,13 +87,28 @@ class PageCollection:
             path: of its source.
             address: of the built page, relative to the site.
         """
-        opted_out = any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse")))
-        if opted_out or path in self.outside or path in self.documents or self.globs.excludes(path, address):
+        if path in self.documents:
+            return False
+        if reason := self._exclusion(path, address, meta):
+            self.excluded[path] = reason
             return False
         kind = listing_kind(_facts(address, meta, html))
         if kind and not self.globs.includes(path, address):
             self.left_out[path] = kind
         return path not in self.left_out
+
+    def _exclusion(self, path: str, address: str, meta: Mapping[str, Any]) -> str:
+        if path in self.outside:
+            return "a link out of the project"
+        if any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse"))):
+            return OPTED_OUT
+        return EXCLUDED if self.globs.excludes(path, address) else ""
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """The pages that are not indexed at any address, each with the reason."""
+        reasons = {**self.excluded, **self.left_out}
+        return {path: reason for path, reason in reasons.items() if path not in self.sources}
 
     def add(self, source: Source) -> str:
         """Collect a page and return its content hash, "" if the path was collected before."""

@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 from chapterverse.errors import InputError
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts
+from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, PageFacts
 from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.structured_data import json_ld_scripts
@@ -92,11 +92,11 @@ def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -
         metadata = read_metadata(file.text)
         content = file.text[metadata.content_start : metadata.content_end]
         if metadata.noindex:
-            pages.leave_out(file.path, "redirect" if "redirect" in metadata.marks.split() else "")
+            pages.left_out[file.path] = "redirect" if "redirect" in metadata.marks.split() else OPTED_OUT
             continue
         # A pattern may mean the file that the page was written in.
         if metadata.source and pages.globs.excludes(file.path, metadata.source):
-            pages.leave_out(file.path)
+            pages.left_out[file.path] = EXCLUDED
             continue
         page = PageFacts(file.path, metadata.marks, content, metadata.language)
         content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))

@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts
+from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
 from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.markdown.page import needs_build, read_markdown
@@ -66,6 +66,7 @@ def read_markdown_folder(
     read = list(_read_files(pages, listing.files, rule, generator, base))
     for path in [path for path in pages.failed if pages.globs.excludes(path)]:
         del pages.failed[path]
+        pages.left_out[path] = EXCLUDED
     if not read:
         raise pages.empty_error("no Markdown file to index.")
     pages.warnings.extend(rule.warnings())
@@ -103,8 +104,11 @@ def _content_type(
     pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, address: str | None
 ) -> str:
     """Return the content type of a page, "" for a file that is left out."""
-    if matter.excluded or address is None or pages.globs.excludes(path, built_path(address)):
-        pages.leave_out(path)
+    if matter.excluded or address is None:
+        pages.left_out[path] = OPTED_OUT if matter.excluded else NO_PAGE
+        return ""
+    if pages.globs.excludes(path, built_path(address)):
+        pages.left_out[path] = EXCLUDED
         return ""
     return pages.content_type(PageFacts(path, matter.marks, body, language), matter.content_type, built_path(address))
 
