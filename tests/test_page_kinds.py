@@ -179,7 +179,7 @@ def test_listings_of_a_built_site_are_named_and_left_out(tmp_path: Path) -> None
         "tags/a/index.html": "tag listing",
         "old/index.html": "redirect",
     }
-    assert set(reading.skipped) == {*reading.listings, "quiet/index.html"}
+    assert reading.left_out == {**reading.listings, "quiet/index.html": "asks not to be indexed"}
     (warning,) = reading.warnings
     assert warning.startswith(
         "odd/index.html: content_type 'tutorial' is unknown and not used; it may be documentation,"

@@ -2,8 +2,8 @@
 
     ChapterVerseError
     ├── InputError              the user's input can't be used; nothing was changed
-    │   ├── UnsafePath          a file's real path is outside its folder
     │   └── UnreadablePage      bytes that are no page: binary, wrong encoding, too large
+    │       └── UnsafePath      a file that is never opened: outside of its project, or no regular file
     ├── ConfigurationError      a setting is unknown, missing or contradicts another
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
@@ -39,12 +39,12 @@ class InputError(ChapterVerseError):
         self.field = field
 
 
-class UnsafePath(InputError):
-    """A file's real path is outside the folder it was listed in."""
-
-
 class UnreadablePage(InputError):
     """Bytes that are no page: binary, in a wrong encoding, or too large."""
+
+
+class UnsafePath(UnreadablePage):
+    """A file that is never opened: its real path is outside of its project, or it is no regular file."""
 
 
 class ConfigurationError(ChapterVerseError):

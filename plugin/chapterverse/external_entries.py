@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import urldefrag
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.project import leads_out
 
 #: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
 DEFAULT_DEPTH = 2
@@ -23,7 +24,7 @@ class ExternalEntry:
 
     Attributes:
         kind: an address may turn out to be that of a sitemap.
-        place: the path of a file, or an address without its fragment.
+        place: the real path of a file, or an address without its fragment.
         name: of a file, as it was written.
         url: where a file is published; "" where that follows from its place.
         depth: how many sitemaps deep a sitemap is followed; 1 takes only its own pages.
@@ -43,7 +44,7 @@ class ExternalEntry:
             root: the folder that paths are relative to.
 
         Raises:
-            ConfigurationError: it is neither, names no file that is there, or holds another key or value.
+            ConfigurationError: it is neither, names no file of the project, or holds another key or value.
         """
         if isinstance(value, str):
             value = {"url" if is_web_address(value) else "file": value}
@@ -66,13 +67,18 @@ class ExternalEntry:
     @classmethod
     def _file(cls, name: str, url: object, root: Path) -> ExternalEntry:
         path = root / name
+        if leads_out(path, root):
+            raise ConfigurationError(
+                f"also names the file {name[:100]}, which is outside of the project: put it there."
+            )
         if not path.is_file():
             raise ConfigurationError(f"also names the file {name[:100]}, which is not there.")
         if not isinstance(url, str) or (url and not is_web_address(url)):
             raise ConfigurationError(
                 f"also: the url of {name[:100]} must be an address, such as https://example.com/a."
             )
-        return cls("file", str(path), Path(name).name if Path(name).is_absolute() else Path(name).as_posix(), url)
+        display_name = path.name if Path(name).is_absolute() else Path(name).as_posix()
+        return cls("file", str(path.resolve()), display_name, url)
 
 
 def parse_entries(values: Iterable[object], root: Path) -> tuple[ExternalEntry, ...]:

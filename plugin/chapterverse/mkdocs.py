@@ -146,7 +146,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             files.remove(file)
         for file in files.documentation_pages():
             if self._pages.shut_out(file.src_uri, file.abs_src_path, file.src_dir):
-                log.warning(f"{file.src_uri} is a link out of its folder, so it is not indexed: put the file there.")
+                log.warning(f"{file.src_uri} is a link out of the project, so it is not indexed: put the file there.")
 
     # Before the search plugins of MkDocs and Material: the latter strips `data-search-exclude` from the content.
     @event_priority(100)

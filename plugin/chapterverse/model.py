@@ -342,6 +342,15 @@ def replace_unstorable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def is_storable(value: object) -> bool:
+    """Return whether a value, of JSON, holds only text that every store and ledger accepts."""
+    if isinstance(value, str):
+        return not _UNSTORABLE.search(value)
+    if isinstance(value, Mapping):
+        return all(is_storable(part) for item in value.items() for part in item)
+    return not isinstance(value, (list, tuple)) or all(map(is_storable, value))
+
+
 def slug(name: str) -> str:
     """Return the name of a site's index: letters and digits of any script, and hyphens."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).lower())

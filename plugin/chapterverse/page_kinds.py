@@ -30,6 +30,9 @@ LISTINGS = {
     "redirect": "other",
 }
 
+#: Further reasons for which a page is not indexed.
+EXCLUDED, OPTED_OUT, NO_PAGE = "excluded by a pattern", "asks not to be indexed", "no page of the site"
+
 #: Words by which a generator says what a page is: templates of MkDocs, layouts of Jekyll and Hugo, classes that
 #: Docusaurus, Docsy and Minimal Mistakes set on `<html>` or `<body>`.
 _LISTING_MARKS = {
@@ -199,10 +202,10 @@ def unknown_content_type(stated_type: object) -> str:
     return f"content_type {str(stated_type)[:60]!r} is unknown and not used; it may be {', '.join(CONTENT_TYPES)}."
 
 
-def listing_lines(listings: Mapping[str, str]) -> list[str]:
-    """Return a line for each page that was left out as a listing, of many only the first."""
-    lines = [f"Left out: {path} ({kind})" for path, kind in sorted(listings.items())]
-    more = [f"Left out: {len(lines) - _MAX_LINES:,} more listings"] if len(lines) > _MAX_LINES else []
+def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
+    """Return a line for each page that was left out, with the reason; of many only the first."""
+    lines = [f"Left out: {path} ({reason})" for path, reason in sorted(left_out.items())]
+    more = [f"Left out: {len(lines) - _MAX_LINES:,} more; --json names them all"] if len(lines) > _MAX_LINES else []
     return [*lines[:_MAX_LINES], *more]
 
 

@@ -164,9 +164,9 @@ def test_listings_are_named_left_out_and_brought_back(shell: Shell) -> None:
     done = shell.run("index", "site", "--json")
     assert done.stderr.startswith("Left out: tags/index.html (tag listing)\n")
     report = json.loads(done.stdout)
-    assert (report["listings"], report["pages"]["skipped"]) == ({"tags/index.html": "tag listing"}, 1)
+    assert (report["left_out"], report["pages"]["skipped"]) == ({"tags/index.html": "tag listing"}, 1)
     again = shell.json("index", "site", "--include", "tags/")
-    assert ("listings" in again, again["pages"]["new"]) == (False, 1)
+    assert ("left_out" in again, again["pages"]["new"]) == (False, 1)
     assert shell.json("status", "site", "--include", "tags/")["files"][-1]["state"] == "Indexed"
 
 
@@ -179,6 +179,51 @@ def test_index_of_a_folder_of_markdown(shell: Shell) -> None:
     (row,) = shell.json("search", "eighty degrees", "--top-k", "1")[0]["results"]
     # Its anchor was computed and never seen, so the page is cited without it.
     assert (row["url"], row["section"]) == (f"{BASE}brew/", "Green Tea!")
+
+
+def test_every_page_left_out_is_named_and_nothing_else_is_counted(shell: Shell) -> None:
+    shell.write("quiet/index.html", "Quiet", "<p>Not for you.</p>")
+    quiet = shell.root / "site/quiet/index.html"
+    quiet.write_text(quiet.read_text().replace("<head>", '<head><meta name="robots" content="noindex">'))
+    shell.write("copy/index.html", "Copy", "<p>Twice.</p>")
+    copy = shell.root / "site/copy/index.html"
+    copy.write_text(copy.read_text().replace(f"{BASE}copy/", f"{BASE}clean/"))
+    (shell.root / "site/latest").symlink_to("brew")
+    faq = shell.root / "knowledge/faq"
+    faq.mkdir(parents=True)
+    (faq / "tea.md").write_text("# How hot?\n\nEighty degrees.\n")
+    (faq / "bad.md").write_text('---\ntopic: "\\ud800"\n---\n# A?\n\nB.\n')
+    done = shell.run("index", "site", "--exclude", "brew/", "--knowledge", "knowledge", "--json")
+    report = json.loads(done.stdout)
+    bad = "knowledge/faq/bad.md: its front matter holds a character that is no text: remove it."
+    assert report["left_out"] == {
+        "brew/index.html": "excluded by a pattern",
+        "quiet/index.html": "asks not to be indexed",
+        "copy/index.html": "has the address of clean/index.html",
+        "knowledge/faq/bad.md": bad,
+    }
+    # Two pages and a FAQ file are new; the link to a folder is no page.
+    assert report["pages"] == {"seen": 7, "new": 3, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 4}
+    assert len(report["warnings"]) == 3
+    assert "Left out: quiet/index.html (asks not to be indexed)\n" in done.stderr
+    assert "Indexed 2 pages and 1 document (3 new, 0 changed, 0 removed)" in done.stderr
+    again = shell.json("index", "site", "--exclude", "brew/", "--knowledge", "knowledge")
+    assert again["pages"] == {"seen": 7, "new": 0, "changed": 0, "unchanged": 3, "removed": 0, "skipped": 4}
+    (shell.root / "knowledge/faq/tea.md").unlink()
+    last = shell.json("index", "site", "--exclude", "brew/", "--knowledge", "knowledge")
+    assert (last["pages"]["removed"], last["pages"]["skipped"]) == (1, 4)
+
+
+def test_an_export_goes_through_a_pipe(shell: Shell) -> None:
+    shell.run("index", "site")
+    export = subprocess.run(
+        command("export", "-"), cwd=shell.root, env=clean({"PYTHONIOENCODING": "ascii"}), capture_output=True
+    )
+    assert (export.returncode, len(export.stdout.splitlines())) == (0, 5)
+    into = command("import", "-", "--store", "edge:two")
+    done = subprocess.run(into, cwd=shell.root, env=clean(), input=export.stdout, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "--json prints a document on standard output" in shell.refused("export", "-", "--json")
 
 
 def test_a_site_keeps_its_name_whatever_indexed_it_first(shell: Shell) -> None:
@@ -475,9 +520,11 @@ def test_a_ledger_of_garbage(shell: Shell) -> None:
     assert shell.json("ask", QUESTION)["status"] == "answered"
 
 
-def test_a_link_out_of_the_site_is_refused(shell: Shell) -> None:
+def test_a_link_out_of_the_project_is_not_read(shell: Shell) -> None:
     (shell.root / "site/leak.html").symlink_to("/proc/self/environ")
-    assert shell.refused("index", "site").startswith("leak.html is a link that leads out of its folder")
+    report = shell.json("index", "site")
+    assert report["warnings"] == ["leak.html leads out of the project, so it is not read: put the file there."]
+    assert (report["pages"]["new"], report["pages"]["skipped"]) == (3, 1)
 
 
 def test_a_variable_says_what_a_flag_says(shell: Shell, tmp_path: Path) -> None:

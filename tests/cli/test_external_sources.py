@@ -314,6 +314,30 @@ def test_a_wrong_entry_is_one_sentence(given: object, sentence: str, shell: Shel
         parse_entries([given], shell.root)
 
 
+@pytest.mark.parametrize("name", ["../private.md", "/etc/passwd", "/proc/self/environ", "link.md", ".git/config"])
+def test_a_file_outside_of_the_project_is_refused(name: str, shell: Shell) -> None:
+    project = shell.root / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git/config").write_text("token", "utf-8")
+    (shell.root / "private.md").write_text("# Private\n", "utf-8")
+    (project / "link.md").symlink_to("../private.md")
+    docs = project / "docs"
+    docs.mkdir()
+    given = name if name.startswith("/") else f"../{name}"
+    with pytest.raises(ConfigurationError, match="which is outside of the project: put it there"):
+        parse_entries([given], docs)
+
+
+def test_a_file_of_the_project_may_be_beside_the_docs(shell: Shell) -> None:
+    (shell.root / ".git").mkdir()
+    (shell.root / "README.md").write_text("# Read me\n", "utf-8")
+    docs = shell.root / "docs"
+    docs.mkdir()
+    assert parse_entries(["../README.md"], docs) == (
+        ExternalEntry("file", str(shell.root / "README.md"), "../README.md"),
+    )
+
+
 def test_entries(shell: Shell) -> None:
     (shell.root / "here.md").touch()
     file = str(shell.root / "here.md")

@@ -36,6 +36,7 @@ def test_a_report_is_the_document_of_the_contract(site: Site) -> None:
         "chunks": {"total": 7, "new": 2, "kept": 3, "moved": 2, "removed": 1},
         "embedded": 2,
         "warnings": ["c.md is not a text file."],
+        "left_out": {"c.md": "c.md is not a text file."},
     }
 
 
@@ -46,10 +47,21 @@ def test_a_report_reads_as_one_line(site: Site) -> None:
     )
 
 
-def test_earlier_warnings_stand_first() -> None:
-    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, skipped=1, warnings=("late",)).after(["early"], 3)
-    assert report.warnings == ("early", "late")
-    assert report.to_json()["pages"]["skipped"] == 5
+def test_earlier_warnings_stand_first_and_count_no_page() -> None:
+    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, left_out={"b.md": "late"}, warnings=("late",))
+    report = report.after(["early", "of no page"], {"a.md": "asks not to be indexed"})
+    assert report.warnings == ("early", "of no page", "late")
+    document = report.to_json()
+    assert document["pages"]["skipped"] == document["pages"]["seen"] == 2
+    assert document["left_out"] == {"a.md": "asks not to be indexed", "b.md": "late"}
+    # What a warning says is not said twice.
+    assert report.left_out_lines() == ["Left out: a.md (asks not to be indexed)"]
+
+
+def test_of_many_sources_left_out_the_first_are_named() -> None:
+    report = Report(SCOPE, 1, FileDiff(), Diff(), 0, left_out={f"{n:03}.md": "excluded" for n in range(123)})
+    lines = report.left_out_lines()
+    assert (len(lines), lines[-1]) == (21, "Left out: 103 more; --json names them all")
 
 
 def test_progress_is_told_with_counts(site: Site) -> None:

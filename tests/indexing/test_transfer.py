@@ -149,6 +149,19 @@ def test_a_field_that_no_document_has_is_named(site: Site, change: dict[str, obj
     assert str(raised.value).startswith(f"x.jsonl, line 1: {sentence}")
 
 
+def test_a_line_with_a_lone_surrogate_costs_only_itself(site: Site) -> None:
+    lines = lines_of(site.store, canonical=False)
+    row = json.loads(lines[2])
+    lines[2] = json.dumps({**row, "topic": "\ud800"}) + "\n"
+    exported = transfer.read_export(lines, "x.jsonl")
+    assert exported.warnings == ("x.jsonl, line 3: this holds a character that is no text, so it is left out.",)
+    report = maintenance.fill(exported, other(site))
+    assert (report.total, report.warnings) == (5, exported.warnings)
+    lines[0] = lines[0].replace('"site":"', '"site":"\\ud800')
+    with pytest.raises(InputError, match="line 1: this is no line of an exported index"):
+        transfer.read_export(lines, "x.jsonl")
+
+
 @pytest.mark.parametrize("junk", ["", "\n", "{", "5", "null", "[" * 100_000])
 def test_junk_is_refused(junk: str) -> None:
     with pytest.raises(InputError, match=r"x\.jsonl, line 1: this is no line"):

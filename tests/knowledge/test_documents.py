@@ -84,7 +84,7 @@ def chunks(root: Path, kind: str) -> list[Chunk]:
 def test_an_entry_is_a_chunk_word_for_word(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     report, warnings = index(tmp_path)
-    assert (len(report.files.new), warnings, report.warnings) == (2, [], ())
+    assert (len(report.files.new), warnings, report.warnings) == (4, [], ())
     undo, ships = chunks(tmp_path, FAQ)
     assert undo.text == "Write to *us*.\n\n```sh\nquill undo  # <!-- kept -->\n```"
     assert ships.text == "- The press.\n- Nobody else."
@@ -164,7 +164,10 @@ def test_what_is_no_file_fails_alone_and_keeps_its_last_good_chunks(tmp_path: Pa
         "folder.md": (Path.mkdir, "is a pipe, a device or something else that is no regular file: remove it."),
         "dangling.md": (lambda f: f.symlink_to("nothing"), "is a link that leads nowhere: remove it."),
         "circle.md": (lambda f: f.symlink_to(f.name), "is a link that leads in a circle: remove it."),
-        "outside.md": (lambda f: f.symlink_to("/etc/passwd"), "is a link that leads out of its folder: remove it."),
+        "outside.md": (
+            lambda f: f.symlink_to("/etc/passwd"),
+            "leads out of the project, so it is not read: put the file there.",
+        ),
     }
     write(tmp_path, {**FILES, **{f"faq/{name}": f"# What is {name}?\n\nNo file." for name in special}})
     index(tmp_path)
@@ -273,7 +276,7 @@ def test_a_folder_of_markdown_keeps_its_documents_apart(tmp_path: Path) -> None:
     arguments = ["index", str(tmp_path / "docs"), "--source", "--base-url", quill.BASE, "--json"]
     done = CliRunner().invoke(app, [*arguments, "--store", f"edge:{tmp_path / 'i'}", "--site", "quill"])
     report = json.loads(done.stdout)
-    assert (report["pages"]["new"], report["chunks"]["total"]) == (2, 5)
+    assert (report["pages"]["new"], report["chunks"]["total"]) == (4, 5)
     assert "names the page 'install.md', which the site does not have" in report["warnings"][0]
     with pytest.raises(ConfigurationError, match=r"There is no folder .* with knowledge"):
         Documents.of(Settings(knowledge=str(tmp_path / "none")), None, tmp_path)

@@ -146,10 +146,10 @@ def _index_site(reading: SitePages, documents: Documents, settings: Settings, ru
             "index it with --site; from now on every command needs --site.",
             err=True,
         )
-    result = result.after(reading.warnings, len(reading.skipped) - len(reading.listings), reading.listings)
-    for line in result.listing_lines():
+    result = result.after((*reading.warnings, *warnings, *external.warnings), {**reading.left_out, **external.left_out})
+    for line in result.left_out_lines():
         typer.echo(line, err=True)
-    return replace(result, warnings=(*warnings, *external.warnings, *result.warnings))
+    return result
 
 
 def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
@@ -165,10 +165,12 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     if not base_url:
         raise InputError("A file doesn't say where it is published: pass --base-url.")
     scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
-    (entry,) = parse_entries([place], Path())
-    if entry.kind == "file":
+    file = None if is_web_address(place) else Path(place)
+    (entry,) = parse_entries([str(file.absolute()) if file else place], file.parent if file else Path())
+    if file:
         published = parse_base_url(settings.base_url) or base_url
-        entry = replace(entry, url=urljoin(published, quote(Path(place).name)))
+        name = file.name if file.is_absolute() else file.as_posix()
+        entry = replace(entry, name=name, url=urljoin(published, quote(file.name)))
         typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
     external = collect_external(settings.override(also=(entry,)), (), base_url, None)
     # Chunks of another size would change in the next run.
@@ -181,7 +183,7 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     with progress.bar() as report:
         result = run(external.sources, target, report, keep_all)
     typer.echo(f"{place} stays until the next run for the site; --also or the option `also` keeps it.", err=True)
-    return replace(result, warnings=(*external.warnings, *result.warnings))
+    return result.after(external.warnings, external.left_out)
 
 
 def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:

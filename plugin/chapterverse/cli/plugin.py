@@ -204,7 +204,7 @@ def _by_version(reading: SitePages, paths: Iterable[str]) -> Iterator[tuple[str 
             base = next(folder for folder, version in folders.items() if version == name)
             yield name, replace(reading, sources=tuple(sources), base_url=base)
             # They are of the site and not of one version.
-            reading = replace(reading, warnings=(), listings={})
+            reading = replace(reading, warnings=(), left_out={})
 
 
 def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_url: str | None) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -25,7 +27,9 @@ from chapterverse.store import only_scope, open_store
 if TYPE_CHECKING:
     from chapterverse.indexing import transfer
 
-FileArgument = Annotated[Path, typer.Argument(help="File of JSON lines.", metavar="FILE")]
+FileArgument = Annotated[
+    Path, typer.Argument(help="File of JSON lines; - is standard output or input.", metavar="FILE", allow_dash=True)
+]
 
 
 def export(
@@ -47,9 +51,11 @@ def export(
     settings = settings_from(store, site, docs_version)
     index_store = open_store(settings)
     snapshot = index_store.snapshot(only_scope(index_store, settings.site, settings.docs_version))
+    if as_json and _is_dash(file):
+        raise InputError("--json prints a document on standard output, where `export -` writes the index: name a file.")
     _write(file, transfer.export(snapshot, canonical=canonical))
     head = snapshot.head
-    typer.echo(f"Wrote {head.chunks} chunks of {head.scope} to {file}", err=True)
+    typer.echo(f"Wrote {head.chunks} chunks of {head.scope} to {_display_name(file, 'standard output')}", err=True)
     if as_json:
         print_json({"site": head.site, "version": head.version, "generation": head.generation, "points": head.chunks})
 
@@ -75,11 +81,12 @@ def import_(
 
     settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
     publish_policy.require_permission(settings)
+    name = _display_name(file, "standard input")
     try:
-        with file.open(encoding="utf-8") as lines:
-            exported = transfer.read_export(lines, str(file))
+        with _standard(sys.stdin) if _is_dash(file) else file.open(encoding="utf-8") as lines:
+            exported = transfer.read_export(lines, name)
     except UnicodeDecodeError:
-        raise InputError(f"{file} is no UTF-8 text: write one with `chapterverse export`.") from None
+        raise InputError(f"{name} is no UTF-8 text: write one with `chapterverse export`.") from None
     target = Target(
         _scope(settings, exported),
         open_store(settings),
@@ -176,10 +183,25 @@ def _card(settings: Settings, export_file: transfer.ExportFile) -> EmbedderCard:
     return embedder.card if embedder else EmbedderCard()
 
 
+def _is_dash(file: Path) -> bool:
+    return str(file) == "-"
+
+
+def _display_name(file: Path, stream: str) -> str:
+    return stream if _is_dash(file) else str(file)
+
+
+def _standard(stream: TextIO) -> contextlib.AbstractContextManager[TextIO]:
+    """Return standard input or output as UTF-8, whatever the terminal's encoding is."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
+    return contextlib.nullcontext(stream)
+
+
 def _write(file: Path, lines: Iterable[str]) -> None:
-    """Write a file atomically; write to a pipe or a terminal directly."""
-    if file.exists() and not file.is_file():
-        with file.open("w", encoding="utf-8") as out:
+    """Write a file atomically; write to standard output for "-", a pipe or a terminal directly."""
+    if _is_dash(file) or (file.exists() and not file.is_file()):
+        with _standard(sys.stdout) if _is_dash(file) else file.open("w", encoding="utf-8") as out:
             out.writelines(lines)
         return
     part = file.with_name(f"{file.name}.part")

@@ -167,19 +167,20 @@ class Changes:
     def report(self, generation: int, total: int) -> Report:
         """Return the report of a run after which the index has this generation and number of chunks."""
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
-        unread = (*self.source_set.warnings, *self.failed.values())
+        unread = {**self.source_set.left_out, **self.failed}
         enriched = self.enrichment.warnings if self.enrichment else ()
         repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
-        warnings = (*unread, *enriched, *self.unexpanded, *repeated)
+        warnings = (*unread.values(), *enriched, *self.unexpanded, *repeated)
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
-            self.files.without(documents | self.source_set.document_paths),
+            self.files,
             self.diff,
             total,
-            len(unread),
+            documents=self.source_set.document_paths | documents,
+            left_out=unread,
             embedded=self.vectors.embedded,
             tokens=self.vectors.tokens,
             price=embedder.price if embedder else 0.0,

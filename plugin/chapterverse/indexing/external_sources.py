@@ -25,6 +25,7 @@ from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES, gunzip
+from chapterverse.page_kinds import OPTED_OUT
 from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.sources.folder import read_page
@@ -48,11 +49,13 @@ class ExternalSources:
 
     Attributes:
         warnings: a sentence for each that could not be fetched or read.
+        left_out: the reason for each that was read and is not indexed.
         keep: selects the files that stay in the index without a source: all of a host whose sitemap could not be read.
     """
 
     sources: list[Source] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
     keep: Keep = keep_none
 
 
@@ -202,9 +205,11 @@ class _CollectionRun:
             content = self.downloads.read(download)
             media = Media.of(download.content_type, url, content)
         except UnreadablePage as error:
+            self.result.left_out[url] = str(error)
             self.result.warnings.append(str(error))
             return
         if download.noindex or asks_not_to_be_indexed(content, media):
+            self.result.left_out[url] = OPTED_OUT
             self.result.warnings.append(f"{url} asks not to be indexed, so it is left out.")
             return
         read = functools.partial(_read_download, self.downloads, download, media, url, self.language)

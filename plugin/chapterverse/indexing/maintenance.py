@@ -61,7 +61,7 @@ def fill(export_file: ExportFile, target: Target, progress: Progress = lambda *_
         head = apply(diff, vectors, target, publication, progress, chunks=len(export_file.chunks), tuned_head=tuned)
     _rebuild_ledger(target, head)
     lost = tuning.warn_of_lost_calibration(previous_head, head)
-    return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=lost)
+    return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=(*export_file.warnings, *lost))
 
 
 def repair(target: Target) -> RepairReport:

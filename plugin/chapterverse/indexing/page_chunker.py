@@ -9,9 +9,9 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from chapterverse.errors import InputError
+from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.indexing.chunking import CAP, ChunkSizes, chunk
-from chapterverse.model import PERSONA, Chunk, Scope, Source
+from chapterverse.model import PERSONA, Chunk, Scope, Source, is_storable
 from chapterverse.progress import Progress
 
 #: Pages from which worker processes save more time than their start costs, and pages per task.
@@ -34,7 +34,11 @@ class PageChunker:
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
             sizes = ChunkSizes(CAP, CAP)
-        return chunk(source.read(), self.scope, self.fingerprint, sizes or self.sizes, source.type)
+        page = source.read()
+        # What can't be stored is replaced in a page's texts. A fact or a language must be right or absent.
+        if not is_storable((page.language, page.facts)):
+            raise UnreadablePage(f"{source.file_path}: its front matter holds a character that is no text: remove it.")
+        return chunk(page, self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
     def chunk_each(self, sources: Sequence[Source]) -> list[ChunksOrError]:
         """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""

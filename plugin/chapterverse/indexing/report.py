@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse.indexing.diff import Diff, FileDiff
 from chapterverse.model import Scope
-from chapterverse.page_kinds import listing_lines
+from chapterverse.page_kinds import left_out_lines
 
 if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnrichmentReport
@@ -23,12 +23,13 @@ class Report:
 
     Attributes:
         total: number of chunks in the index.
-        skipped: number of pages not indexed: excluded ones, and those that `warnings` explains.
+        files: all sources: pages, documents, and what is beyond the site.
+        documents: paths of those among them that are persona, FAQ or memory.
+        left_out: the reason for each source that was read and is not indexed.
         embedded: number of chunks that this run embedded; below `diff.embed` if an unfinished run left vectors.
         tokens: cl100k tokens sent to a model that has a price.
         price: US dollars per million tokens.
         renamed: old path by new path of files whose content equals a removed file's.
-        listings: kind of each page left out because it only lists others (see `page_kinds.LISTINGS`).
         enrichment: the model's work for the changed pages; None without a model or a change.
     """
 
@@ -37,14 +38,14 @@ class Report:
     files: FileDiff
     diff: Diff
     total: int
-    skipped: int = 0
+    documents: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     embedded: int = 0
     tokens: int = 0
     price: float = 0.0
     renamed: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    listings: Mapping[str, str] = field(default_factory=dict)
     enrichment: EnrichmentReport | None = None
 
     @property
@@ -56,21 +57,13 @@ class Report:
         """Estimated US dollars; the model's own tokenizer may count otherwise."""
         return self.tokens * self.price / 1_000_000
 
-    def after(self, warnings: Sequence[str], omissions: int, listings: Mapping[str, str] | None = None) -> Report:
-        """Return the report with earlier warnings in front.
-
-        Args:
-            warnings: one for each page that was skipped before the run.
-            omissions: number of pages that ask to be left out.
-            listings: kind of each page left out as a listing.
-        """
-        listings = listings or {}
-        skipped = self.skipped + len(warnings) + omissions + len(listings)
-        return replace(self, skipped=skipped, warnings=(*warnings, *self.warnings), listings=listings)
+    def after(self, warnings: Sequence[str], left_out: Mapping[str, str]) -> Report:
+        """Return the report with the warnings and the sources left out before the run in front."""
+        return replace(self, warnings=(*warnings, *self.warnings), left_out={**left_out, **self.left_out})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that `index --json` prints; `listings` is there where any was left out."""
-        files, diff, skipped = self.files, self.diff, self.skipped
+        """Return the document that `index --json` prints; `left_out` is there where anything was."""
+        files, diff, skipped = self.files, self.diff, len(self.left_out)
         return {
             "site": self.scope.site,
             "version": self.scope.version,
@@ -93,13 +86,14 @@ class Report:
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),
-            **({"listings": dict(self.listings)} if self.listings else {}),
+            **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **({"enrichment": self.enrichment.to_json()} if self.enrichment else {}),
         }
 
-    def listing_lines(self) -> list[str]:
-        """Return a line for each page that was left out as a listing, of many only the first."""
-        return listing_lines(self.listings)
+    def left_out_lines(self) -> list[str]:
+        """Return a line for each source that was left out and that no warning names, of many only the first."""
+        named = set(self.warnings)
+        return left_out_lines({path: reason for path, reason in self.left_out.items() if reason not in named})
 
     def diff_json(self) -> dict[str, Any]:
         """Return the part that `index --dry-run --json` adds: pages by kind of change, and the estimated cost."""
@@ -128,6 +122,13 @@ class Report:
             yield f"{self.enrichment.calls} pages would be sent to the enricher for about ${self.enrichment.cost:.4f}."
 
     @property
+    def _sources_note(self) -> str:
+        paths = {*self.files.new, *self.files.changed, *self.files.unchanged}
+        documents = len(paths & self.documents)
+        noun = "document" if documents == 1 else "documents"
+        return f"{len(paths) - documents} pages{f' and {documents} {noun}' if documents else ''}"
+
+    @property
     def _enrichment_note(self) -> str:
         return f"; {self.enrichment}" if self.enrichment else ""
 
@@ -140,7 +141,7 @@ class Report:
         files, diff = self.files, self.diff
         cost = f" for about ${self.cost:.4f}" if self.tokens and self.price else ""
         return (
-            f"{len(files.new) + len(files.changed) + len(files.unchanged)} pages ({len(files.new)} new, "
+            f"{self._sources_note} ({len(files.new)} new, "
             f"{len(files.changed)} changed, {len(files.removed)} removed), {self.total} chunks ({len(diff.embed)} new, "
             f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded{cost}, "
             f"{self.seconds:.1f} s{self._enrichment_note}"

@@ -27,28 +27,28 @@ def keep_all(path: str) -> bool:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class SourceSet:
-    """The sources that can be indexed, by path, a warning for each of the others, and the files that stay."""
+    """The sources that can be indexed, by path, a sentence for each of the others, and the files that stay."""
 
     sources: Mapping[str, Source]
-    warnings: tuple[str, ...]
+    left_out: Mapping[str, str]
     keep: Keep = keep_none
 
     @classmethod
     def of(cls, sources: Iterable[Source], keep: Keep = keep_none) -> SourceSet:
         """Validate sources; of two with one path the first counts. Raises `InputError` if there is no page."""
         by_path: dict[str, Source] = {}
-        warnings: list[str] = []
+        left_out: dict[str, str] = {}
         for source in sources:
             path = source.file_path
             if not path or len(path) > _MAX_PATH_CHARS or replace_unstorable(path) != path:
-                warnings.append(
+                left_out[replace_unstorable(path)] = (
                     f"{path[:60]!a} is skipped: a path needs 1 to {_MAX_PATH_CHARS} characters of plain text."
                 )
             else:
                 by_path.setdefault(path, source)
         if all(source.type != PAGE for source in by_path.values()):
             raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
-        return cls(by_path, tuple(warnings), keep)
+        return cls(by_path, left_out, keep)
 
     @property
     def document_paths(self) -> frozenset[str]:

@@ -107,9 +107,16 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
     if files.touched or files.removed:
         return None
-    skipped = len(source_set.warnings)
-    pages = files.without(source_set.document_paths)
-    return Report(target.scope, head.generation, pages, Diff(), head.chunks, skipped, warnings=source_set.warnings)
+    return Report(
+        target.scope,
+        head.generation,
+        files,
+        Diff(),
+        head.chunks,
+        documents=source_set.document_paths,
+        left_out=source_set.left_out,
+        warnings=tuple(source_set.left_out.values()),
+    )
 
 
 def apply(

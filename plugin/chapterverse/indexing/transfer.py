@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from chapterverse.errors import InputError
 from chapterverse.knowledge.metadata import validate_chunk
-from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash
+from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash, is_storable
 from chapterverse.readers.addresses.urls import site_base
 from chapterverse.store import Snapshot
 from chapterverse.store.heads import parse_head_document
@@ -72,11 +72,13 @@ class ExportFile:
     Attributes:
         head: of the exported index; None in a canonical file.
         dense: 32-bit vectors by `embed_hash`; None in an index without an embedder.
+        warnings: a sentence for each line that is left out.
     """
 
     head: Head | None
     chunks: tuple[Chunk, ...]
     dense: Mapping[str, array[float] | None]
+    warnings: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -137,17 +139,28 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
     head: Head | None = None
     chunks: dict[str, Chunk] = {}
     dense: dict[str, array[float] | None] = {}
+    warnings: list[str] = []
     for number, line in enumerate(lines, 1):
-        row = _parse(line, f"{name}, line {number}")
+        place = f"{name}, line {number}"
+        row = _parse(line, place)
         if "head" in row and number == 1:
-            head = parse_head_document(line.encode(), name)[0]
+            head = _head(row, line, place)
             continue
-        chunk, vector = _point(row, f"{name}, line {number}")
+        if not is_storable(row):
+            warnings.append(f"{place}: this holds a character that is no text, so it is left out.")
+            continue
+        chunk, vector = _point(row, place)
         chunks[chunk.chunk_id] = chunk
         dense[chunk.embed_hash] = vector
     if not chunks:
         raise InputError(f"{name} holds no point: write one with `chapterverse export`.")
-    return ExportFile(head, tuple(chunks.values()), dense)
+    return ExportFile(head, tuple(chunks.values()), dense, tuple(warnings))
+
+
+def _head(row: dict[str, Any], line: str, place: str) -> Head:
+    if not is_storable(row):
+        raise _no_line_error(place)
+    return parse_head_document(line.encode(), place)[0]
 
 
 def _parse(line: str, place: str) -> dict[str, Any]:
@@ -156,8 +169,12 @@ def _parse(line: str, place: str) -> dict[str, Any]:
     except ValueError:
         row = None
     if not isinstance(row, dict):
-        raise InputError(f"{place}: this is no line of an exported index.")
+        raise _no_line_error(place)
     return row
+
+
+def _no_line_error(place: str) -> InputError:
+    return InputError(f"{place}: this is no line of an exported index.")
 
 
 def _point(row: dict[str, Any], place: str) -> tuple[Chunk, array[float] | None]:
@@ -169,7 +186,7 @@ def _point(row: dict[str, Any], place: str) -> tuple[Chunk, array[float] | None]
     except (KeyError, TypeError, ValueError, OverflowError):
         sound = False
     if not sound or not row.keys() <= set(Chunk.__slots__):
-        raise InputError(f"{place}: this is no line of an exported index.")
+        raise _no_line_error(place)
     validate_chunk(chunk, place)
     # Equal dates mean that the page stated none; the import sets its own time.
     stated = "" if chunk.created_at == chunk.timestamp else chunk.created_at

@@ -150,7 +150,7 @@ def _listing(folder: Path, kind: str) -> Listing:
 
     # A link that leads nowhere is an error, or all of its documents would leave the index. What is no file fails
     # alone, when it is read.
-    return list_files(folder / kind, (".md",), check=False) if os.path.lexists(folder / kind) else Listing()
+    return list_files(folder / kind, (".md",), folders_too=True) if os.path.lexists(folder / kind) else Listing()
 
 
 def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:

@@ -250,7 +250,7 @@ def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
     """Return a page of a built site, None if it can't be read."""
     try:
         page = decode_page(path, read_page(site, path))
-    except (UnreadablePage, UnsafePath):
+    except UnreadablePage:
         return None
     metadata = read_metadata(page)
     if metadata.mark is None:

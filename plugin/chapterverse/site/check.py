@@ -35,7 +35,7 @@ from chapterverse.site.script_tag import Launcher
 from chapterverse.widget.bundle import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.
-_WARNINGS = {": content_type ": "content_type", " holds ": "nul"}
+_WARNINGS = {": content_type ": "content_type", " holds ": "nul", " is skipped: it has the address of ": "two_pages"}
 
 #: In the generated configuration, which is JSON.
 _NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|''|null\b)")
@@ -62,19 +62,18 @@ def check(
 
     Raises:
         InputError: there is no folder, or no page in it.
-        UnsafePath: a page is a link out of the folder.
         ConfigurationError: the index can't be opened as the settings say.
     """
     findings = Findings()
     globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
     reading = _read(site, settings.base_url or None, include, exclude, findings)
-    findings.listings = dict(reading.listings)
+    findings.listings = reading.listings
     listed = frozenset(read_sitemap(_text(site, "sitemap.xml")))
     places = Places(reading.base_url, listed, reading.is_base_stated)
     offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, globs)
     listing = list_files(site, (".html", ".htm"))
-    run.note_listing(listing.files, reading)
+    run.note_warnings(reading)
     if with_index:
         run.open_index(reading)
     for done, path in enumerate(listing.files):
@@ -120,17 +119,13 @@ class _Check:
     def __post_init__(self) -> None:
         self.links = InternalLinks(self.places)
 
-    def note_listing(self, files: Iterable[str], reading: SitePages) -> None:
+    def note_warnings(self, reading: SitePages) -> None:
         """Sort the reader's warnings. Of two pages with one address the reader names the one that it skips."""
-        left_out = set(files) - self.offered.keys() - set(reading.skipped)
         for warning in reading.warnings:
-            path = warning.partition(" is skipped")[0]
-            path = reading.built.get(path, path)
-            if sign := next((sign for sign in _WARNINGS if sign in warning), ""):
-                self.findings.add(_WARNINGS[sign], warning.partition(sign)[0], warning)
-                continue
+            sign = next((sign for sign in _WARNINGS if sign in warning), " is skipped")
+            path = warning.partition(sign)[0]
             kind = "mixed_address" if " states an address" in warning else "unreadable"
-            self.findings.add("two_pages" if path in left_out else kind, path, warning)
+            self.findings.add(_WARNINGS.get(sign, kind), reading.built.get(path, path), warning)
 
     def open_index(self, reading: SitePages) -> None:
         base = "" if reading.base_url == NOWHERE else reading.base_url
@@ -285,7 +280,7 @@ class _Check:
         for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
             progress("Following links", done, len(links_by_file))
             # A page that can't be read is another finding, and one outside is none of the site.
-            with contextlib.suppress(UnreadablePage, UnsafePath):
+            with contextlib.suppress(UnreadablePage):
                 ids = read_ids(decode_page(path, read_page(self.site, path)))
                 for fragment, link in fragments.items():
                     if not has(ids, fragment):
@@ -328,7 +323,7 @@ def _read(
 
 def _text(site: Path, path: str) -> str:
     """Return a file of the site, "" without one. That it can't be read is another finding."""
-    with contextlib.suppress(UnreadablePage, UnsafePath):
+    with contextlib.suppress(UnreadablePage):
         return decode_page(path, read_page(site, path))
     return ""
 

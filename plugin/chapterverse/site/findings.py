@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from chapterverse.page_kinds import listing_lines
+from chapterverse.page_kinds import left_out_lines
 
 _MAX_KEPT = 1000
 _MAX_LISTED = 10
@@ -212,7 +212,7 @@ class Findings:
                 if count > _MAX_LISTED:
                     yield f"  … and {count - _MAX_LISTED:,} more"
                 yield ""
-        yield from listing_lines(self.listings)
+        yield from left_out_lines(self.listings)
         ranks = self.ranks()
         numbers = [f"{ranks[rank]:,} {rank}{'s' * (ranks[rank] != 1)}" for rank in RANKS if ranks[rank]]
         yield f"{self.pages:,} pages checked: {', '.join(numbers) or 'nothing wrong'}."

@@ -79,7 +79,7 @@ def inject(
 
     Raises:
         InputError: there is no folder, or no page in it.
-        UnsafePath: a file, or the folder for the widget's files, is a link out of the site.
+        UnsafePath: the folder for the widget's files is a link out of the site.
     """
     listing = list_files(site, (".html", ".htm"))
     if not listing.files:
@@ -171,6 +171,7 @@ class _Work:
         return put_link(html, self.agents.add(page) if page else "")
 
     def _read(self, path: str) -> bytes:
+        real_path(self.site, path)
         content = read_page(self.site, path)
         if (self.site / path).is_symlink():
             raise UnreadablePage(f"{path} is a link to another page, so only that page got the widget.")

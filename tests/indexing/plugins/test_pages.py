@@ -37,11 +37,11 @@ def test_a_mark_says_what_the_front_matter_says() -> None:
     [
         ("a.md", {}, ""),
         ("a.md", {"is_draft": True}, "draft"),
-        ("a.md", {"search": {"exclude": True}}, "its front matter excludes it"),
-        ("a.md", {"chapterverse": {"exclude": True}}, "its front matter excludes it"),
+        ("a.md", {"search": {"exclude": True}}, "asks not to be indexed"),
+        ("a.md", {"chapterverse": {"exclude": True}}, "asks not to be indexed"),
         ("knowledge/faq/a.md", {}, "knowledge"),
-        ("secret/c.md", {}, "excluded"),
-        ("b.md", {}, "excluded"),
+        ("secret/c.md", {}, "excluded by a pattern"),
+        ("b.md", {}, "excluded by a pattern"),
     ],
 )
 def test_a_page_that_is_not_indexed_has_a_reason(path: str, meta: dict[str, Any], reason: str) -> None:
@@ -64,5 +64,5 @@ def test_a_link_out_of_its_folder_is_told_once_and_left_out(tmp_path: Any) -> No
     build = pages()
     place = "a.md", str(tmp_path / "docs/a.md"), str(tmp_path / "docs")
     assert [build.shut_out(*place), build.shut_out(*place)] == [True, False]
-    assert mark(build, "a.md", "a/index").exclude == "a link out of its folder"
+    assert mark(build, "a.md", "a/index").exclude == "a link out of the project"
     assert not build.shut_out("generated.md", None, None)

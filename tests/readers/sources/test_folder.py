@@ -9,7 +9,7 @@ import pytest
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.readers.sources import folder as module
-from chapterverse.readers.sources.folder import list_files, read_page
+from chapterverse.readers.sources.folder import list_files, read_page, real_path
 
 PAGES = (".html",)
 
@@ -46,19 +46,33 @@ def test_a_missing_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target", ["/proc/self/environ", "../secret.html", "/etc/passwd", "../../none.html", "/dev/null"]
 )
-def test_a_link_out_of_the_folder_is_a_loud_error(site: Path, target: str) -> None:
+def test_a_link_out_of_the_folder_is_never_read(site: Path, target: str) -> None:
     (site / "leak.html").symlink_to(target)
-    with pytest.raises(UnsafePath, match=r"^leak\.html is a link that leads out of its folder: remove it\.$"):
-        list_files(site, PAGES)
-    with pytest.raises(UnsafePath):
+    # It costs no other page.
+    assert list_files(site, PAGES).files == ["guide/B.HTML", "guide/a.html", "index.html", "leak.html"]
+    with pytest.raises(
+        UnsafePath, match=r"^leak\.html leads out of the project, so it is not read: put the file there\.$"
+    ):
         read_page(site, "leak.html")
+    with pytest.raises(UnsafePath, match=r"^leak\.html is a link that leads out of its folder: remove it\.$"):
+        real_path(site, "leak.html")
 
 
-def test_a_linked_folder_outside_is_a_loud_error(site: Path, tmp_path: Path) -> None:
+def test_a_link_into_the_project_is_read_but_never_published(site: Path, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (site / "page.html").symlink_to("../secret.html")
+    assert read_page(site, "page.html") == b"secret"
+    with pytest.raises(UnsafePath):
+        real_path(site, "page.html")
+
+
+def test_a_linked_folder_outside_is_not_read(site: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.html").write_text("a")
     (site / "docs").symlink_to(tmp_path / "other")
-    with pytest.raises(UnsafePath, match=r"^docs is a link"):
-        list_files(site, PAGES)
+    listing = list_files(site, PAGES)
+    assert len(listing.files) == 3
+    assert listing.warnings == ["docs is a link to a folder outside, whose pages are not read: move the folder here."]
 
 
 def test_a_folder_beside_with_a_longer_name_is_outside(site: Path, tmp_path: Path) -> None:
@@ -66,29 +80,24 @@ def test_a_folder_beside_with_a_longer_name_is_outside(site: Path, tmp_path: Pat
     (tmp_path / "site-secrets" / "a.html").write_text("secret")
     (site / "leak.html").symlink_to("../site-secrets/a.html")
     with pytest.raises(UnsafePath):
-        list_files(site, PAGES)
+        read_page(site, "leak.html")
 
 
 def test_links_in_circles(site: Path) -> None:
     (site / "a.html").symlink_to("b.html")
     (site / "b.html").symlink_to("a.html")
+    assert "a.html" in list_files(site, PAGES).files
     with pytest.raises(UnsafePath, match="leads in a circle"):
-        list_files(site, PAGES)
+        read_page(site, "a.html")
 
 
 def test_a_pipe_is_never_opened(site: Path) -> None:
     os.mkfifo(site / "pipe.html")
-    with pytest.raises(UnsafePath, match=r"^pipe\.html is a pipe, a device"):
-        list_files(site, PAGES)
-    with pytest.raises(UnsafePath):
-        read_page(site, "pipe.html")
-
-
-def test_a_link_to_a_pipe_inside(site: Path) -> None:
-    os.mkfifo(site / "pipe")
-    (site / "a.html").symlink_to("pipe")
-    with pytest.raises(UnsafePath, match=r"^a\.html is a pipe"):
-        list_files(site, PAGES)
+    (site / "a.html").symlink_to("pipe.html")
+    for name in ("pipe.html", "a.html"):
+        assert name in list_files(site, PAGES).files
+        with pytest.raises(UnsafePath, match=rf"^{name} is a pipe, a device"):
+            read_page(site, name)
 
 
 def test_links_inside(site: Path) -> None:
@@ -97,8 +106,10 @@ def test_links_inside(site: Path) -> None:
     (site / "loop").symlink_to(".")
     (site / "gone.html").symlink_to("nothing.html")
     listing = list_files(site, PAGES)
-    assert listing.files == ["copy.html", "guide/B.HTML", "guide/a.html", "index.html"]
-    assert sorted(w.partition(" is ")[0] for w in listing.warnings) == ["gone.html", "latest", "loop"]
+    assert listing.files == ["copy.html", "gone.html", "guide/B.HTML", "guide/a.html", "index.html"]
+    assert sorted(w.partition(" is ")[0] for w in listing.warnings) == ["latest", "loop"]
+    with pytest.raises(UnreadablePage, match=r"^gone\.html is a link that leads nowhere: remove it\.$"):
+        read_page(site, "gone.html")
     assert read_page(site, "copy.html") == b"guide/a.html"
 
 

@@ -38,7 +38,7 @@ def test_markdown_folder(tmp_path: Path) -> None:
         **{"page.mdx": "export const tide = 'high';\n\n<Note>The tide is {tide}.</Note>\n"},
     )
     reading = read_markdown_folder(tmp_path, "https://e.com/docs", generator=SiteGenerator.VITEPRESS)
-    assert (reading.skipped, reading.warnings) == (("draft.md",), ())
+    assert (reading.left_out, reading.warnings) == ({"draft.md": "asks not to be indexed"}, ())
     assert complaints(reading) == {"broken.md": "The front matter of broken.md is not valid YAML."}
     _, setup, home, mdx = reading.sources
     assert [block.text for block in mdx.read().sections[0].blocks] == ["The tide is high."]
@@ -67,7 +67,7 @@ def test_the_language_and_the_place_of_a_source(tmp_path: Path) -> None:
         "fr/index.md": ("https://e.com/fr/", "fr"),
         "index.md": ("https://e.com/", "en"),
     }
-    assert reading.skipped == ("02-tour/_part.mdx",)
+    assert reading.left_out == {"02-tour/_part.mdx": "no page of the site"}
 
 
 def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
@@ -82,9 +82,16 @@ def test_a_generator_may_state_the_addresses_of_sources(tmp_path: Path) -> None:
     }
 
 
-def test_a_stated_source_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
-    write(tmp_path, secret_md="# S\n\nx\n", in__a_md="# A\n\nx\n")
-    (tmp_path / "in/link.md").symlink_to(tmp_path / "secret.md")
-    listed = {"a.md": "a", "link.md": "l", "../secret.md": "s"}
-    with pytest.raises(UnsafePath):
-        read_markdown_folder(tmp_path / "in", "https://e.com/", listed=listed)
+def test_a_generator_states_files_beside_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, secret_md="# S\n\nx\n", in__a_md="# A\n\nx\n", docs__b_md="# B\n\nx\n", docs__c__d_md="# D\n\nx\n")
+    for link in ("in/link.md", "docs/link.md"):
+        (tmp_path / link).symlink_to(tmp_path / "secret.md")
+    listed = {path: path for path in ("a.md", "link.md", "../docs/b.md", "../docs/c/d.md", "../docs/link.md")}
+    reading = read_markdown_folder(tmp_path / "in", "https://e.com/", listed=listed)
+    pages: dict[str, str] = {}
+    for source in reading.sources:
+        try:
+            pages[source.file_path] = source.read().title
+        except UnsafePath:
+            pages[source.file_path] = ""
+    assert pages == {"a.md": "A", "link.md": "", "../docs/b.md": "B", "../docs/c/d.md": "D", "../docs/link.md": ""}

@@ -67,10 +67,10 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
     for warning in warnings:
         log.warning(warning)
     report = index_sources([*reading.sources, *sources], settings, base_url, chunk_tokens, keep)
-    report = report.after((), 0, reading.listings)
+    report = report.after((), reading.left_out)
     for warning in report.warnings:
         log.warning(warning)
-    for line in report.listing_lines():
+    for line in report.left_out_lines():
         log.info(line)
     log.info(f"Indexed {report}")
 

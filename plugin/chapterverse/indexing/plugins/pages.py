@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from chapterverse.model import stated_date
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import known_content_type
+from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type
+from chapterverse.project import leads_out
 from chapterverse.readers.html.page_mark import PageMark
 
 
@@ -22,7 +22,7 @@ class BuildPages:
         globs: the pages that the site's configuration leaves out and keeps.
         documents: paths of files that the index has as documents beside the pages.
         paths: source of each page to index by the path of the built page, relative to the site.
-        outside: pages whose files are links out of their folder.
+        outside: pages whose files are links out of the project.
         excluded: why other pages are not indexed, by source.
         first_built: the first built page of each source.
     """
@@ -36,7 +36,7 @@ class BuildPages:
     first_built: dict[str, str] = field(default_factory=dict)
 
     def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
-        """Leave a page out whose file is a link out of its folder. Return whether it is one that was not known yet."""
+        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet."""
         if path in self.outside or not _leaves(file, folder):
             return False
         self.outside.add(path)
@@ -78,12 +78,12 @@ class BuildPages:
         if is_draft:
             return "draft"
         if any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse"))):
-            return "its front matter excludes it"
+            return OPTED_OUT
         if path in self.outside:
-            return "a link out of its folder"
+            return "a link out of the project"
         if path in self.documents:
             return "knowledge"
-        return "excluded" if self.globs.excludes(path, built_path) else ""
+        return EXCLUDED if self.globs.excludes(path, built_path) else ""
 
 
 def stated_type(meta: Mapping[str, Any]) -> object:
@@ -98,10 +98,8 @@ def theme_language(theme: Mapping[str, Any]) -> str:
 
 
 def _leaves(path: str | None, folder: str | None) -> bool:
-    """Whether a file's real path is outside its folder. False for a generated file, which has neither."""
-    if path is None or folder is None:
-        return False
-    return not Path(path).resolve().is_relative_to(Path(folder).resolve())
+    """Whether a file's real path is outside of its project. False for a generated file, which has none."""
+    return path is not None and folder is not None and leads_out(path, folder)
 
 
 def _front_matter_fields(meta: Mapping[str, Any]) -> dict[str, Any]:

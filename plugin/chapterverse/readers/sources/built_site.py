@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts
+from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
 from chapterverse.readers.addresses.urls import clean_url, page_address, page_paths, read_sitemap, site_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.structured_data import json_ld_scripts
@@ -80,7 +80,6 @@ def read_site(
 
     Raises:
         InputError: no folder, no pages, or no address for a page; `base_url` is no address.
-        UnsafePath: a file leads out of the folder.
     """
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
@@ -118,10 +117,10 @@ def read_marked_pages(
         built[file.path] = page
         visit(file, metadata, page_address(file.path, base, page.canonical, (), is_stated=True) if base else "")
     for path in paths.keys() - set(there):
-        pages.leave_out(path, "its page was not written")
+        pages.left_out[path] = "its page was not written"
     reading = _finish(pages, built, base, set(), is_stated=True)
-    left_out = {paths[path]: reason for path, reason in reading.listings.items()}
-    return replace(reading, skipped=(*left_out, *excluded), listings={**left_out, **excluded})
+    left_out = {paths[path]: reason for path, reason in reading.left_out.items()}
+    return replace(reading, left_out={**left_out, **excluded})
 
 
 def hold_changed(reading: SitePages, folder: Path, known: Set[SourceKey]) -> tuple[frozenset[SourceKey], SitePages]:
@@ -163,11 +162,12 @@ def _read_pages(
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
         mark, content = metadata.mark, metadata.content(file.text)
+        pages.has_marks = pages.has_marks or mark is not None
         # A pattern may mean the file that the page was written in.
         names = tuple(filter(None, [metadata.source]))
         reason = _reason_to_leave_out(pages, file.path, metadata, must_be_marked=must_be_marked)
-        if reason is not None:
-            pages.leave_out(file.path, reason)
+        if reason:
+            pages.left_out[file.path] = reason
             continue
         marks = mark.template if mark else metadata.marks
         page = PageFacts(file.path, marks, content, metadata.language)
@@ -177,18 +177,16 @@ def _read_pages(
             yield file, metadata, _built_page(file, content, metadata, content_type, base)
 
 
-def _reason_to_leave_out(
-    pages: SitePagesDraft, path: str, metadata: PageMetadata, *, must_be_marked: bool
-) -> str | None:
-    """Return why a page is not indexed whatever its content is, None if it may be."""
+def _reason_to_leave_out(pages: SitePagesDraft, path: str, metadata: PageMetadata, *, must_be_marked: bool) -> str:
+    """Return why a page is not indexed whatever its content is, "" if it may be."""
     mark = metadata.mark
     if must_be_marked and mark is None:
         return "its page doesn't show its text"
     if mark and mark.exclude:
         return mark.exclude
     if metadata.noindex:
-        return "redirect" if "redirect" in metadata.marks.split() else ""
-    return "" if metadata.source and pages.globs.excludes(path, metadata.source) else None
+        return "redirect" if "redirect" in metadata.marks.split() else OPTED_OUT
+    return EXCLUDED if metadata.source and pages.globs.excludes(path, metadata.source) else ""
 
 
 def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
@@ -196,7 +194,7 @@ def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[st
 
     Copies from other builds, such as older versions that are kept as files, are no pages of it.
     """
-    if not any(page.is_marked for page in built.values()):
+    if not pages.has_marks:
         return built
     has_copies_only = all(page.is_copy for page in built.values() if page.is_marked)
     taken = {}
@@ -204,7 +202,7 @@ def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[st
         if (page.is_marked and (has_copies_only or not page.is_copy)) or pages.globs.includes(path):
             taken[path] = page
         else:
-            pages.leave_out(path, "of another build" if page.is_marked else "no page of the build")
+            pages.left_out[path] = "a page of another build" if page.is_marked else NO_PAGE
     return taken
 
 

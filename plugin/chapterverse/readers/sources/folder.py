@@ -1,8 +1,7 @@
-"""Lists and reads the files of a folder, and never leaves it.
+"""Lists and reads the files of a folder, and never leaves its project (see `chapterverse.project`).
 
-A docs repository takes contributions from strangers: a link named `guide.md` that leads to `/proc/self/environ` would
-publish the build's secrets. What isn't a regular file inside the folder is never opened, and a page that only pretends
-to be one is a loud error.
+What is no regular file of the project is never opened. A listing names it all the same, and `read_page` says why it is
+not read, so that one such file costs no other.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.project import leads_out
 
 #: Larger files are no pages.
 MAX_BYTES = 50_000_000
@@ -36,19 +36,19 @@ class Listing:
 
 
 def list_files(
-    folder: Path, suffixes: tuple[str, ...], without: Collection[str] = (), *, check: bool = True
+    folder: Path, suffixes: tuple[str, ...], without: Collection[str] = (), *, folders_too: bool = False
 ) -> Listing:
     """Return the files whose names end so, in all folders but hidden ones and those that tools fill.
 
-    A link to a file of the folder is a file; a link to a folder inside is not followed, so that no page has two names.
+    What can't be read is listed too, and `read_page` says why. A link to a folder is not followed, so that no page has
+    two names.
 
     Args:
         without: paths that are as if they weren't there.
-        check: whether something that is no file is an error; else it is listed, and only `read_page` rejects it.
+        folders_too: whether a folder whose name ends so is listed, for `read_page` to reject it.
 
     Raises:
         InputError: `folder` is no folder, or one below it can't be read.
-        UnsafePath: a file is a link that leads out of the folder or in circles, a pipe or a device.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder.")
@@ -61,13 +61,12 @@ def list_files(
             path = f"{inside}{entry.name}"
             if path in without:
                 continue
-            is_page, is_folder = entry.name.lower().endswith(suffixes), entry.is_dir(follow_symlinks=False)
-            if is_folder and not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
+            is_page, is_folder = entry.name.lower().endswith(suffixes), _is_folder(entry)
+            if is_folder and entry.is_symlink():
+                listing.warnings.append(_explain_folder_link(root, path))
+            elif is_folder and not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
                 folders.append(f"{path}/")
-            if not check and is_page:
-                _add(path, listing)
-            elif not is_folder and (not entry.is_symlink() or _follows(root, path, suffixes, listing)) and is_page:
-                _require_regular(root, path)
+            if is_page and (folders_too or not is_folder):
                 _add(path, listing)
     listing.files.sort()
     return listing
@@ -80,11 +79,13 @@ def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
         display_name: the name of the file in messages, `path` by default.
 
     Raises:
-        UnsafePath: it isn't, or no longer, a regular file inside the folder.
+        UnsafePath: it isn't, or no longer, a regular file of the folder or its project.
         UnreadablePage: it can't be opened, or is larger than `MAX_BYTES`.
     """
     display_name = display_name or path
-    real = real_path(folder, path, display_name)
+    real = _resolve(folder, path)
+    if leads_out(real, folder):
+        raise UnsafePath(f"{display_name} leads out of the project, so it is not read: put the file there.")
     try:
         with open(os.open(real, _OPEN_FLAGS), "rb") as file:  # noqa: PTH123 (flags need a descriptor)
             status = os.fstat(file.fileno())
@@ -113,16 +114,20 @@ def _unreadable(display_name: str, error: OSError, *, is_link: bool) -> InputErr
 
 
 def real_path(folder: str | Path, path: str, display_name: str = "") -> str:
-    """Return where a path of a folder leads.
+    """Return where a path of a folder leads that a server publishes or that is written.
 
     Raises:
-        UnsafePath: out of the folder.
+        UnsafePath: out of the folder, be it into the project.
     """
     root = os.path.realpath(folder)
-    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 (a Path would lose a trailing dot or space)
+    real = _resolve(root, path)
     if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
         raise UnsafePath(f"{display_name or path} is a link that leads out of its folder: remove it.")
     return real
+
+
+def _resolve(root: str | Path, path: str) -> str:
+    return os.path.realpath(os.path.join(root, path))  # noqa: PTH118 (a Path would lose a trailing dot or space)
 
 
 _SPECIAL = "{} is a pipe, a device or something else that is no regular file: remove it."
@@ -138,28 +143,20 @@ def _entries(root: str, inside: str) -> Iterator[os.DirEntry[str]]:
         raise InputError(f"The folder {inside or '.'} can't be read: {error.strerror}.") from None
 
 
-def _follows(root: str, path: str, suffixes: tuple[str, ...], listing: Listing) -> bool:
-    """Return whether a link leads to a file that may be read; raise if it is a page that must not be."""
-    full = os.path.join(root, path)  # noqa: PTH118
-    is_page = path.lower().endswith(suffixes)
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        mode = os.stat(full).st_mode  # noqa: PTH116
-    except OSError as error:
-        if is_page and error.errno == errno.ELOOP:
-            raise UnsafePath(_CIRCLE.format(path)) from None
-        mode = 0
-    if is_page or stat.S_ISDIR(mode):
+        return entry.is_dir()
+    except OSError:
+        # A link in a circle.
+        return False
+
+
+def _explain_folder_link(root: str, path: str) -> str:
+    try:
         real_path(root, path)
-    if stat.S_ISDIR(mode):
-        listing.warnings.append(f"{path} is a link to a folder; its pages are read in the folder it leads to.")
-    elif is_page and not mode:
-        listing.warnings.append(f"{path} is a link that leads nowhere.")
-    return bool(mode) and not stat.S_ISDIR(mode)
-
-
-def _require_regular(root: str, path: str) -> None:
-    if not stat.S_ISREG(os.stat(os.path.join(root, path)).st_mode):  # noqa: PTH116, PTH118
-        raise UnsafePath(_SPECIAL.format(path))
+    except UnsafePath:
+        return f"{path} is a link to a folder outside, whose pages are not read: move the folder here."
+    return f"{path} is a link to a folder; its pages are read in the folder it leads to."
 
 
 def _add(path: str, listing: Listing) -> None:

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urljoin
@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts
+from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
 from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.markdown.page import needs_build, read_markdown
@@ -25,6 +25,8 @@ from chapterverse.readers.sources.folder import Listing, list_files, read_page
 from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, parse_base_url, require_unchanged
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
+#: A path out of the folder: the folder beside it, and the path below that.
+_OUTSIDE = re.compile(r"((?:\.\./)+(?:[^/]+(?=/))?)/?(.+)")
 _LOCALE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?\Z")
 
 
@@ -53,17 +55,18 @@ def read_markdown_folder(
 
     Raises:
         InputError: no folder, no Markdown in it, no `base_url`.
-        UnsafePath: a file leads out of the folder.
     """
     base = parse_base_url(base_url)
     if base is None:
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = _list(folder, listed, no_pages)
-    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
+    read_file = read_page if listed is None else _read_listed
+    pages = SitePagesDraft(folder, [*listing.warnings], read_file, globs=PageGlobs.of(exclude, include))
     rule = address_rule(generator, folder, listing.files) if listed is None else ListedAddresses(listed)
     read = list(_read_files(pages, listing.files, rule, generator, base))
     for path in [path for path in pages.failed if pages.globs.excludes(path)]:
         del pages.failed[path]
+        pages.left_out[path] = EXCLUDED
     if not read:
         raise pages.empty_error("no Markdown file to index.")
     pages.warnings.extend(rule.warnings())
@@ -91,7 +94,9 @@ def _read_files(
         address = rule.path(file.path, matter)
         content_type = _content_type(pages, file.path, matter, body, language, address)
         if address is not None and content_type:
-            page = _SourceFile(pages.folder, file.path, base, base + address, generator, language, content_type)
+            page = _SourceFile(
+                pages.folder, file.path, pages.read, base, base + address, generator, language, content_type
+            )
             yield page.source(file.content), needs_build(body)
 
 
@@ -99,8 +104,11 @@ def _content_type(
     pages: SitePagesDraft, path: str, matter: FrontMatter, body: str, language: str, address: str | None
 ) -> str:
     """Return the content type of a page, "" for a file that is left out."""
-    if matter.excluded or address is None or pages.globs.excludes(path, built_path(address)):
-        pages.leave_out(path)
+    if matter.excluded or address is None:
+        pages.left_out[path] = OPTED_OUT if matter.excluded else NO_PAGE
+        return ""
+    if pages.globs.excludes(path, built_path(address)):
+        pages.left_out[path] = EXCLUDED
         return ""
     return pages.content_type(PageFacts(path, matter.marks, body, language), matter.content_type, built_path(address))
 
@@ -111,6 +119,12 @@ def _list(folder: Path, listed: Mapping[str, str] | None, no_pages: Collection[s
     pages = (path for path in sorted(listed.keys() - no_pages) if path.lower().endswith(_MARKDOWN))
     # The generator may know pages that a program made, of which there is no file.
     return Listing([path for path in pages if (folder / path).is_file()])
+
+
+def _read_listed(folder: Path, path: str) -> bytes:
+    """Return the bytes of a file that the generator states: a folder beside the site's that it names holds docs too."""
+    outside = _OUTSIDE.match(path)
+    return read_page(folder / outside[1], outside[2], path) if outside else read_page(folder, path)
 
 
 def locale_folders(files: Iterable[str]) -> dict[str, str]:
@@ -155,6 +169,7 @@ class _SourceFile:
 
     folder: Path
     path: str
+    read: Callable[[Path, str], bytes]
     base: str
     url: str
     generator: SiteGenerator
@@ -168,7 +183,7 @@ class _SourceFile:
         return Source(self.path, content_hash, context, read, url=self.url, language=self.language)
 
     def _read(self, content_hash: str) -> Page:
-        content = read_page(self.folder, self.path)
+        content = self.read(self.folder, self.path)
         require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
         page = read_markdown(decode_page(self.path, content), self.path, generator=self.generator)
         matter = page.front_matter

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import PageFacts, content_type, known_content_type, listing_kind, unknown_content_type
+from chapterverse.page_kinds import (
+    EXCLUDED,
+    LISTINGS,
+    PageFacts,
+    content_type,
+    known_content_type,
+    listing_kind,
+    unknown_content_type,
+)
 from chapterverse.readers.addresses.urls import clean_base
 from chapterverse.readers.sources.encoding import decode_page, nul_warning
 from chapterverse.readers.sources.folder import read_page
@@ -22,9 +30,9 @@ class SitePages:
 
     Attributes:
         sources: its pages, sorted by path; an unreadable one raises its error when it is read.
-        warnings: one sentence for every other file that should have been a page.
-        skipped: paths left out on purpose: pages that ask for it, drafts, and listings.
-        listings: kind (see `page_kinds.LISTINGS`) of each page left out as a listing.
+        warnings: one sentence for everything that the owner may want to correct.
+        left_out: the reason for each file that was read and is no page of the index; of a listing, its kind (see
+            `page_kinds.LISTINGS`).
         base_url: address of the site, with a slash at its end.
         built: the built page of each source that is named after the file that it was written in.
         is_base_stated: `base_url` was stated by the owner or by the build, and not found in the pages.
@@ -33,10 +41,14 @@ class SitePages:
     sources: tuple[Source, ...]
     base_url: str
     warnings: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-    listings: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     built: Mapping[str, str] = field(default_factory=dict)
     is_base_stated: bool = True
+
+    @property
+    def listings(self) -> dict[str, str]:
+        """The pages left out as listings, each with its kind."""
+        return {path: reason for path, reason in self.left_out.items() if reason in LISTINGS}
 
     @property
     def site(self) -> str:
@@ -55,14 +67,19 @@ class DecodedFile:
 
 @dataclass(slots=True)
 class SitePagesDraft:
-    """A reading in progress: warnings about files that are no pages, and the errors of unreadable ones."""
+    """A reading in progress: warnings about files that are no pages, and the errors of unreadable ones.
+
+    Attributes:
+        has_marks: a build marked one of the pages at least.
+    """
 
     folder: Path
     warnings: list[str]
-    skipped: list[str] = field(default_factory=list)
+    read: Callable[[Path, str], bytes] = read_page
+    left_out: dict[str, str] = field(default_factory=dict)
     failed: dict[str, UnreadablePage] = field(default_factory=dict)
-    listings: dict[str, str] = field(default_factory=dict)
     globs: PageGlobs = field(default_factory=PageGlobs.of)
+    has_marks: bool = False
 
     def content_type(self, page: PageFacts, stated: object, *paths: str, is_included: bool = False) -> str:
         """Return the content type of a page, "" for a listing, which is left out unless it is included.
@@ -73,7 +90,7 @@ class SitePagesDraft:
         """
         kind = listing_kind(page)
         if kind and not (is_included or self.globs.includes(page.path, *paths)):
-            self.leave_out(page.path, kind)
+            self.left_out[page.path] = kind
             return ""
         if stated and not known_content_type(stated):
             self.warnings.append(f"{page.path}: {unknown_content_type(stated)}")
@@ -83,21 +100,15 @@ class SitePagesDraft:
         """Yield the paths that the globs don't exclude, and note the others as left out."""
         for path in paths:
             if self.globs.excludes(path):
-                self.leave_out(path)
+                self.left_out[path] = EXCLUDED
             else:
                 yield path
-
-    def leave_out(self, path: str, listing: str = "") -> None:
-        """Note a page that is not indexed, and which of `page_kinds.LISTINGS` it is, if any."""
-        self.skipped.append(path)
-        if listing:
-            self.listings[path] = listing
 
     def read_files(self, paths: Iterable[str]) -> Iterator[DecodedFile]:
         """Yield the readable files, and keep the errors of the others in `failed`."""
         for path in paths:
             try:
-                content = read_page(self.folder, path)
+                content = self.read(self.folder, path)
                 text = decode_page(path, content)
                 if warning := nul_warning(path, content):
                     self.warnings.append(warning)
@@ -119,13 +130,14 @@ class SitePagesDraft:
         """
         read = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
         read.sort(key=lambda source: source.file_path)
-        return SitePages(tuple(read), base, tuple(self.warnings), tuple(self.skipped), dict(self.listings))
+        return SitePages(tuple(read), base, tuple(self.warnings), dict(self.left_out))
 
     def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         by_address: dict[str, Source] = {}
         for url, source in sources:
             other = by_address.setdefault(url, source)
             if other is not source:
+                self.left_out[source.file_path] = f"has the address of {other.file_path}"
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
         return list(by_address.values())
 
