@@ -28,7 +28,8 @@ LAYERS = {
     "chapterverse": (
         "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
         "session knowledge embedding", "store providers", "ledger net", "readers widget settings",
-        "external_entries filters database text", "page_kinds page_globs progress project model errors",
+        "external_entries filters database text",
+        "page_kinds page_globs progress project build_commands cache_folder model errors",
     ),
     "chapterverse_api": (
         "handler", "app", "commands service_loader", "http", "service mcp", "tools", "answering", "retrieval",

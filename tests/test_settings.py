@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.settings import DEFAULT_STORE, Settings, document_options
+from chapterverse.settings import DEFAULT_STORE, Settings, document_options, explain_unknown_variables
 
 
 def test_without_variables_everything_is_embedded() -> None:
@@ -23,6 +23,16 @@ def test_every_setting_has_a_variable_of_its_own() -> None:
     names = [f.metadata["env"] for f in fields(Settings) if f.metadata]
     assert len(set(names)) == len(names)
     assert all(n.startswith("CHAPTERVERSE_") or n.endswith("_API_KEY") or n == "QDRANT_URL" for n in names)
+
+
+def test_an_unknown_variable_is_named_with_the_nearest() -> None:
+    known = {f.metadata["env"]: "x" for f in fields(Settings) if f.metadata}
+    ours = {"CHAPTERVERSE_TOOL_SHOP": "x", "CHAPTERVERSE_CHROMIUM": "x", "PATH": "x"}
+    assert explain_unknown_variables({**known, **ours}) == []
+    assert explain_unknown_variables({**known, "CHAPTERVERSE_STROE": "x", "CHAPTERVERSE_BASEURL": ""}) == [
+        "There is no variable 'CHAPTERVERSE_BASEURL': the nearest is CHAPTERVERSE_BASE_URL.",
+        "There is no variable 'CHAPTERVERSE_STROE': the nearest is CHAPTERVERSE_STORE.",
+    ]
 
 
 def test_every_setting_is_described() -> None:

@@ -462,3 +462,8 @@ class Head:
     @property
     def scope(self) -> Scope:
         return Scope(self.site, self.version)
+
+    @property
+    def main_language(self) -> str:
+        """The language of a text of the index that states none; an index without any text has no language."""
+        return self.languages[0] if self.languages else "en"

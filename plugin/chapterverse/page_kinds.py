@@ -33,6 +33,12 @@ LISTINGS = {
 #: Further reasons for which a page is not indexed.
 EXCLUDED, OPTED_OUT, NO_PAGE = "excluded by a pattern", "asks not to be indexed", "no page of the site"
 
+
+def explain_no_text(path: str) -> str:
+    """Return the sentence about a page that has nothing to index."""
+    return f"{path} has no text in its HTML: is it filled by a script?"
+
+
 #: Words by which a generator says what a page is: templates of MkDocs, layouts of Jekyll and Hugo, classes that
 #: Docusaurus, Docsy and Minimal Mistakes set on `<html>` or `<body>`.
 _LISTING_MARKS = {

@@ -6,6 +6,7 @@ key alone never enables a provider; `embedder`, `reranker`, `generator` and `che
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -32,6 +33,16 @@ _PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_G
 
 #: Names of variables with the secrets of the site's own tools begin so.
 TOOL_SECRETS = "CHAPTERVERSE_TOOL_"
+
+_PREFIX = "CHAPTERVERSE_"
+#: Variables of the npm packages and of our tests.
+_READ_ELSEWHERE = frozenset(
+    _PREFIX + name
+    for name in (
+        *("COMMAND", "CHROMIUM", "DOCUMENTS", "FIREFOX", "KILLS", "MODULE_DELAY", "PAYLOADS", "RENDERS", "SCHEDULES"),
+        *("STRIKES", "TEST_MODELS"),
+    )
+)
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
@@ -237,6 +248,15 @@ class Settings:
         # A ledger server's rows belong to the site's own index.
         ledger = self.ledger if self.ledger.startswith("sqlite:") else ""
         return self.override(store=self.preview_store, ledger=ledger, preview_of=self.preview_of or self.store)
+
+
+def explain_unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Return a sentence for each variable of ours that nothing reads, with the nearest that is read."""
+    known = [f.metadata["env"] for f in fields(Settings) if f.metadata]
+    ours = (name for name in sorted(os.environ if environ is None else environ) if name.startswith(_PREFIX))
+    unknown = [n for n in ours if n not in known and n not in _READ_ELSEWHERE and not n.startswith(TOOL_SECRETS)]
+    nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
+    return [f"There is no variable {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown]
 
 
 def secret_fields() -> dict[str, str]:

@@ -226,6 +226,45 @@ def test_an_export_goes_through_a_pipe(shell: Shell) -> None:
     assert "--json prints a document on standard output" in shell.refused("export", "-", "--json")
 
 
+def test_pages_that_a_script_fills_are_named_and_questions_refused(shell: Shell) -> None:
+    (shell.root / "app").mkdir()
+    page = "<html lang=en><title>Kiln</title><body><div id=app></div><script>fill('{}')</script></body></html>"
+    (shell.root / "app/index.html").write_text(page.format("<p>" + "much " * 500))
+    (shell.root / "app/api.html").write_text(page.format("").replace("<div", "<redoc><div"))
+    sentences = [f"{name}.html has no text in its HTML: is it filled by a script?" for name in ("api", "index")]
+    arguments = ("index", "app", "--base-url", BASE)
+    for _ in range(2):
+        report = shell.json(*arguments)
+        assert (report["warnings"], list(report["left_out"].values())) == (sentences, sentences)
+        assert report["pages"] == {"seen": 2, "new": 0, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 2}
+    found = shell.run("check", "app", "--base-url", BASE, "--json", code=3)
+    (group,) = [group for group in json.loads(found.stdout)["findings"] if group["kind"] == "no_text"]
+    assert [example["says"] for example in group["examples"]] == sentences
+    for more in ((), ("--selected-text", "A kiln is hot.")):
+        assert shell.json("ask", "What is a kiln?", *more)["status"] in ("not_in_docs", "answered")
+    assert shell.json("ask", "What is a kiln?")["status"] == "not_in_docs"
+    assert shell.json("search", "What is a kiln?")[0]["results"] == []
+
+
+def test_no_index_yet_names_the_folder_and_the_command(shell: Shell) -> None:
+    (shell.root / "mkdocs.yml").touch()
+    folder = shell.root / ".cache/plugin/chapterverse"
+    for arguments in (["ask", "a"], ["search", "a"], ["status"], ["export", "-"]):
+        assert shell.refused(*arguments) == (f"There is no index yet in {folder}: run `mkdocs build` with the plugin.")
+
+
+def test_the_cache_ignores_itself_in_git(shell: Shell) -> None:
+    shell.run("index", "site")
+    assert (shell.root / ".cache/plugin/.gitignore").read_text() == "*\n"
+    shell.run("index", "site", "--store", "edge:mine")
+    assert not list((shell.root / "mine").rglob(".gitignore"))
+
+
+def test_an_unknown_variable_is_named_once(shell: Shell) -> None:
+    said = shell.run("index", "site", environment={"CHAPTERVERSE_STROE": "edge:x"}).stderr
+    assert said.count("There is no variable 'CHAPTERVERSE_STROE': the nearest is CHAPTERVERSE_STORE.") == 1
+
+
 def test_a_site_keeps_its_name_whatever_indexed_it_first(shell: Shell) -> None:
     shell.run("index", "site", "--site", "tea-pot")
     assert shell.json("index", "site")["site"] == "tea-pot"

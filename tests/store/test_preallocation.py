@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import random
+import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +24,7 @@ from chapterverse.store.shard import SHARD, Shard
 from chapterverse.store.shard_draft import ShardDraft
 from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.text.lexical import query_vector
+from cli.shell import Shell, clean, command
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus
 
@@ -173,3 +178,48 @@ def test_flags_are_released_under_whoever_has_them_open(tmp_path: Path) -> None:
     assert {name: (live / name).read_bytes() for name in flags} == contents
     assert sum(any(content) for content in contents.values()) >= 10
     asked(store)
+
+
+@pytest.fixture
+def small_memory(tmp_path: Path) -> Iterator[Path]:
+    """A file system in memory of 200 MB, which only the superuser of Linux can make."""
+    place = tmp_path / "memory"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(place)]
+    if sys.platform != "linux" or os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only the superuser of Linux can make a file system in memory")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Leave no byte of a file system free."""
+    file = os.open(folder / "filler", os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(file, bytes(1 << 16))
+    os.close(file)
+
+
+def test_a_full_memory_is_one_sentence_and_kills_nobody(small_memory: Path, tmp_path: Path) -> None:
+    shell, store = Shell.with_site(tmp_path), f"edge:{small_memory / 'index'}"
+    shell.run("index", "site", "--store", store)
+    fill(small_memory)
+    shell.write("new/index.html", "New", "<p>New words.</p>")
+    for arguments in (["search", "tea"], ["ask", "tea?"], ["index", "site"], ["export", "e.jsonl"]):
+        # In a process of its own: a signal would kill this one.
+        done = subprocess.run(
+            command(*arguments, "--store", store), cwd=tmp_path, env=clean(), capture_output=True, text=True
+        )
+        assert done.returncode == 1, done
+        assert re.fullmatch(
+            rf"Error: The index in {small_memory}/index/\S+ can't be opened \(No space left on device\): \d+ MB must "
+            r"be free in the memory that holds it; it is not harmed\.\n",
+            done.stderr,
+        )
+    other = f"edge:{small_memory / 'other'}"
+    sentence = shell.refused("index", "site", "--store", other)
+    assert "No space left on device, 68 MB must be free): nothing was published" in sentence
+    (small_memory / "filler").unlink()
+    assert shell.json("search", "tea", "--store", store)[0]["results"]
+    assert shell.json("index", "site", "--store", store)["pages"]["new"] == 1

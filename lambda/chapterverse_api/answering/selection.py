@@ -53,7 +53,7 @@ def _make_context(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     place = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
     selection = AddressFilter((), place.texts if place else ()).without_foreign(selection)
-    page_language = place.language if place else snapshot.head.languages[0] if snapshot else "en"
+    page_language = place.language if place else snapshot.head.main_language if snapshot else "en"
     language = query.language or page_language
     chapter = place.nearest.chapter if place else phrases.for_language(language).selection
     words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)

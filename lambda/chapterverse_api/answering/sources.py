@@ -76,7 +76,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
 
     choice = _choose_sources(query, retrieval, turn, snapshot, url)
     source_language = next(
-        (c.chunk.language for c in (*choice.candidates, *retrieval.candidates)), snapshot.head.languages[0]
+        (c.chunk.language for c in (*choice.candidates, *retrieval.candidates)), snapshot.head.main_language
     )
     language, persona = results.language or source_language, index.persona(snapshot)
     off_topic = not choice.passages and retrieval.answerability.docs < MIN_ON_TOPIC

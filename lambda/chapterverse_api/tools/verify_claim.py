@@ -150,7 +150,7 @@ class _StatementCheck:
         candidates = choose(results.retrieval.candidates, _MAX_COMPARED)
         pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
         sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
-        language = candidates[0].chunk.language if candidates else snapshot.head.languages[0]
+        language = candidates[0].chunk.language if candidates else snapshot.head.main_language
         verifier = Verifier(sources, language, lambda text: read_weights(text, snapshot.head.languages, snapshot))
         return cls(sentence, results, snapshot.head, candidates, sources, verifier.consult(sentence))
 

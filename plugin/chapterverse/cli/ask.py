@@ -154,7 +154,7 @@ def serve(
         try:
             heads = open_store(resolved).heads()
             hosts += [head.base_url for head in heads]
-            only_head(heads, settings.site, settings.docs_version)
+            only_head(heads, settings.site, settings.docs_version, place=settings.store)
         except IndexFault as error:
             # The index may appear later: the next question opens it.
             warnings.append(str(error))

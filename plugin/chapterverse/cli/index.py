@@ -224,7 +224,7 @@ def status(
     )
     index_store = open_store(settings)
     try:
-        head = only_head(index_store.heads(), settings.site, settings.docs_version)
+        head = only_head(index_store.heads(), settings.site, settings.docs_version, place=settings.store)
     except IndexMissing:
         # The files of a folder have states before the first publication too.
         if path is None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chapterverse.settings import Settings
+from chapterverse.settings import Settings, explain_unknown_variables
 
 Store = Annotated[
     str | None,
@@ -56,7 +56,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
-    """Return the environment's settings, overridden by a command's options, with the secrets that they name."""
+    """Return the environment's settings, overridden by a command's options, with the secrets that they name.
+
+    Name each variable of ours that nothing reads.
+    """
+    for sentence in explain_unknown_variables():
+        typer.echo(f"Warning: {sentence}", err=True)
     return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **overrides))
 
 

@@ -50,7 +50,7 @@ def export(
 
     settings = settings_from(store, site, docs_version)
     index_store = open_store(settings)
-    snapshot = index_store.snapshot(only_scope(index_store, settings.site, settings.docs_version))
+    snapshot = index_store.snapshot(only_scope(index_store, settings.site, settings.docs_version, place=settings.store))
     if as_json and _is_dash(file):
         raise InputError("--json prints a document on standard output, where `export -` writes the index: name a file.")
     _write(file, transfer.export(snapshot, canonical=canonical))
@@ -121,7 +121,7 @@ def repair(
     publish_policy.require_permission(settings)
     index_store = open_store(settings)
     try:
-        scope = only_scope(index_store, settings.site, settings.docs_version)
+        scope = only_scope(index_store, settings.site, settings.docs_version, place=settings.store)
     except IndexMissing:
         # A killed first publication leaves no head, but leftovers to remove.
         if not settings.site:
@@ -159,7 +159,7 @@ def unpublish(
     settings = settings_from(store, site, docs_version, ledger=ledger)
     publish_policy.require_permission(settings)
     index_store = open_store(settings)
-    scope = only_scope(index_store, settings.site, settings.docs_version)
+    scope = only_scope(index_store, settings.site, settings.docs_version, place=settings.store)
     maintenance.unpublish(index_store, open_ledger(settings), scope)
     typer.echo(f"Removed the index of {scope}.", err=True)
     if as_json:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+from chapterverse.cache_folder import make_folder
 from chapterverse.database.statements import Faults, Prepare, Row, Statements, make_fault
 
 _T = TypeVar("_T")
@@ -29,7 +30,7 @@ def failure_name(error: sqlite3.Error) -> str:
 def make_file(path: Path, mode: int = 0o600) -> None:
     """Make an empty file and its folder, unless it exists."""
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         path.touch(mode)
 
 

@@ -7,6 +7,8 @@ import sqlite3
 import threading
 from pathlib import Path
 
+from chapterverse.cache_folder import make_folder
+
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 #: Seconds to wait for another run's lock.
 _LOCK_SECONDS = 5.0
@@ -32,7 +34,7 @@ class ReplyCache:
         if self._path is None:
             return
         with contextlib.suppress(sqlite3.Error, OSError, ValueError), self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             with contextlib.closing(self._open()) as db, db:
                 db.execute(_SCHEMA)
                 db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, reply))

@@ -157,6 +157,11 @@ class Changes:
                     self._reuse(target.store.snapshot(head.scope), lacking)
                 lacking = lacking.difference(self.vectors.reusable_hashes)
 
+    def _chunk_counts(self) -> dict[str, int]:
+        """Return the number of chunks of each file that was read now or before."""
+        unchanged = {path: self.records[path].chunk_count for path in self.files.unchanged}
+        return unchanged | {path: len(chunks) for path, chunks in self.chunks.items()}
+
     def _questions(self) -> list[Chunk]:
         """Return all curated answers of the index if this run changes any."""
         new = [c for cs in self.chunks.values() for c in cs if c.type == FAQ]
@@ -167,7 +172,8 @@ class Changes:
     def report(self, generation: int, total: int) -> Report:
         """Return the report of a run after which the index has this generation and number of chunks."""
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
-        unread = {**self.source_set.left_out, **self.failed}
+        blank = self.source_set.explain_blank(self._chunk_counts())
+        unread = {**self.source_set.left_out, **self.failed, **blank}
         enriched = self.enrichment.warnings if self.enrichment else ()
         repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
         warnings = (*unread.values(), *enriched, *self.unexpanded, *repeated)
@@ -176,7 +182,7 @@ class Changes:
         return Report(
             self.target.scope,
             generation,
-            self.files,
+            self.files.without(blank),
             self.diff,
             total,
             documents=self.source_set.document_paths | documents,

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from chapterverse.cache_folder import make_folder
 from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.net.fetch import Download, Fetcher
 from chapterverse.net.robots import Robots
@@ -120,7 +121,7 @@ class Downloads:
         return (stored, body) if intact else (None, b"")
 
     def _write(self, download: StoredDownload, body: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         file = self._file(download.url)
         part = file.with_suffix(f".{os.getpid()}.part")
         part.write_bytes(json.dumps(asdict(download)).encode() + b"\n" + body)

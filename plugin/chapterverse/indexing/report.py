@@ -57,9 +57,9 @@ class Report:
         """Estimated US dollars; the model's own tokenizer may count otherwise."""
         return self.tokens * self.price / 1_000_000
 
-    def after(self, warnings: Sequence[str], left_out: Mapping[str, str]) -> Report:
+    def after(self, warnings: Sequence[str], reasons: Mapping[str, str]) -> Report:
         """Return the report with the warnings and the sources left out before the run in front."""
-        return replace(self, warnings=(*warnings, *self.warnings), left_out={**left_out, **self.left_out})
+        return replace(self, warnings=(*warnings, *self.warnings), left_out={**reasons, **self.left_out})
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `index --json` prints; `left_out` is there where anything was."""

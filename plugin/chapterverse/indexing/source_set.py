@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from chapterverse.errors import InputError
 from chapterverse.model import PAGE, Source, replace_unstorable
+from chapterverse.page_kinds import explain_no_text
 
 _MAX_PATH_CHARS = 512
 
@@ -49,6 +50,11 @@ class SourceSet:
         if all(source.type != PAGE for source in by_path.values()):
             raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
         return cls(by_path, left_out, keep)
+
+    def explain_blank(self, chunk_counts: Mapping[str, int]) -> dict[str, str]:
+        """Return a sentence for each page without a chunk."""
+        blank = (path for path, count in chunk_counts.items() if not count and self.sources[path].type == PAGE)
+        return {path: explain_no_text(path) for path in sorted(blank)}
 
     @property
     def document_paths(self) -> frozenset[str]:

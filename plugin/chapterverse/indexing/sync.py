@@ -107,15 +107,17 @@ def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
     files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
     if files.touched or files.removed:
         return None
+    blank = source_set.explain_blank({path: records[path].chunk_count for path in files.unchanged})
+    left_out = {**source_set.left_out, **blank}
     return Report(
         target.scope,
         head.generation,
-        files,
+        files.without(blank),
         Diff(),
         head.chunks,
         documents=source_set.document_paths,
-        left_out=source_set.left_out,
-        warnings=tuple(source_set.left_out.values()),
+        left_out=left_out,
+        warnings=tuple(left_out.values()),
     )
 
 

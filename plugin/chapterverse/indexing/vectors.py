@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chapterverse.cache_folder import make_folder
 from chapterverse.embedding import Embedder
 from chapterverse.errors import TextTooLong
 from chapterverse.model import PERSONA, Chunk
@@ -159,7 +160,7 @@ class UnfinishedVectors:
 
         # A value that is not an array of 32-bit floats is ignored too.
         with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_SECONDS)) as db, db:
                 work(db)
 

@@ -19,6 +19,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, InputErro
 from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
+from chapterverse.page_kinds import explain_no_text
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses.urls import clean_url, read_sitemap
 from chapterverse.readers.sources.built_site import read_site
@@ -30,7 +31,7 @@ from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
 from chapterverse.site.index_check import IndexedPages, open_index
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
-from chapterverse.site.page import Inspection, inspect, read_ids
+from chapterverse.site.page import Inspection, has_text, inspect, read_ids
 from chapterverse.site.script_tag import Launcher
 from chapterverse.widget.bundle import CONFIG
 
@@ -167,6 +168,8 @@ class _Check:
         for text in inspection.unresolved:
             self.findings.add("dead_link", path, f"{path} refers to {text!r}, which Sphinx didn't find.")
         if path in self.offered:
+            if not has_text(page, inspection):
+                self.findings.add("no_text", path, explain_no_text(path))
             self._note_address(path, url, inspection)
             if self.index is not None:
                 state = self.index.state(self.places.relative(url), self.offered[path], page, inspection.metadata)

@@ -115,6 +115,11 @@ KINDS: Mapping[str, Kind] = {
         "Files that can't be read",
         "A page that the index can't read is never cited: mend or remove it.",
     ),
+    "no_text": Kind(
+        "warning",
+        "Pages without text",
+        "A chat can't answer from a page that a script fills: have its generator write the text into the HTML.",
+    ),
     "no_address": Kind(
         "warning",
         "Pages without an address",

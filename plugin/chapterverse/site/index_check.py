@@ -128,7 +128,7 @@ def _head(heads: Sequence[Head], settings: Settings, base: str) -> Head:
         if clean_base(head.base_url) == base and settings.site in ("", head.site)
         and settings.docs_version in (None, head.version)
     ]  # fmt: skip
-    return only_head(here or heads, settings.site, settings.docs_version)
+    return only_head(here or heads, settings.site, settings.docs_version, place=settings.store)
 
 
 def _has_hashes(ledger: Ledger, version: Head) -> bool:

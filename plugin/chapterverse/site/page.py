@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import unescape
+from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.site.script_tag import PageFrame, open_frame
 
+#: Text between tags, and what is none of it.
+_TEXT = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript)\b.*?(?:</\1|\Z)|<[^<>]*>?|([^<]+)", re.DOTALL | re.IGNORECASE
+)
+#: Characters of text that no page without content has.
+_MUCH_TEXT = 1000
 _NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)
 #: Elements that show a file.
 _MEDIA = frozenset("img source video audio track".split())
@@ -72,6 +80,16 @@ def inspect(page: str) -> Inspection:
     references = _UNRESOLVED.finditer(page, metadata.content_start, metadata.content_end)
     inspection.unresolved = tuple(dict.fromkeys(unescape(m[2]).strip() for m in references if not m[1]))
     return inspection
+
+
+def has_text(page: str, inspection: Inspection) -> bool:
+    """Return whether the index would find any text in a page."""
+    content = page[inspection.metadata.content_start : inspection.metadata.content_end]
+    # Only a page that looks empty is read as the index reads it.
+    lengths = accumulate(len(found[2].strip()) for found in _TEXT.finditer(content) if found[2])
+    return any(length > _MUCH_TEXT for length in lengths) or any(
+        section.heading or section.blocks for section in read_fragment(content, "")
+    )
 
 
 def read_ids(page: str) -> set[str]:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from chapterverse.cache_folder import make_folder
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import files
@@ -100,7 +101,7 @@ class EdgeStore:
         folder = self._folder(scope)
         with contextlib.ExitStack() as lock:
             with translating_write_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 lock.enter_context(_lock(folder / _LOCK, scope))
                 _sweep(folder)
             publication = EdgePublication(folder, self._previous(scope), embedder)

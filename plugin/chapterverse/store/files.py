@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 from chapterverse.errors import IndexCorrupt
@@ -86,8 +89,24 @@ def require_space(folder: Path, size: int) -> None:
 
     The engine writes through memory maps, where a full disk would kill the process.
     """
-    if shutil.disk_usage(folder).free < size + _RESERVE_BYTES:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    needed = size + _RESERVE_BYTES
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, {math.ceil(needed / 1e6)} MB must be free")
+
+
+def is_in_memory(folder: Path) -> bool:
+    """Return whether a folder is in a file system that takes memory for each page that is read (tmpfs)."""
+    return _is_memory_device(folder.stat().st_dev)
+
+
+@cache
+def _is_memory_device(device: int) -> bool:
+    place = f"{os.major(device)}:{os.minor(device)}"
+    # Other systems than Linux have no such file.
+    with contextlib.suppress(OSError):
+        mounts = (line.partition(" - ") for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines())
+        return any(about.split()[2] == place and kind.startswith(("tmpfs ", "ramfs ")) for about, _, kind in mounts)
+    return False
 
 
 def sizes(root: Path) -> dict[str, int]:

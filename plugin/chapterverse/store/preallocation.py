@@ -14,11 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from chapterverse.errors import IndexFault
+from chapterverse.store import files
 
 #: The bytes that a file system allocates at once. A mapped file has at least these, because it must not be empty.
 _PAGE_BYTES = mmap.PAGESIZE
@@ -47,6 +51,29 @@ def restore(shard: Path) -> None:
         if "page_size_bytes" in config:
             tracker = folder / _TRACKER
             os.truncate(tracker, max(_MIN_TRACKER_BYTES, 1 << (tracker.stat().st_size - 1).bit_length()))
+
+
+def allocate(folder: Path) -> None:
+    """Fill the holes of all files below a folder in memory: if that is full, reading a hole kills the process.
+
+    Raises:
+        IndexFault: there is not enough memory.
+    """
+    if not files.is_in_memory(folder):
+        return
+    sizes = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
+    holes = {path: size for path, stat in sizes.items() if (size := stat.st_size) > stat.st_blocks * 512}
+    try:
+        for path, size in holes.items():
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        release(folder, [path.relative_to(folder).as_posix() for path in holes])
+        needed = math.ceil(sum(holes.values()) / 1e6)
+        raise IndexFault(
+            f"The index in {folder} can't be opened ({error.strerror}): {needed} MB must be free in the memory that "
+            "holds it; it is not harmed."
+        ) from error
 
 
 def release(folder: Path, names: Iterable[str]) -> None:

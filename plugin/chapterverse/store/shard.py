@@ -172,6 +172,7 @@ class Shard:
             if not os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 writable = Path(tempfile.mkdtemp(prefix="chapterverse-"))
                 files.copy_folder(folder / SHARD, writable / SHARD)
+            preallocation.allocate(writable / SHARD)
             shard = cls(folder, edge.EdgeShard.load(str(writable / SHARD)), terms, dense_size, manifest.constants)
             if writable != folder:
                 weakref.finalize(shard, shutil.rmtree, writable, ignore_errors=True)

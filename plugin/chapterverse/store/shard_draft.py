@@ -29,6 +29,8 @@ _BATCH_POINTS = 500
 #: Bytes that must be free on the disk for each character of text, with payload, vectors and indexes (2.5 to 4 were
 #: measured).
 _DISK_BYTES_PER_CHAR = 16
+#: Bytes of one component of a dense vector, which the segment may hold twice while it is written.
+_DISK_BYTES_PER_COMPONENT = 8
 
 
 class ShardDraft(Shard):
@@ -76,12 +78,15 @@ class ShardDraft(Shard):
             check_point(point, self._dense_size)
         self._index_varying(batch.values())
         for ids in batches(list(batch), _BATCH_POINTS):
-            files.require_space(self._folder, sum(_DISK_BYTES_PER_CHAR * len(batch[i].chunk.text) for i in ids))
+            files.require_space(self._folder, sum(map(self._needed_bytes, map(batch.__getitem__, ids))))
             self._subtract_terms(ids)
             for i in ids:
                 self._count_differences.update(batch[i].lexical.indices)
             self._update(edge.UpdateOperation.upsert_points([_engine_point(batch[i]) for i in ids]))
             self._slots += len(ids)
+
+    def _needed_bytes(self, point: Point) -> int:
+        return _DISK_BYTES_PER_CHAR * len(point.chunk.text) + _DISK_BYTES_PER_COMPONENT * self._dense_size
 
     def delete(self, chunk_ids: Sequence[str]) -> None:
         for ids in batches(list(dict.fromkeys(chunk_ids)), _BATCH_POINTS):
@@ -101,6 +106,7 @@ class ShardDraft(Shard):
         self._drop_indexes()
         self._engine.flush()
         self._engine.close()
+        files.require_space(self._folder, 0)
         self._engine = edge.EdgeShard.load(str(self._folder / SHARD))
         self._is_settled = True
 

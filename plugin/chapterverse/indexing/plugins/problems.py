@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from chapterverse.settings import Settings
+from chapterverse.settings import Settings, explain_unknown_variables
 
 
 def list_problems(settings: Settings, site_url: str | None, name: str = "site_url") -> list[str]:
-    """Return a sentence for each setting that is missing in a build that will be published.
+    """Return a sentence for each setting that is missing or unknown in a build that will be published.
 
     Args:
         name: the generator's setting for the site's address.
     """
-    sentences = []
+    sentences = explain_unknown_variables()
     if not settings.endpoint:
         sentences.append(
             "endpoint is not set, so the chat of the published site has no API to ask: name its address, or set "
