@@ -4,6 +4,7 @@
     ├── InputError              the user's input can't be used; nothing was changed
     │   ├── UnsafePath          a file's real path is outside its folder
     │   └── UnreadablePage      bytes that are no page: binary, wrong encoding, too large
+    │       └── PageTooLarge    it holds more than one page may
     ├── ConfigurationError      a setting is unknown, missing or contradicts another
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
@@ -45,6 +46,17 @@ class UnsafePath(InputError):
 
 class UnreadablePage(InputError):
     """Bytes that are no page: binary, in a wrong encoding, or too large."""
+
+
+class PageTooLarge(UnreadablePage):
+    """A page holds more than one page may (see `readers.page_bounds`).
+
+    The readers of its text don't know its name: theirs is the rest of the sentence, which `named` completes.
+    """
+
+    def named(self, name: str) -> UnreadablePage:
+        """Return the error of the page of that name."""
+        return UnreadablePage(f"{name} {self}")
 
 
 class ConfigurationError(ChapterVerseError):

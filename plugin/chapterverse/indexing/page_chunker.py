@@ -9,7 +9,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from chapterverse.errors import InputError
+from chapterverse.errors import InputError, PageTooLarge
 from chapterverse.indexing.chunking import CAP, ChunkSizes, chunk
 from chapterverse.model import PERSONA, Chunk, Scope, Source
 from chapterverse.progress import Progress
@@ -34,7 +34,11 @@ class PageChunker:
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
             sizes = ChunkSizes(CAP, CAP)
-        return chunk(source.read(), self.scope, self.fingerprint, sizes or self.sizes, source.type)
+        try:
+            page = source.read()
+        except PageTooLarge as error:
+            raise error.named(source.file_path) from None
+        return chunk(page, self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
     def chunk_each(self, sources: Sequence[Source]) -> list[ChunksOrError]:
         """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, PageTooLarge, UnreadablePage, UnsafePath
 from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
@@ -173,9 +173,12 @@ class _Check:
         if path in self.offered:
             self._note_address(path, url, inspection)
             if self.index is not None:
-                self._note_state(
-                    path, self.index.state(self.places.relative(url), self.offered[path], page, inspection)
-                )
+                try:
+                    state = self.index.state(self.places.relative(url), self.offered[path], page, inspection)
+                except PageTooLarge as error:
+                    self.findings.add("unreadable", path, str(error.named(path)))
+                else:
+                    self._note_state(path, state)
             for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw, parse_attributes
 from chapterverse.readers.html.visible_text import strip_invisible, unescape
+from chapterverse.readers.page_bounds import require_chars, require_elements, require_nested
 
 #: Deeper containers lose their tags and keep their content; pages of real sites stay below 60.
 MAX_DEPTH = 100
@@ -61,10 +62,10 @@ _HINT = re.compile(
 )
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 # The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
-_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)>""")
+_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)(?:>|\Z)""")
 _SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
-_ANY_TAG = re.compile(r"<[^>]*+>")
-_CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"<[^>]*+(?:>|\Z)")
+_CODE_TAG = re.compile(r"<code\b([^>]*+)(?:>|\Z)", re.IGNORECASE)
 # Styles that hide an element from all readers; `aria-hidden` hides it from screen readers alone.
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
@@ -144,7 +145,12 @@ Child: TypeAlias = "Node | str"
 
 
 def parse_html(html: str) -> Node:
-    """Return the tree of a fragment under a nameless root. Never fails, takes time linear in the length."""
+    """Return the tree of a fragment under a nameless root. Takes time linear in the length.
+
+    Raises:
+        PageTooLarge: it is longer, holds more or is nested deeper than `page_bounds` allow.
+    """
+    require_chars(html)
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
     builder = _Builder(html)
@@ -159,7 +165,8 @@ class _Builder:
 
     Attributes:
         open: the open elements, the root first; `names` has their names.
-        overflow: how many open elements of each name were too deep for the tree.
+        overflow: how many open elements of each name were too deep for the tree; `too_deep` is their number.
+        elements: how many elements the tree has.
         endless: names of raw elements that have no end tag from here on.
     """
 
@@ -169,6 +176,7 @@ class _Builder:
         self.open = [self.root]
         self.names = [""]
         self.overflow: dict[str, int] = {}
+        self.too_deep = self.elements = 0
         self.endless: set[str] = set()
         # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
         self.may_be_dropped = functools.cache(_may_be_dropped)
@@ -210,7 +218,11 @@ class _Builder:
                 self._leave(-1)
         if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
             self.overflow[name] = self.overflow.get(name, 0) + 1
+            self.too_deep += 1
+            require_nested(MAX_DEPTH + self.too_deep)
             return
+        self.elements += 1
+        require_elements(self.elements)
         node = Node(name, raw)
         if (name in _DROPPED or (raw and self.may_be_dropped(raw))) and _is_dropped(node):
             # Its content makes no block and no heading of the elements around it.
@@ -252,6 +264,7 @@ class _Builder:
     def end(self, name: str) -> None:
         if self.overflow and self.overflow.get(name):
             self.overflow[name] -= 1
+            self.too_deep -= 1
         elif self.names[-1] == name:
             self.open.pop()
             self.names.pop()

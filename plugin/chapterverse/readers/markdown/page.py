@@ -32,17 +32,18 @@ from chapterverse.readers.markdown.myst import myst_plugin
 from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
 from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
 from chapterverse.readers.markdown.verbatim import verbatim_plugin
+from chapterverse.readers.page_bounds import require_chars
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
-_EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*\s)?\s*#([^\s{}*]+)[^{}]*\}")
+_EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*+(?<=\s))?#([^\s{}*]++)[^{}]*+\}")
 _LOOKS_LIKE_MDX = re.compile(
     r"""^(?:import\s[^\n]{1,500}\sfrom\s+['"]|[ \t]*</?[A-Z]\w*[\s/>]|[ \t]*`{3,}mdx-code-block)""", re.MULTILINE
 )
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
-_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
+_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]{1,999})\]""")
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
 #: and reStructuredText in MyST, which is mostly there to generate references.
@@ -81,7 +82,9 @@ def read_markdown(
 
     Raises:
         UnreadablePage: its front matter is no valid YAML.
+        PageTooLarge: see `page_bounds`.
     """
+    require_chars(text)
     front_matter, body = split_front_matter(text, file_path)
     mdx = _is_mdx(body, file_path, generator)
     if mdx:
