@@ -85,7 +85,8 @@ _SIGNATURE = re.compile(
 )
 _OTHER_HEADING = re.compile(r"<h[2-6](?![^<>]*\bdoc-heading\b)")
 _DIRECTIVE = re.compile(
-    r"^(?::::[ \t]+\w++(?:\.\w++)+[ \t]*$|[ \t]*(?:\.\. |`{3,}\{)auto(?:module|class|function|data|doc2?|api)\b)", re.MULTILINE
+    r"^(?::::[ \t]+\w++(?:\.\w++)+[ \t]*$|[ \t]*(?:\.\. |`{3,}\{)auto(?:module|class|function|data|doc2?|api)\b)",
+    re.MULTILINE,
 )
 _SOURCE_HEADING = re.compile(r"^#{2,6}\s", re.MULTILINE)
 #: Signs of a reference, one of which is in each, its signatures, and the headings that aren't of it.

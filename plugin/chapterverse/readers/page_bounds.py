@@ -18,8 +18,8 @@ MAX_CHARS = 20_000_000
 #: Elements of a page's tree, those in preformatted code not counted.
 MAX_ELEMENTS = 500_000
 
-#: Open elements around an element. Those below the first hundred are read without their tags (see `html.dom`).
-MAX_NESTED = 5_000
+#: Levels of the tree. Deeper containers lose their tags and keep their text, so that one that hides it can't be read.
+MAX_DEPTH = 100
 
 
 def require_chars(text: str) -> None:
@@ -34,7 +34,7 @@ def require_elements(number: int) -> None:
         raise PageTooLarge(f"holds more than {MAX_ELEMENTS:,} elements, too many for a page.")
 
 
-def require_nested(number: int) -> None:
-    """Raise `PageTooLarge` for more than `MAX_NESTED`."""
-    if number > MAX_NESTED:
-        raise PageTooLarge(f"nests more than {MAX_NESTED:,} elements in each other, too many for a page.")
+def require_shown(*, hidden: bool) -> None:
+    """Raise `PageTooLarge` for a hidden element below `MAX_DEPTH` others."""
+    if hidden:
+        raise PageTooLarge(f"hides an element below {MAX_DEPTH} others, too deep for a page.")

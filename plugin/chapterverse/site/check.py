@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, PageTooLarge, UnreadablePage, UnsafePath
+from chapterverse.errors import (
+    ChapterVerseError,
+    ConfigurationError,
+    InputError,
+    PageTooLarge,
+    UnreadablePage,
+    UnsafePath,
+)
 from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
