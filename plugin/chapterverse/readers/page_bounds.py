@@ -12,8 +12,8 @@ from chapterverse.errors import PageTooLarge
 #: Bytes of a file that is read.
 MAX_FILE_BYTES = 50_000_000
 
-#: Characters of a page's HTML or Markdown.
-MAX_CHARS = 20_000_000
+#: Characters of a page's HTML, and of its Markdown, whose parser takes up to a hundred times as long for a character.
+MAX_CHARS, MAX_MARKDOWN_CHARS = 20_000_000, 5_000_000
 
 #: Elements of a page's tree, those in preformatted code not counted.
 MAX_ELEMENTS = 500_000
@@ -22,10 +22,10 @@ MAX_ELEMENTS = 500_000
 MAX_DEPTH = 100
 
 
-def require_chars(text: str) -> None:
-    """Raise `PageTooLarge` for more than `MAX_CHARS`."""
-    if len(text) > MAX_CHARS:
-        raise PageTooLarge(f"holds more than {MAX_CHARS:,} characters, too many for a page.")
+def require_chars(text: str, most: int = MAX_CHARS) -> None:
+    """Raise `PageTooLarge` for more than so many characters."""
+    if len(text) > most:
+        raise PageTooLarge(f"holds more than {most:,} characters, too many for a page.")
 
 
 def require_elements(number: int) -> None:

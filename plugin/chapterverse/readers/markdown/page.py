@@ -32,7 +32,7 @@ from chapterverse.readers.markdown.myst import myst_plugin
 from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
 from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
 from chapterverse.readers.markdown.verbatim import verbatim_plugin
-from chapterverse.readers.page_bounds import require_chars
+from chapterverse.readers.page_bounds import MAX_MARKDOWN_CHARS, require_chars
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 
@@ -92,7 +92,7 @@ def read_markdown(
         UnreadablePage: its front matter is no valid YAML.
         PageTooLarge: see `page_bounds`.
     """
-    require_chars(text)
+    require_chars(text, MAX_MARKDOWN_CHARS)
     front_matter, body = split_front_matter(text, file_path)
     mdx = _is_mdx(body, file_path, generator, _stated_syntax(front_matter) or syntax)
     if mdx:
