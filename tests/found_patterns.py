@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import subprocess
@@ -118,17 +119,28 @@ APPLIED = {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "f
 
 
 def inline() -> list[Found]:
-    """Return every pattern that is written in a call of `re`; a part that isn't known before it runs becomes "x"."""
-    found = []
-    for module, tree in sources():
-        for call in _calls(tree):
-            function = call.func
-            if isinstance(function, ast.Attribute) and ast.unparse(function.value) == "re" and function.attr in APPLIED:
-                value, flags = _text(call.args[0]), _flags(call)
-                text = value if isinstance(value, str) else value.decode("latin-1")
-                methods = _methods({function.attr})
-                found.append(Found(module, f"line {call.lineno}", text, flags, isinstance(value, bytes), methods))
-    return found
+    """Return every pattern that is written in a call of `re` in a function, or applied at once.
+
+    A part that isn't known before the program runs becomes "x".
+    """
+    return [_found(module, call) for module, tree in sources() for call in _calls_of_re(tree)]
+
+
+def _calls_of_re(tree: ast.Module) -> Iterator[ast.Call]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    late = {id(call) for function in functions for call in _calls(function)}
+    applied = {f"re.{name}" for name in APPLIED}
+    for call in _calls(tree):
+        function = ast.unparse(call.func)
+        if function in applied or (function == "re.compile" and id(call) in late):
+            yield call
+
+
+def _found(module: str, call: ast.Call) -> Found:
+    value = _text(call.args[0], module)
+    text = value if isinstance(value, str) else value.decode("latin-1")
+    methods = _methods({call.func.attr})  # type: ignore[attr-defined]
+    return Found(module, f"line {call.lineno}", text, _flags(call), isinstance(value, bytes), methods)
 
 
 def _flags(call: ast.Call) -> int:
@@ -136,11 +148,14 @@ def _flags(call: ast.Call) -> int:
     return sum(getattr(re, name) for name in names)
 
 
-def _text(node: ast.AST) -> Any:
+def _text(node: ast.AST, module: str) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(map(_text, node.values))
+        return "".join(_text(value, module) for value in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _text(node.left) + _text(node.right)
-    return "x"
+        return _text(node.left, module) + _text(node.right, module)
+    if isinstance(node, ast.FormattedValue):
+        return _text(node.value, module)
+    constant = getattr(importlib.import_module(module), node.id, None) if isinstance(node, ast.Name) else None
+    return constant if isinstance(constant, (str, bytes)) else "x"

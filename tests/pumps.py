@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from re import _constants, _parser  # type: ignore[attr-defined]
 from types import FrameType
+from typing import Any
 
 #: A character that patterns rarely name, a line end and a word.
 TAILS = ("\x01", "\n", " a")
@@ -32,11 +33,13 @@ PAIRED, MOST_LEADS, MOST_UNITS = 9, 10, 60
 #: Screening: characters, and nanoseconds a character that few linear patterns need.
 SCREEN_CHARS, SCREEN_NS = 4_000, 400
 #: The exponent that is allowed, one that no busy machine pretends, and how often it may pretend others.
-MOST_GROWTH, CERTAIN_GROWTH, TRIES = 1.3, 1.7, 8
+MOST_GROWTH, CERTAIN_GROWTH, TRIES = 1.3, 1.7, 20
 #: Seconds below which the machine's other work is most of what is measured.
 FLOOR = 0.002
 
 Work = Callable[[str], object]
+#: An operation of a parsed pattern and its argument. Neither has a public type.
+Node = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,50 +73,50 @@ class Parts:
             self.rank = rank
             self._sequence(self.tree, "")
 
-    def _sequence(self, items: object, lead: str) -> str:
+    def _sequence(self, items: Any, lead: str) -> str:
         """Return a string that a sequence matches; note the lead of each repeat and all that may be repeated."""
         text = ""
-        for op, value in items:  # type: ignore[attr-defined]
+        for op, value in items:
             text += self._item(op, value, lead + text)
             if text:
                 self.units[text] = None
         return text
 
-    def _item(self, op: object, value: object, lead: str) -> str:
+    def _item(self, op: Any, value: Any, lead: str) -> str:
         if _is_atom((op, value)):
             return self._atom((op, value))
         if op in REPEATS:
-            low, high, body = value  # type: ignore[misc]
+            low, high, body = value
             return self._repeat(low, high, body, lead)
         if op is _constants.SUBPATTERN:
-            group, _, _, body = value  # type: ignore[misc]
+            group, _, _, body = value
             text = self._sequence(body, lead)
             self.groups[group] = text
             return text
         if op is _constants.BRANCH:
-            texts = [self._sequence(branch, lead) for branch in value[1]]  # type: ignore[index]
+            texts = [self._sequence(branch, lead) for branch in value[1]]
             return texts[self.rank % len(texts)]
         if op is _constants.ATOMIC_GROUP:
             return self._sequence(value, lead)
         if op in LOOKS:
             # What must not follow may be repeated as well.
-            self._sequence(value[1], lead)  # type: ignore[index]
+            self._sequence(value[1], lead)
             return ""
         if op is _constants.GROUPREF:
-            return self.groups.get(value, "")  # type: ignore[arg-type]
+            return self.groups.get(value, "")
         return ""
 
-    def _repeat(self, low: int, high: object, body: object, lead: str) -> str:
+    def _repeat(self, low: int, high: Any, body: Any, lead: str) -> str:
         text = self._sequence(body, lead)
-        if high is _constants.MAXREPEAT or high > 1:  # type: ignore[operator]
+        if high is _constants.MAXREPEAT or high > 1:
             self.leads[lead] = None
             if text:
                 self.units[text] = None
         return text * min(max(low, 1), 40)
 
-    def _atom(self, node: tuple[object, object]) -> str:
+    def _atom(self, node: Node) -> str:
         if node[0] is _constants.LITERAL:
-            return chr(node[1])  # type: ignore[arg-type]
+            return chr(node[1])
         fit = [c for c in self.chars if _matches(node, c)]
         return fit[self.rank % len(fit)] if fit else ""
 
@@ -131,7 +134,7 @@ def pumps(pattern: str, flags: int = 0) -> Iterator[Pump]:
         yield Pump(lead, unit, TAILS[0])
 
 
-def _nodes(tree: object) -> Iterator[tuple[object, object]]:
+def _nodes(tree: Any) -> Iterator[Node]:
     """Yield every operation and its argument."""
     if isinstance(tree, _parser.SubPattern):
         tree = tree.data
@@ -142,26 +145,26 @@ def _nodes(tree: object) -> Iterator[tuple[object, object]]:
             yield from _nodes(item)
 
 
-def _is_atom(node: tuple[object, object]) -> bool:
+def _is_atom(node: Node) -> bool:
     return node[0] in (_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN)
 
 
-def _ends_of_ranges(atoms: list[tuple[object, object]]) -> Iterator[str]:
+def _ends_of_ranges(atoms: list[Node]) -> Iterator[str]:
     for op, value in atoms:
         if op is _constants.IN:
-            yield from (chr(item[1][0]) for item in value if item[0] is _constants.RANGE)  # type: ignore[attr-defined]
+            yield from (chr(item[1][0]) for item in value if item[0] is _constants.RANGE)
 
 
-def _matches(node: tuple[object, object], char: str) -> bool:
+def _matches(node: Node, char: str) -> bool:
     op, value = node
     if op is _constants.LITERAL:
-        return ord(char) == value
+        return bool(ord(char) == value)
     if op is _constants.NOT_LITERAL:
-        return ord(char) != value
+        return bool(ord(char) != value)
     if op is _constants.ANY:
         return char != "\n"
-    negated = value[0][0] is _constants.NEGATE  # type: ignore[index]
-    return negated is not any(_is_in(item, char) for item in value)  # type: ignore[attr-defined]
+    negated = value[0][0] is _constants.NEGATE
+    return negated is not any(_is_in(item, char) for item in value)
 
 
 CATEGORIES = {
@@ -174,14 +177,14 @@ CATEGORIES = {
 }
 
 
-def _is_in(item: tuple[object, object], char: str) -> bool:
+def _is_in(item: Node, char: str) -> bool:
     op, value = item
     if op is _constants.LITERAL:
-        return ord(char) == value
+        return bool(ord(char) == value)
     if op is _constants.RANGE:
-        return value[0] <= ord(char) <= value[1]  # type: ignore[index]
+        return bool(value[0] <= ord(char) <= value[1])
     if op is _constants.CATEGORY:
-        return re.match(CATEGORIES[value], char) is not None  # type: ignore[index]
+        return re.match(CATEGORIES[value], char) is not None
     return False
 
 

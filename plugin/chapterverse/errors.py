@@ -51,10 +51,10 @@ class UnreadablePage(InputError):
 class PageTooLarge(UnreadablePage):
     """A page holds more than one page may (see `readers.page_bounds`).
 
-    The readers of its text don't know its name: theirs is the rest of the sentence, which `named` completes.
+    The readers of its text don't know its name: theirs is the rest of the sentence, which `of_page` completes.
     """
 
-    def named(self, name: str) -> UnreadablePage:
+    def of_page(self, name: str) -> UnreadablePage:
         """Return the error of the page of that name."""
         return UnreadablePage(f"{name} {self}")
 

@@ -37,7 +37,7 @@ class PageChunker:
         try:
             page = source.read()
         except PageTooLarge as error:
-            raise error.named(source.file_path) from None
+            raise error.of_page(source.file_path) from None
         return chunk(page, self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
     def chunk_each(self, sources: Sequence[Source]) -> list[ChunksOrError]:

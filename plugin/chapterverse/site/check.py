@@ -183,7 +183,7 @@ class _Check:
                 try:
                     state = self.index.state(self.places.relative(url), self.offered[path], page, inspection)
                 except PageTooLarge as error:
-                    self.findings.add("unreadable", path, str(error.named(path)))
+                    self.findings.add("unreadable", path, str(error.of_page(path)))
                 else:
                     self._note_state(path, state)
             for anchor in sorted(self._take_cited(url) - inspection.ids):
