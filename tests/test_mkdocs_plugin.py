@@ -1085,6 +1085,35 @@ def test_a_preview_of_a_site_without_an_address_chats_all_the_same(site: Site) -
     assert not list((site.root / STORE).glob("tea-pot"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("arguments", "edits"), [((), 5), (("--dirty",), 1)])
+def test_a_preview_shows_drafts_and_does_not_answer_from_them(
+    site: Site, arguments: tuple[str, ...], edits: int
+) -> None:
+    site.write({"draft.md": "# Draft\n\nThe secret kettle is violet.\n"})
+    site.configure(draft_docs="draft.md")
+    with previewed(site, *arguments) as preview:
+        api = preview.said(r"chat of this preview answers at (http://127\.0\.0\.1:\d+)")[1]
+        preview.said(r"Indexed 3 pages")
+        assert "violet" in httpx.get(f"{preview.origin}/docs/draft/", timeout=60).text
+        # A dirty build compares the times of files; other rebuilds follow each other faster than pages are read.
+        time.sleep(1.1)
+        for number in range(edits):
+            text = f"# Home\n\nWelcome to teapot number {number}.\n"
+            site.write({"index.md": text, "draft.md": f"# Draft\n\nThe secret kettle {number} is violet.\n"})
+            time.sleep(0.3)
+        deadline = time.monotonic() + 120
+        while f"number {edits - 1}" not in (answer := _ask(api, "Welcome to which teapot?")):
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.2)
+        assert "violet" not in _ask(api, "What color is the secret kettle?")
+        assert "not updated" not in preview.log.read_text("utf-8")
+
+
+def _ask(api: str, question: str) -> str:
+    return httpx.post(f"{api}/v1/chat", json={"query": question}, timeout=60).text
+
+
 def test_a_build_for_an_address_of_this_machine_is_still_a_build(site: Site) -> None:
     site.configure(site_url="http://127.0.0.1:8000/")
     assert counts(site.build())[0] == 3

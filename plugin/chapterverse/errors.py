@@ -3,7 +3,8 @@
     ChapterVerseError
     ├── InputError              the user's input can't be used; nothing was changed
     │   └── UnreadablePage      bytes that are no page: binary, wrong encoding, too large
-    │       └── UnsafePath      a file that is never opened: outside of its project, or no regular file
+    │       ├── UnsafePath      a file that is never opened: outside of its project, or no regular file
+    │       └── PageTooLarge    it holds more than one page may
     ├── ConfigurationError      a setting is unknown, missing or contradicts another
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
@@ -45,6 +46,17 @@ class UnreadablePage(InputError):
 
 class UnsafePath(UnreadablePage):
     """A file that is never opened: its real path is outside of its project, or it is no regular file."""
+
+
+class PageTooLarge(UnreadablePage):
+    """A page holds more than one page may (see `readers.page_bounds`).
+
+    The readers of its text don't know its name: theirs is the rest of the sentence, which `of_page` completes.
+    """
+
+    def of_page(self, name: str) -> UnreadablePage:
+        """Return the error of the page of that name."""
+        return UnreadablePage(f"{name} {self}")
 
 
 class ConfigurationError(ChapterVerseError):

@@ -76,7 +76,7 @@ _SEARCH_FIELDS = ("<input", "<form", "search-results")
 #: Indexes that Sphinx writes; it splits a large one by letter.
 _NAME_INDEX = re.compile(r"genindex(?:-.*)?|py-modindex|modindex|http-routingtable")
 
-_CHANGES = re.compile(r"(?:.*[-_.])?(?:changelogs?|release[-_]?notes|what[-_]?s[-_]?new)(?:[-_.].*)?")
+_CHANGES = re.compile(r"(?<![^-_.])(?:changelogs?|release[-_]?notes|what[-_]?s[-_]?new)(?![^-_.])")
 _NEWS_PAGES = frozenset("changes news releases history".split())
 _NEWS_FOLDERS = frozenset("blog news posts _posts announcements".split())
 _FAQ = re.compile(r"faqs?|frequently[-_]asked[-_]questions")
@@ -92,9 +92,10 @@ _SIGNATURE = re.compile(
     | tsd-signature)""",
     re.VERBOSE,
 )
-_OTHER_HEADING = re.compile(r"<h[2-6](?![^>]*\bdoc-heading\b)")
+_OTHER_HEADING = re.compile(r"<h[2-6](?![^<>]*\bdoc-heading\b)")
 _DIRECTIVE = re.compile(
-    r"^(?::::\s+\w+(?:\.\w+)+\s*$|\s*(?:\.\. |`{3,}\{)auto(?:module|class|function|data|doc2?|api)\b)", re.MULTILINE
+    r"^(?::::[ \t]+\w++(?:\.\w++)+[ \t]*$|[ \t]*(?:\.\. |`{3,}\{)auto(?:module|class|function|data|doc2?|api)\b)",
+    re.MULTILINE,
 )
 _SOURCE_HEADING = re.compile(r"^#{2,6}\s", re.MULTILINE)
 #: Signs of a reference, one of which is in each, its signatures, and the headings that aren't of it.
@@ -242,7 +243,7 @@ def _kind_of_address(parts: list[str]) -> str:
 
 
 def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
-    if not marks.isdisjoint(_POST_MARKS) or any(map(_CHANGES.fullmatch, parts)):
+    if not marks.isdisjoint(_POST_MARKS) or any(map(_CHANGES.search, parts)):
         return True
     # "history" may be that of a browser, and "releases" a feature: a version or a year in a heading tells.
     if parts[-1] in _NEWS_PAGES and len(parts) <= 2 and _has_dated_heading(page.content):

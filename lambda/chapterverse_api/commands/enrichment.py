@@ -24,7 +24,7 @@ from chapterverse_api.grounding.verdict import judge
 #: Seconds for one page. No reader waits for it.
 _REQUEST_SECONDS = 180.0
 #: The marks before and after a question, which a statement doesn't have.
-_QUESTION_MARKS = re.compile(r"[\s?？؟¿;]+\Z|\A[\s¿]+")
+_QUESTION_MARKS = re.compile(r"(?<![\s?？؟¿;])[\s?？؟¿;]++\Z|\A[\s¿]+")
 
 
 @dataclass(frozen=True, slots=True)

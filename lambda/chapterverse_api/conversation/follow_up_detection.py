@@ -82,11 +82,11 @@ _LEADS = {
     "ar": r"(?:وماذا|وما|وكيف|وهل|ولماذا|ماذا\ عن|هذا|هذه|ذلك|هو|هي|أيضا)\b",
 }
 _PATTERNS = {
-    tag: re.compile(rf"\W*+(?:(?:ok|okay|thanks|danke|merci|gracias)\W++)?(?:{lead})", re.IGNORECASE | re.VERBOSE)
+    tag: re.compile(rf"\A\W*+(?:(?:ok|okay|thanks|danke|merci|gracias)\W++)?(?:{lead})", re.IGNORECASE | re.VERBOSE)
     for tag, lead in _LEADS.items()
 }
 #: An identifier alone, such as "base_url", is a complete question.
-_IDENTIFIER = re.compile(r"\W*\w+(?:[_.:/@-]+\w+)+\W*")
+_IDENTIFIER = re.compile(r"\W*+\w[^\W_]*+[_.:/@-][\w.:/@-]*\w\W*")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 

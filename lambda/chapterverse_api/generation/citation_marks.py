@@ -39,7 +39,7 @@ _FORMS = {
     "<": re.compile(rf"<{_CONTENT}>", re.IGNORECASE),
     "【": re.compile(r"【 ?(?P<ids>\d{1,3}(?: ?[,，、;–-] ?\d{1,3}){0,9})(?P<title>)(?:†[^】\n]{0,24})? ?】"),
 }
-_NUMBERED = re.compile(r"[\[【][^A-Za-z(]*(?:†[^】\n]*)?[\]】]")  # "[1]", "【2†L3】", and not "[source 1]"
+_NUMBERED = re.compile(r"[\[【][^A-Za-z(†]*(?:†[^】\n]*)?[\]】]")  # "[1]", "【2†L3】", and not "[source 1]"
 _UNFINISHED = re.compile(r"(?:\[{1,2}|【)[\d ,;^–-]{0,9}\Z")  # "… [1", at the end
 _NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")  # "1", "1-3"
 _TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)  # "<co: 1>", "</co>"
@@ -47,13 +47,13 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _OPENING = re.compile(r"[\[(<【]")
 _GAP = re.compile(r"[ ,;]{0,2}")  # between the marks of a group
 _LETTER = re.compile(r"[^\W\d_]")
-_ELEMENT = re.compile(r"(\w+)\[{1,2}(\d{1,3})\]")  # "argv[1]"
-_WORD_END = re.compile(r"\w+\Z")
+_ELEMENT = re.compile(r"(?<!\w)(\w++)\[{1,2}(\d{1,3})\]")  # "argv[1]"
+_WORD_END = re.compile(rf"\w{{1,{_MAX_ARRAY_CHARS}}}\Z")
 _LINE_START_CHARACTERS = " \t>*+-"
 _LINE_START = re.compile(r"(?:\A|\n)[ \t>]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}\Z")  # "- **", before a mark
 _STOP = re.compile(r"""[)*_"'”’»]{0,4}[ \t]{0,3}(?:[.!?…。！？]|\n|\Z)""")  # "**.", behind a mark
 _PAUSE = re.compile(r"[)*_]{0,4}[ \t]{0,3}[,;:，；：|]")  # "**,", behind a mark
-_LINE_END = re.compile(r"""[)*_"'”’»]{0,4}\s*(?:\n|\Z)""")
+_LINE_END = re.compile(r"""[)*_"'”’»]{0,4}[^\S\n]*+(?:\n|\Z)""")
 _AFTER_STOP = re.compile(r"""[.!?…。！？]["'”’»)*_]{0,4}\s*\Z""")  # "Done. ", before a mark
 _BLANK_END = re.compile(r"\s\Z")
 # Characters that follow a word without a space.

@@ -44,7 +44,7 @@ _COMMON = 0.4
 
 # A plain word that stands alone: not part of an identifier, an option or an address.
 _PLAIN = re.compile(r"(?<![\w./:@#$%&*=<>\\'’-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/:@#=<>(\\-]|[.'’]\w)")
-_QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»')
+_QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|“[^“”\n]*”|«[^«»\n]*»')
 _NEXT = re.compile(r" ([^\W\d_]{2,24})(?![\w'’.-])")
 _CAPITAL_INSIDE = re.compile(r"(?<=\w)[A-ZÀ-ÖØ-ÞА-Я]")
 _LATIN = "abcdefghijklmnopqrstuvwxyz"

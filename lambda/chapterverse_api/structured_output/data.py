@@ -26,7 +26,7 @@ MAX_LEAVES, _MAX_LEVELS = 200, 32
 Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")

@@ -25,7 +25,8 @@ _LETTERS = re.compile(r"[^\W_]+")
 _ENTITY = re.compile(r"&[a-z]+;")
 #: A role of reStructuredText or MyST and its text, or the last name of a path after a tilde; and a link to a target.
 _ROLE = re.compile(
-    r"(?::[a-z][\w:+-]*:|\{[a-z][\w:+-]*\})`(?:~[\w.]*\.(?=\w)|[~!])?([^`<]*)(?:<[^`<>]*>)?`|`([^`<]+)<[^`<>]+>`__?"
+    r"(?::[a-z][\w:+-]{0,80}:|\{[a-z][\w:+-]{0,80}\})`(?:~[\w.]{0,200}\.(?=\w)|[~!])?([^`<]*)(?:<[^`<>]*>)?`"
+    r"|`([^`<]+)<[^`<>]+>`__?"
 )
 _ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")

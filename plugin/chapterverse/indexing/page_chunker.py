@@ -9,7 +9,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from chapterverse.errors import InputError, UnreadablePage
+from chapterverse.errors import InputError, PageTooLarge, UnreadablePage
 from chapterverse.indexing.chunking import CAP, ChunkSizes, chunk
 from chapterverse.model import PERSONA, Chunk, Scope, Source, is_storable
 from chapterverse.progress import Progress
@@ -34,7 +34,10 @@ class PageChunker:
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
             sizes = ChunkSizes(CAP, CAP)
-        page = source.read()
+        try:
+            page = source.read()
+        except PageTooLarge as error:
+            raise error.of_page(source.file_path) from None
         # What can't be stored is replaced in a page's texts. A fact or a language must be right or absent.
         if not is_storable((page.language, page.facts)):
             raise UnreadablePage(f"{source.file_path}: its front matter holds a character that is no text: remove it.")

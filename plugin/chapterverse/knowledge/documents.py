@@ -29,7 +29,7 @@ _MAX_QUESTION_CHARS = 4000
 _MAX_CHARS = 100 * CHUNK_TOKENS
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ANCHOR = re.compile(r"\s*\{[:#][^{}]*\}\s*$")
+_ANCHOR = re.compile(r"\{[:#][^{}]*\}\s*$")
 _CODE = ("fence", "code_block")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
-from chapterverse.errors import ConfigurationError, UnreadablePage, UnsafePath
+from chapterverse.errors import ConfigurationError, PageTooLarge, UnreadablePage, UnsafePath
 from chapterverse.readers.addresses.urls import SAFE, clean_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.sources.encoding import decode_page
@@ -150,7 +150,11 @@ class AgentFiles:
         if path in self._pages:
             self._warnings.append(f"{page.path} got no Markdown: {path} is the name of another page's.")
             return ""
-        markdown = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
+        try:
+            markdown = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
+        except PageTooLarge as error:
+            self._warnings.append(f"{page.path} {error}")
+            return ""
         if self._scanner.scrub(markdown.text) != markdown.text:
             self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
             return ""

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.errors import (
+    ChapterVerseError,
+    ConfigurationError,
+    InputError,
+    PageTooLarge,
+    UnreadablePage,
+    UnsafePath,
+)
 from chapterverse.indexing import maintenance
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
@@ -172,8 +179,12 @@ class _Check:
                 self.findings.add("no_text", path, explain_no_text(path))
             self._note_address(path, url, inspection)
             if self.index is not None:
-                state = self.index.state(self.places.relative(url), self.offered[path], page, inspection.metadata)
-                self._note_state(path, state)
+                try:
+                    state = self.index.state(self.places.relative(url), self.offered[path], page, inspection.metadata)
+                except PageTooLarge as error:
+                    self.findings.add("unreadable", path, str(error.of_page(path)))
+                else:
+                    self._note_state(path, state)
             for anchor in sorted(self._take_cited(url) - inspection.ids):
                 says = f"The index cites {path}#{anchor}, and the page has no such id."
                 self.findings.add("dead_citation", path, says)

@@ -42,7 +42,8 @@ def _is_qdrant(token: bytes) -> bool:
 _IS = rb"(?:[\s\"'`=:,]|<[^<>]{0,99}>|&quot;|&#34;|&#39;){1,24}"
 _DATABASE = rb"\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?)(?:\+\w{1,20})?://[^\s:/@\"'<>]{0,99}"
 _PEM = rb"-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-_PEM_HEAD = rb"(?:\s|\\[rn]|<[^<>]{0,99}>|[A-Z][\w-]{2,20}: ?[^\n\\]{1,99}){0,20}"
+_PEM_FIELD = rb"[A-Z][\w-]{2,20}: ?[^\n\\<]{1,99}?(?=[\r\n\\<]|\s[A-Z][\w-]{2,20}:|\s[A-Za-z0-9+/=]{32})"
+_PEM_HEAD = rb"(?>(?:\s|\\[rn]|<[^<>]{0,99}>|" + _PEM_FIELD + rb"){0,20})"
 
 #: Name, hints and pattern of each kind. Every key contains one of its hints, so most files need no regular expression.
 #: The key is the pattern's first group, or the whole match.

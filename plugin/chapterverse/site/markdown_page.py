@@ -24,7 +24,7 @@ _DIGEST = re.compile(r"^digest: (\w+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 #: A first paragraph that is none: a list, a table, code, a quote, an image, a title of a box.
 _NO_PROSE = re.compile(r"[-*+|>#`~:]|\d+[.)] |!\[|<|\[\^|\\?\|")
-_LINK = re.compile(r"!?\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^<>]*>|[^()\s]*)\)")
+_LINK = re.compile(r"!?\[((?>(?:[^\[\]\\]|\\.){0,500}))\]\((?:<[^<>]*>|[^()\s]*)\)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 

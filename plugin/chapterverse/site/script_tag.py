@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, after_raw, parse_attributes
 
@@ -18,7 +19,7 @@ MARK = "data-chapterverse"
 _LAUNCHER = re.compile(r"(?:^|/)launcher\.js$")
 #: Paths of the widget: from the plugin and `inject`, the API, and `chapterverse widget`.
 _OURS = re.compile(r"chapterverse|(?:^|/)widget/launcher\.js$", re.IGNORECASE)
-_IMPORTED = re.compile(r"""["']([^"'\s]*(?:chapterverse[^"'\s]*|widget)/launcher\.js)(?:[?#][^"']*)?["']""")
+_IMPORTED = re.compile(r"""["']([^"'\s?#]*/launcher\.js)(?:[?#][^"']*+)?["']""")
 #: Optionally after a byte order mark, also one decoded as Latin-1.
 _DOCTYPE = re.compile(r"[\ufeff\xef\xbb\xbf\s]*<!doctype\s", re.IGNORECASE)
 _PLAIN = re.compile(r"</body>\s*</html>\s*\Z")
@@ -121,8 +122,9 @@ def _launcher(page: str, start: int, text_start: int, raw: str, after: int) -> I
     if src:
         if _LAUNCHER.search(src) and (_OURS.search(src) or MARK in attributes):
             yield Launcher(src, MARK in attributes, module, start, after)
-    elif (imported := _IMPORTED.search(page, text_start, after)) and not _is_data(attributes.get("type", "")):
-        yield Launcher(imported[1], False, True, start, after)
+    elif not _is_data(attributes.get("type", "")):
+        imported = (address[1] for address in _IMPORTED.finditer(page, text_start, after))
+        yield from (Launcher(a, False, True, start, after) for a in islice(filter(_OURS.search, imported), 1))
 
 
 def _is_data(kind: str) -> bool:

@@ -30,7 +30,7 @@ _MAX_UNPACKED_BYTES = 2_000_000_000
 #: Names of variables that hold a secret, except those that hold a path or an address of one.
 _SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SIGNING_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD")
 _NO_SECRET = re.compile(r"_(?:FILE|PATH|DIR|ARN|URL|URI|ID)$")
-_PASSWORD = re.compile(r"[\w+.-]+://[^:/@]*:([^/@]+)@")
+_PASSWORD = re.compile(r"(?<![\w+.-])[\w+.-]++://[^:/@]*:([^/@]+)@")
 _MIN_SECRET_CHARS = 12
 
 _GZIP = b"\x1f\x8b"

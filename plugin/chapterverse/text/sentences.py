@@ -206,7 +206,7 @@ class SentenceReader:
                 return
         for stop in _STOP.finditer(self.text, at, end):
             if not last and (
-                _BEGUN_MARK.match(self.text[stop.end() : end]) or self._ends_abbreviation(stop, end) is None
+                _BEGUN_MARK.match(self.text, stop.end(), end) or self._ends_abbreviation(stop, end) is None
             ):
                 return
             mark_line = _MARK_LINE.match(self.text, stop.end(), end)

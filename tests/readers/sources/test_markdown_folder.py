@@ -95,3 +95,40 @@ def test_a_generator_states_files_beside_its_folder(tmp_path: Path) -> None:
         except UnsafePath:
             pages[source.file_path] = ""
     assert pages == {"a.md": "A", "link.md": "", "../docs/b.md": "B", "../docs/c/d.md": "D", "../docs/link.md": ""}
+
+
+_COMMENTED = (
+    "# Paths\n\n{/* internal */}\n\nJoined.\n\n{/*\n## Old\n\nold text\n*/}\n\n"
+    '<!-- hidden -->\n\nThe set {"{a, b}"} of braces.\n\n`{/* code */}`\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "front_matter", "is_mdx"),
+    [
+        ("", "", True),
+        ("export default { markdown: { format: 'mdx' } };", "", True),
+        ("export default {\n  markdown: {\n    format: 'detect',\n  },\n};", "", False),
+        ('module.exports = {markdown: {"format": "md"}}', "", False),
+        ("  // format: 'md'", "", True),
+        ("export default { markdown: { format: 'detect' } };", "---\nmdx:\n  format: mdx\n---\n", True),
+        ("", "---\nmdx:\n  format: md\n---\n", False),
+    ],
+)
+def test_docusaurus_reads_md_as_mdx_unless_told_otherwise(
+    tmp_path: Path, config: str, front_matter: str, is_mdx: bool
+) -> None:
+    write(tmp_path, **{"docs/a.md": front_matter + _COMMENTED, "docusaurus.config.ts": config})
+    reading = read_markdown_folder(tmp_path / "docs", "https://e.com/", generator=SiteGenerator.DOCUSAURUS)
+    text = "\n".join(block.text for section in reading.sources[0].read().sections for block in section.blocks)
+    assert "Joined." in text
+    assert "`{/* code */}`" in text
+    assert ("The set {a, b} of braces." in text) is is_mdx
+    assert ("internal" not in text and "old text" not in text) is is_mdx
+    assert "hidden" not in text
+
+
+def test_other_readers_of_markdown_show_the_comments_of_mdx(tmp_path: Path) -> None:
+    write(tmp_path, **{"a.md": _COMMENTED})
+    reading = read_markdown_folder(tmp_path, "https://e.com/", generator=SiteGenerator.VITEPRESS)
+    assert "internal" in str(reading.sources[0].read().sections)

@@ -45,7 +45,8 @@ OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
 MAX_HEADING_CHARS = 80
 #: The parameters of a signature, and what it returns. Words go on behind the brackets of "the function(s) to call".
-_PARAMETERS = re.compile(r"(?<=\w)\([^,]*,.*\)(?:\s*(?:→|->).*)?$", re.DOTALL)
+_BEFORE_PARAMETERS = re.compile(r"\w(?=\()")
+_PARAMETERS = re.compile(r"\([^,]*+,.*\)(?:\s*(?:→|->).*)?\Z", re.DOTALL)
 #: Blocks that may be quoted beside the one that answers.
 _MAX_CANDIDATES = 60
 #: Words of a label that says something: "Deprecated since 2.0", and not "Note".
@@ -74,7 +75,9 @@ def quoted_answer(request: GenerationRequest) -> Draft:
 
 def _short_heading(heading: str) -> str:
     """Return a heading, a long signature without its parameters."""
-    return heading if len(heading) <= MAX_HEADING_CHARS else _PARAMETERS.sub("(…)", heading)
+    before = _BEFORE_PARAMETERS.search(heading) if len(heading) > MAX_HEADING_CHARS else None
+    # What the first bracket doesn't begin, no later one does.
+    return f"{heading[: before.end()]}(…)" if before and _PARAMETERS.match(heading, before.end()) else heading
 
 
 def _choose(request: GenerationRequest) -> list[Quote]:

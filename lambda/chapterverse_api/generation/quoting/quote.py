@@ -37,7 +37,7 @@ _MAX_SUBSECTIONS = 12
 _NO_ADDRESS = re.compile(r"[\s()<>\[\]\"'`\\]")
 
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+|\s*>\s?|\s*:\s+")
-_LABEL_LINE = re.compile(r"(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n")
+_LABEL_LINE = re.compile(r"^[ \t]*(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -259,8 +259,10 @@ def _mark(best: ScoredPart, request: GenerationRequest) -> str | None:
     if block.kind == "entries":
         text = text.partition("\n")[2] or text
     text = _LABEL_LINE.sub("", text)
-    while marker := _MARKER.match(text):
-        text = text[marker.end() :]
+    at = 0
+    while marker := _MARKER.match(text, at):
+        at = marker.end()
+    text = text[at:]
     if count_words(text) > _MAX_MARK_WORDS and block.kind != "table":
         text = max(sentences(text), key=QuestionWords(request).coverage, default=text)
     return text.strip() or None

@@ -15,6 +15,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from urllib.parse import unquote
 
 from chapterverse.text.invisible import INVISIBLE
@@ -74,6 +75,9 @@ _ADDRESS = re.compile(
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
 # Characters that may follow an address in a sentence, or close a link around it.
 _CLOSING = ".,;:!?)]}*_|"
+_CLOSED_LINK = re.compile(r"(?<![)\]|])[)\]|]+(?=[(\[|])")
+#: Closed links in an address behind which an address that the passages contain may end.
+_MAX_CLOSED_LINKS = 50
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
@@ -100,7 +104,7 @@ class KnownAddresses:
         if self.contain(bare):
             return len(bare)
         # "https://a.example)[other](…": behind a closed bracket something else begins.
-        for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
+        for bracket in islice(_CLOSED_LINK.finditer(address), _MAX_CLOSED_LINKS):
             is_known = self.contain(address[: bracket.start()].rstrip(_CLOSING))
             if is_known and _AFTER.match(address, bracket.start()):
                 return bracket.start()

@@ -21,8 +21,8 @@ _FENCE_LINE = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*(?:\n|\Z
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]) ")
 _PREFIX = re.compile(r"[\s>*+\-\d.)#]*\Z")
 _LABEL = re.compile(r"\[[^\[\]\n]{0,200}\]")
-_DEFINITION = re.compile(r"""\]:[ \t]*\n?[ \t]*(?:<[^<>\n]*>|[^\s<]\S*)[ \t]*(?:["'(][^\n]*)?(?=\n|\Z)""")
-_TITLE = re.compile(r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
+_DEFINITION = re.compile(r"""\]:[ \t]*+(?:\n[ \t]*+)?(?:<[^<>\n]*>|[^\s<]\S*)[ \t]*(?:["'(][^\n]*)?(?=\n|\Z)""")
+_TITLE = re.compile(r"""(?<!\s)\s++(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
 # Code that the passages don't hold, and that a renderer which doesn't see the code would make a link or an image of.
 _IMAGE = r"!(?=\[[^\[\]\n]*\][(\[])|<(?:img|a|iframe|script)\b[^<>`\n]*>?"
 _SPAN_MARKUP = re.compile(rf"{_IMAGE}|\]\([^()\n]*[/#:.\\%&][^()\n]*\)?", re.IGNORECASE)

@@ -24,7 +24,7 @@ _OPEN = ".well-known"
 #: What shrinks; a name without a suffix is a folder's page.
 _TEXT = ("", ".html", ".js", ".css", ".json", ".svg", ".txt", ".xml", ".map")
 #: The widget's files in a folder that names their content, as `inject` and the plugins write it: they never change.
-_STAMPED = re.compile(r"(?:^|/)chapterverse/[^/]+[-/][0-9a-f]{8}/[\w/]+\.js$")
+_STAMPED = re.compile(r"(?:^|/)chapterverse/[^/]+[-/][0-9a-f]{8}/[\w/]{1,200}\.js$")
 
 
 class StaticSite(StaticFiles):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,17 @@ def hugo_config(folder: Path) -> Mapping[str, Any]:
 
 def config_switch(folder: Path, generator: SiteGenerator, name: str) -> bool | None:
     """Return a switch of the configuration of Docusaurus, VitePress or MkDocs, None if it isn't set."""
-    pattern = rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*(true|false)\b"
+    stated = config_word(folder, generator, name, ("true", "false"))
+    return stated == "true" if stated else None
+
+
+def config_word(folder: Path, generator: SiteGenerator, name: str, words: Iterable[str]) -> str:
+    """Return which of these words a key of that configuration has as its value, "" if it has none."""
+    pattern = rf"^(?![ \t]*(?://|\*|#))[^\n]*?\b{name}[\"']?[ \t]*:[ \t]*[\"']?({'|'.join(words)})\b"
     for text, _ in _config_files(folder, _CONFIG_NAMES[generator]):
         match = re.search(pattern, text, re.MULTILINE)
-        return match[1] == "true" if match else None
-    return None
+        return match[1] if match else ""
+    return ""
 
 
 def _config_files(folder: Path, names: list[str]) -> Iterator[tuple[str, str]]:

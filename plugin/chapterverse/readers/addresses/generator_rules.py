@@ -123,4 +123,5 @@ def built_path(path: str) -> str:
 
 
 def _strip_number(part: str) -> str:
-    return part if _NO_NUMBER.match(part) else _NUMBER.sub("", part, count=1) if _NUMBER.match(part) else part
+    number = None if _NO_NUMBER.match(part) else _NUMBER.match(part)
+    return part[number.end() :] if number else part

@@ -14,9 +14,7 @@ from urllib.parse import unquote
 
 from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw, parse_attributes
 from chapterverse.readers.html.visible_text import strip_invisible, unescape
-
-#: Deeper containers lose their tags and keep their content; pages of real sites stay below 60.
-MAX_DEPTH = 100
+from chapterverse.readers.page_bounds import MAX_DEPTH, require_chars, require_elements, require_shown
 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 BLOCKS = HEADINGS | frozenset(
@@ -61,10 +59,10 @@ _HINT = re.compile(
 )
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 # The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
-_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)>""")
+_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)(?:>|\Z)""")
 _SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
-_ANY_TAG = re.compile(r"<[^>]*+>")
-_CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"<[^>]*+(?:>|\Z)")
+_CODE_TAG = re.compile(r"<code\b([^>]*+)(?:>|\Z)", re.IGNORECASE)
 # Styles that hide an element from all readers; `aria-hidden` hides it from screen readers alone.
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
@@ -72,30 +70,31 @@ _UNSEEN = re.compile(
 
 
 class Node:
-    """An element: its `name`, its `children` in order, and two facts that readers ask often.
+    """An element: its `name`, its `children` in order, and facts that readers ask often.
 
     Attributes:
         block: it is displayed as a block, or holds one.
         headed: it is a heading, or holds one.
+        raw: its attributes as they are written.
     """
 
-    __slots__ = ("_attributes", "_classes", "_raw", "block", "children", "headed", "name")
+    __slots__ = ("_attributes", "_classes", "block", "children", "headed", "name", "raw")
 
     def __init__(self, name: str, raw: str = "") -> None:
         self.name = name
         self.children: list[Child] = []
         self.block = name in BLOCKS
         self.headed = name in HEADINGS
-        self._raw = raw
+        self.raw = raw
         self._attributes: dict[str, str] | None = None
         self._classes: list[str] | None = None
 
     def get(self, attribute: str) -> str | None:
         """Return the value of an attribute, "" if it has none, None if it is absent."""
-        if not self._raw:
+        if not self.raw:
             return None
         if self._attributes is None:
-            self._attributes = parse_attributes(self._raw)
+            self._attributes = parse_attributes(self.raw)
         return self._attributes.get(attribute)
 
     @property
@@ -144,7 +143,12 @@ Child: TypeAlias = "Node | str"
 
 
 def parse_html(html: str) -> Node:
-    """Return the tree of a fragment under a nameless root. Never fails, takes time linear in the length."""
+    """Return the tree of a fragment under a nameless root. Takes time linear in the length.
+
+    Raises:
+        PageTooLarge: it is beyond a bound of `page_bounds`.
+    """
+    require_chars(html)
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
     builder = _Builder(html)
@@ -160,6 +164,7 @@ class _Builder:
     Attributes:
         open: the open elements, the root first; `names` has their names.
         overflow: how many open elements of each name were too deep for the tree.
+        elements: how many elements were met.
         endless: names of raw elements that have no end tag from here on.
     """
 
@@ -169,6 +174,7 @@ class _Builder:
         self.open = [self.root]
         self.names = [""]
         self.overflow: dict[str, int] = {}
+        self.elements = 0
         self.endless: set[str] = set()
         # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
         self.may_be_dropped = functools.cache(_may_be_dropped)
@@ -208,11 +214,14 @@ class _Builder:
             self._end_open(*closes)
             if name in HEADINGS and self.names[-1] in HEADINGS:
                 self._leave(-1)
+        self.elements += 1
+        require_elements(self.elements)
+        node = Node(name, raw)
         if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
             self.overflow[name] = self.overflow.get(name, 0) + 1
+            require_shown(hidden=self.is_dropped(node))
             return
-        node = Node(name, raw)
-        if (name in _DROPPED or (raw and self.may_be_dropped(raw))) and _is_dropped(node):
+        if self.is_dropped(node):
             # Its content makes no block and no heading of the elements around it.
             node.block = node.headed = True
         else:
@@ -223,6 +232,9 @@ class _Builder:
         if name not in VOID:
             self.open.append(node)
             self.names.append(name)
+
+    def is_dropped(self, node: Node) -> bool:
+        return (node.name in _DROPPED or self.may_be_dropped(node.raw)) and _is_dropped(node)
 
     def skip(self, name: str, start: int) -> int:
         """Return the position behind a raw element."""

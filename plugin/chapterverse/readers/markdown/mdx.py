@@ -48,7 +48,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BAR = re.compile(r"(?<!\\)\|")
 _TAGS = re.compile(r"<[^<>]*>|[{}]")
 _COMMENT = re.compile(r"(?>(?:\s++|/\*.*?\*/|//[^\n]*+)*)\Z", re.DOTALL)
-_PAIR = re.compile(r"""([\w$]+)['"]?\s*:\s*(?:"([^"\\]*)"|'([^'\\]*)')""")
+_PAIR = re.compile(r"""(?<![\w$])([\w$]++)['"]?\s*+:\s*+(?:"([^"\\]*)"|'([^'\\]*)')""")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 
 _OPEN_BOX = '<div class="custom-block">'

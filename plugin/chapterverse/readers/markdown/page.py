@@ -32,17 +32,20 @@ from chapterverse.readers.markdown.myst import myst_plugin
 from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
 from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
 from chapterverse.readers.markdown.verbatim import verbatim_plugin
+from chapterverse.readers.page_bounds import MAX_MARKDOWN_CHARS, require_chars
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
-_EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*\s)?\s*#([^\s{}*]+)[^{}]*\}")
+_EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*+(?<=\s))?#([^\s{}*]++)[^{}]*+\}")
 _LOOKS_LIKE_MDX = re.compile(
     r"""^(?:import\s[^\n]{1,500}\sfrom\s+['"]|[ \t]*</?[A-Z]\w*[\s/>]|[ \t]*`{3,}mdx-code-block)""", re.MULTILINE
 )
+#: How Docusaurus reads files: as MDX, whatever their ending is, as Markdown, or by the ending.
+SYNTAXES = ("mdx", "md", "detect")
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
-_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
+_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]{1,999})\]""")
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
 #: and reStructuredText in MyST, which is mostly there to generate references.
@@ -71,19 +74,27 @@ class MarkdownPage:
 
 
 def read_markdown(
-    text: str, file_path: str, title: str | None = None, generator: SiteGenerator = SiteGenerator.MKDOCS
+    text: str,
+    file_path: str,
+    title: str | None = None,
+    generator: SiteGenerator = SiteGenerator.MKDOCS,
+    *,
+    syntax: str = "",
 ) -> MarkdownPage:
     """Return the page that a Markdown file will become.
 
     Args:
         file_path: relative to the docs root; named in errors.
         title: what the navigation calls the page.
+        syntax: what the configuration of Docusaurus calls `markdown.format`: mdx, md, detect; "" where it is silent.
 
     Raises:
         UnreadablePage: its front matter is no valid YAML.
+        PageTooLarge: see `page_bounds`.
     """
+    require_chars(text, MAX_MARKDOWN_CHARS)
     front_matter, body = split_front_matter(text, file_path)
-    mdx = _is_mdx(body, file_path, generator)
+    mdx = _is_mdx(body, file_path, generator, _stated_syntax(front_matter) or syntax)
     if mdx:
         body = to_markdown(body)
     parser = _parser(generator, mdx)
@@ -102,9 +113,19 @@ def needs_build(body: str) -> bool:
     return _FROM_ELSEWHERE.search(body) is not None
 
 
-def _is_mdx(body: str, file_path: str, generator: SiteGenerator) -> bool:
-    # Docusaurus reads ".md" as MDX too; other readers of GitHub's Markdown don't, so such a file must look like it.
-    return file_path.lower().endswith(".mdx") or (generator.is_docusaurus and _LOOKS_LIKE_MDX.search(body) is not None)
+def _is_mdx(body: str, file_path: str, generator: SiteGenerator, syntax: str) -> bool:
+    has_ending = file_path.lower().endswith(".mdx")
+    if generator is SiteGenerator.DOCUSAURUS:
+        return has_ending if syntax == "detect" else syntax != "md"
+    # Other readers of GitHub's Markdown don't read ".md" as MDX, so such a file must look like it.
+    return has_ending or (generator.is_docusaurus and _LOOKS_LIKE_MDX.search(body) is not None)
+
+
+def _stated_syntax(matter: FrontMatter) -> str:
+    """Return what a page of Docusaurus itself states as `mdx.format`, "" for nothing."""
+    mdx = matter.values.get("mdx")
+    stated = mdx.get("format") if isinstance(mdx, dict) else None
+    return stated if stated in SYNTAXES else ""
 
 
 @functools.cache

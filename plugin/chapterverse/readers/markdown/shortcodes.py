@@ -24,13 +24,15 @@ _CLOSING = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 # Variables of Jekyll, attribute lists of kramdown, and those of Python-Markdown right behind an element.
 _BRACES = re.compile(
     r"\{\{-?\s*(?:site|page|layout|include)\.[^{}\n]{0,200}\}\} | \{:[^{}\n]{0,200}\}"
-    r" | (?<=[)*_`])\{\s*[.#][\w-]+[^{}\n]{0,200}\}",
+    r" | (?<=[)*_`])\{\s*[.#][\w-][^{}\n]{0,200}\}",
     re.VERBOSE,
 )
-_LINE = re.compile(r"(?:\{\{[<%]-?\s*|\{%-?\s*)(?!/\*)([\w/.-]+)(?:\s+([\w+#-]+))?[^{}]*\}\}?\s*\Z|\{:[^{}]*\}\s*\Z")
+_LINE = re.compile(
+    r"(?:\{\{[<%]-?\s*|\{%-?\s*)(?!/\*)([\w/.-]++)(?:\s++([\w+#-]++))?[^{}]*+\}\}?\s*\Z|\{:[^{}]*+\}\s*\Z"
+)
 # Lines where a build would put a table of contents, a piece of another file, or the value of a variable.
 _PLACEHOLDER = re.compile(
-    r"(?:\[TOC\]|\[\[_?toc_?\]\]|-+8<-+[ \t]+\"[^\"]*\"|\{\{-?\s*[\w.]+[^{}]*\}\})\s*\Z", re.IGNORECASE
+    r"(?:\[TOC\]|\[\[_?toc_?\]\]|-+8<-+[ \t]+\"[^\"]*\"|\{\{-?\s*[\w.][^{}]*+\}\})\s*\Z", re.IGNORECASE
 )
 _ICON = re.compile(r"(?<![\w:]):(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?!\w)")
 _ADDRESS = re.compile(r"\]\(\s*<?\{\{[<%][^{}()]{0,200}\}\}[^()<>\s]{0,200}>?\s*\)")

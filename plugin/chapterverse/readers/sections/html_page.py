@@ -48,10 +48,13 @@ class HtmlPage:
 def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[Section, ...]:
     """Return the sections of an article's inner HTML (MkDocs: `page.content`) under the page's `title`.
 
-    Never fails; takes time linear in the length of `html`.
+    Takes time linear in the length of `html`.
 
     Args:
         verbatim: paragraphs as their Markdown source has them (see `markdown.verbatim`).
+
+    Raises:
+        PageTooLarge: see `page_bounds`.
     """
     reader = _read(html, verbatim)
     return build_sections(reader.items, title, reader.notes)
@@ -60,18 +63,25 @@ def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[
 def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
     """Return the sections of an article's inner HTML as Markdown for other programs (see `linked_inline`).
 
-    Never fails; takes time linear in the length of `html`.
+    Takes time linear in the length of `html`.
 
     Args:
         title: of the page; "" takes its first-level heading.
         base: the absolute address that relative links start from.
+
+    Raises:
+        PageTooLarge: see `page_bounds`.
     """
     reader = _read(html, base=base)
     return build_sections(reader.items, title, reader.notes)
 
 
 def read_document(html: str) -> HtmlPage:
-    """Return the sections and facts of a built page, read from its content root (see `html.metadata`). Never fails."""
+    """Return the sections and facts of a built page, read from its content root (see `html.metadata`).
+
+    Raises:
+        PageTooLarge: see `page_bounds`.
+    """
     metadata = read_metadata(html)
     fragment = metadata.content(html)
     reader = _read(fragment)

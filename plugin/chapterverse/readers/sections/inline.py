@@ -25,9 +25,10 @@ _PERMALINKS = frozenset(
 #: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
 #: So is Sphinx's link to the source of a signature.
 _HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header viewcode-link".split())
-_BADGE_ADDRESS = re.compile(
-    r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]|//.*/badges?[/.]"
+_BADGE_HOST = re.compile(
+    r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]"
 )
+_BADGE_PATH = re.compile(r"/badges?[/.]")
 _EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
 _DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
@@ -254,9 +255,14 @@ def _is_ornament(node: Node) -> bool:
         node.get("role") in ("presentation", "none")
         or node.get("aria-hidden") == "true"
         or not _DECORATIONS.isdisjoint(node.classes)
-        or _BADGE_ADDRESS.search(node.get("src") or "") is not None
+        or _is_badge(node.get("src") or "")
         or any(0 < _pixels(node.get(side)) <= _MAX_ICON_PIXELS for side in ("width", "height"))
     )
+
+
+def _is_badge(address: str) -> bool:
+    host = address.find("//")
+    return host >= 0 and (_BADGE_HOST.search(address) or _BADGE_PATH.search(address, host + 2)) is not None
 
 
 def _pixels(value: str | None) -> int:

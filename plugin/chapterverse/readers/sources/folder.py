@@ -15,9 +15,7 @@ from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.project import leads_out
-
-#: Larger files are no pages.
-MAX_BYTES = 50_000_000
+from chapterverse.readers.page_bounds import MAX_FILE_BYTES
 
 #: A page's path is its identity in the ledger, whose column is this wide.
 _MAX_PATH_CHARS = 512
@@ -80,7 +78,7 @@ def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
 
     Raises:
         UnsafePath: it isn't, or no longer, a regular file of the folder or its project.
-        UnreadablePage: it can't be opened, or is larger than `MAX_BYTES`.
+        UnreadablePage: it can't be opened, or is larger than `MAX_FILE_BYTES`.
     """
     display_name = display_name or path
     real = _resolve(folder, path)
@@ -92,13 +90,13 @@ def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
             if not stat.S_ISREG(status.st_mode):
                 raise UnsafePath(_SPECIAL.format(display_name))
             # Asked for 50 MB, Python would allocate them for each page; a file that has just grown is read on.
-            content = file.read(min(status.st_size, MAX_BYTES) + 1)
+            content = file.read(min(status.st_size, MAX_FILE_BYTES) + 1)
             if len(content) > status.st_size:
-                content += file.read(MAX_BYTES + 1 - len(content))
+                content += file.read(MAX_FILE_BYTES + 1 - len(content))
     except OSError as error:
         raise _unreadable(display_name, error, is_link=os.path.islink(os.path.join(folder, path))) from None  # noqa: PTH114, PTH118
-    if len(content) > MAX_BYTES:
-        raise UnreadablePage(f"{display_name} is larger than {MAX_BYTES // 1_000_000} MB, too large for a page.")
+    if len(content) > MAX_FILE_BYTES:
+        raise UnreadablePage(f"{display_name} is larger than {MAX_FILE_BYTES // 1_000_000} MB, too large for a page.")
     return content
 
 

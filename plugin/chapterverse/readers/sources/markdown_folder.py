@@ -16,9 +16,10 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
+from chapterverse.readers.addresses.generator_config import config_word
 from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
-from chapterverse.readers.markdown.page import needs_build, read_markdown
+from chapterverse.readers.markdown.page import SYNTAXES, needs_build, read_markdown
 from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import Listing, list_files, read_page
@@ -83,6 +84,8 @@ def _read_files(
 ) -> Iterator[tuple[Source, bool]]:
     """Yield each page, and whether only a build can complete it; the draft notes the other files."""
     locales = locale_folders(paths)
+    docusaurus = generator is SiteGenerator.DOCUSAURUS
+    syntax = (config_word(pages.folder, generator, "format", SYNTAXES) or "mdx") if docusaurus else ""
     # The files of sections first, the outer ones before the inner ones: in Hugo they rule over the pages below.
     for file in pages.read_files(sorted(paths, key=_outer_sections_first)):
         try:
@@ -95,7 +98,7 @@ def _read_files(
         content_type = _content_type(pages, file.path, matter, body, language, address)
         if address is not None and content_type:
             page = _SourceFile(
-                pages.folder, file.path, pages.read, base, base + address, generator, language, content_type
+                pages.folder, file.path, pages.read, base, base + address, generator, language, content_type, syntax
             )
             yield page.source(file.content), needs_build(body)
 
@@ -165,6 +168,7 @@ class _SourceFile:
         path: of the file, relative to `folder`.
         base: address of the site.
         url: address of the page.
+        syntax: how Docusaurus reads it (see `read_markdown`), "" for another generator.
     """
 
     folder: Path
@@ -175,17 +179,19 @@ class _SourceFile:
     generator: SiteGenerator
     language: str
     content_type: str
+    syntax: str
 
     def source(self, content: bytes) -> Source:
         content_hash = hashlib.sha256(content).hexdigest()
-        context = json.dumps([self.url, self.generator, self.language, self.content_type])
+        # A page that is read in another way is read again.
+        context = json.dumps([self.url, self.generator, self.language, self.content_type, *filter(None, [self.syntax])])
         read = functools.partial(self._read, content_hash)
         return Source(self.path, content_hash, context, read, url=self.url, language=self.language)
 
     def _read(self, content_hash: str) -> Page:
         content = self.read(self.folder, self.path)
         require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
-        page = read_markdown(decode_page(self.path, content), self.path, generator=self.generator)
+        page = read_markdown(decode_page(self.path, content), self.path, generator=self.generator, syntax=self.syntax)
         matter = page.front_matter
         sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
         return Page(

@@ -1,0 +1,40 @@
+"""The bounds of one page: what takes more is left out and named, so that no page holds up a build.
+
+They count what a page holds and never the time that it takes: an index must not depend on the machine. Reading takes
+time linear in each of them. The largest pages known to us, references on one page, have 5 million characters, 150,000
+elements, and elements below 60 others.
+"""
+
+from __future__ import annotations
+
+from chapterverse.errors import PageTooLarge
+
+#: Bytes of a file that is read.
+MAX_FILE_BYTES = 50_000_000
+
+#: Characters of a page's HTML, and of its Markdown, whose parser takes up to a hundred times as long for a character.
+MAX_CHARS, MAX_MARKDOWN_CHARS = 20_000_000, 5_000_000
+
+#: Elements of a page's tree, those in preformatted code not counted.
+MAX_ELEMENTS = 500_000
+
+#: Levels of the tree. Deeper containers lose their tags and keep their text, so that one that hides it can't be read.
+MAX_DEPTH = 100
+
+
+def require_chars(text: str, most: int = MAX_CHARS) -> None:
+    """Raise `PageTooLarge` for more than so many characters."""
+    if len(text) > most:
+        raise PageTooLarge(f"holds more than {most:,} characters, too many for a page.")
+
+
+def require_elements(number: int) -> None:
+    """Raise `PageTooLarge` for more than `MAX_ELEMENTS`."""
+    if number > MAX_ELEMENTS:
+        raise PageTooLarge(f"holds more than {MAX_ELEMENTS:,} elements, too many for a page.")
+
+
+def require_shown(*, hidden: bool) -> None:
+    """Raise `PageTooLarge` for a hidden element below `MAX_DEPTH` others."""
+    if hidden:
+        raise PageTooLarge(f"hides an element below {MAX_DEPTH} others, too deep for a page.")

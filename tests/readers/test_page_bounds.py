@@ -1,0 +1,55 @@
+"""What one page may hold; a page beyond it is left out, named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from chapterverse.errors import PageTooLarge
+from chapterverse.indexing.chunking import ChunkSizes
+from chapterverse.indexing.page_chunker import PageChunker
+from chapterverse.indexing.plugins.pages import page_source
+from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.page_bounds import MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS
+from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
+from fakes.docs import SCOPE
+
+DEEP = "<div>" * MAX_DEPTH
+
+READERS: list[Callable[[str], object]] = [
+    lambda text: read_fragment(text, "T"),
+    lambda text: read_with_links(text, "T", "https://e.com/"),
+    lambda text: read_document(f"<main>{text}"),
+    lambda text: read_markdown(text, "a.md"),
+]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_page_of_too_many_elements_is_refused(read: Callable[[str], object]) -> None:
+    with pytest.raises(PageTooLarge, match=r"^holds more than 500,000 elements, too many for a page\.$"):
+        read("<p>" * (MAX_ELEMENTS + 1))
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_page_of_too_many_characters_is_refused(read: Callable[[str], object]) -> None:
+    with pytest.raises(PageTooLarge, match=r"^holds more than (?:20|5),000,000 characters, too many for a page\.$"):
+        read("x" * (MAX_CHARS + 1))
+
+
+@pytest.mark.parametrize("hidden", ["<div hidden>", "<div style='display:none'>", "<div data-search-exclude>", "<nav>"])
+def test_hidden_text_is_never_read_however_deep_it_is(hidden: str) -> None:
+    assert "secret" not in str(read_fragment(f"{DEEP[:-5]}{hidden}secret", "T"))
+    assert "secret" not in str(read_fragment(f"{DEEP}<p hidden>secret", "T"))
+    with pytest.raises(PageTooLarge, match=r"^hides an element below 100 others, too deep for a page\.$"):
+        read_fragment(f"{DEEP}<div>{hidden}secret", "T")
+
+
+def test_text_that_is_shown_is_read_however_deep_it_is() -> None:
+    assert "shown" in str(read_fragment(f"{DEEP}{DEEP}shown", "T"))
+
+
+def test_the_index_names_the_page() -> None:
+    source = page_source("guide/a.md", "https://e.com/a/", "T", "<p>" * (MAX_ELEMENTS + 1))
+    [outcome] = PageChunker(SCOPE, "none/0", ChunkSizes()).chunk_each([source])
+    assert outcome == "guide/a.md holds more than 500,000 elements, too many for a page."
