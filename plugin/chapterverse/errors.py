@@ -5,6 +5,7 @@
     │   ├── UnsafePath          a file's real path is outside its folder
     │   └── UnreadablePage      bytes that are no page: binary, wrong encoding, too large
     ├── ConfigurationError      a setting is unknown, missing or contradicts another
+    │   └── PublishingDenied    this build may not write that index, whatever it is asked
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
     │   ├── IndexUnavailable    its server does not answer, or failed
@@ -49,6 +50,10 @@ class UnreadablePage(InputError):
 
 class ConfigurationError(ChapterVerseError):
     """A setting is unknown, missing or contradicts another."""
+
+
+class PublishingDenied(ConfigurationError):
+    """This build may not write that index, whatever it is asked."""
 
 
 class IndexFault(ChapterVerseError):

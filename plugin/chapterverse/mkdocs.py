@@ -42,7 +42,7 @@ class ChapterVerseConfig(Config):
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""
     strict = c.Type(bool, default=False)
-    """Whether a failure to index fails the build; otherwise it is logged and the old index stays."""
+    """Whether a failure to index fails the build, as under `--strict`; else it is logged and the old index stays."""
     endpoint = c.Optional(c.Type(str))
     """Address of the API that the widget calls; `/` is the site's own origin, and without one a build warns."""
     store = c.Optional(c.Type(str))
@@ -181,7 +181,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def _index(self, pages: PageCollection, config: MkDocsConfig) -> None:
         site = self._settings, config.site_url, self.config.chunk_tokens
         update = partial(index_run.update_index, pages, *site, self._documents, log)
-        if error := index_run.try_to_index(update, log, self.config.strict and not self._serving):
+        strict = (self.config.strict or config.strict) and not self._serving
+        if error := index_run.try_to_index(update, log, strict):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")
 
 

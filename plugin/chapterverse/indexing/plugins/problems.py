@@ -8,10 +8,14 @@ from chapterverse.settings import Settings
 def list_problems(settings: Settings, site_url: str | None, name: str = "site_url") -> list[str]:
     """Return a sentence for each setting that is missing in a build that will be published.
 
+    One that may not publish has none: with `--strict` they would fail the build of a pull request.
+
     Args:
         name: the generator's setting for the site's address.
     """
-    sentences = []
+    sentences: list[str] = []
+    if not settings.may_publish and settings.publish is not False:
+        return sentences
     if not settings.endpoint:
         sentences.append(
             "endpoint is not set, so the chat of the published site has no API to ask: name its address, or set "
