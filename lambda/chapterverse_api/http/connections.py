@@ -114,7 +114,7 @@ class Connection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn = RequestParser()
+        self.conn: RequestParser = RequestParser()
         self._bounds: Bounds = config.bounds
         self._throttled_errors: ThrottledErrors = config.throttled_errors
         self._step: Step = ""

@@ -44,7 +44,7 @@ class RequestParser(h11.Connection):
                 event = self._parse()
                 if event is not h11.NEED_DATA or not self._unread:
                     return event
-                super().receive_data(self._unread[:_PIECE_BYTES])
+                super().receive_data(bytes(self._unread[:_PIECE_BYTES]))
                 del self._unread[:_PIECE_BYTES]
         except h11.RemoteProtocolError as error:
             self.refusal_status = error.error_status_hint
