@@ -13,7 +13,7 @@ import h11
 from chapterverse_api.rejections import MAX_HEAD_BYTES
 
 #: Bytes that are parsed at once.
-_PIECE_BYTES = 4 * 1024
+_PIECE_BYTES = 16 * 1024
 
 
 class RequestParser(h11.Connection):
