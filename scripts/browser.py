@@ -83,8 +83,9 @@ class Browser:
             how = "with packages of the system, as root" if ROOT else "for this user only"
             _say(f"No {self.name} found; installing one {how}: {' '.join(command)}")
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            # Send an installer's output to standard error, because standard output is for the path only.
-            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment)
+            # Standard output is for the path only. A download that fails prints a traceback, and the end says what to do.
+            output = sys.stderr if ROOT else subprocess.DEVNULL
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
             if path := self._find():
                 return path
         return ""
