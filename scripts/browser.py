@@ -83,7 +83,7 @@ class Browser:
             how = "with packages of the system, as root" if ROOT else "for this user only"
             _say(f"No {self.name} found; installing one {how}: {' '.join(command)}")
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            # Standard output is for the path only. A download that fails prints a traceback, and the end says what to do.
+            # Standard output is for the path only. A download that fails prints a traceback; the end says what to do.
             output = sys.stderr if ROOT else subprocess.DEVNULL
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
             if path := self._find():
