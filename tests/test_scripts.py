@@ -109,11 +109,34 @@ def test_no_chromium_is_told_in_a_sentence_even_where_playwright_does_not_start(
     node.write_text(f"#!{SH}\nexit 127\n", encoding="utf-8")
     node.chmod(0o755)
     # Nothing on the path can install one.
-    places = {"PATH": str(tmp_path), "PLAYWRIGHT_NODEJS_PATH": str(node), "HOME": str(tmp_path)}
+    places = {"PATH": str(tmp_path), "PLAYWRIGHT_NODEJS_PATH": str(node), "HOME": str(tmp_path), "CI": "true"}
     done = run(sys.executable, str(SCRIPTS / "chromium.py"), **places)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("There is no Chromium for the browser tests: install one")
+
+
+@pytest.mark.parametrize(("browser", "package"), [("chromium", "chromium"), ("firefox", "firefox-esr")])
+@pytest.mark.skipif(sys.platform != "linux", reason="there may be one in /Applications")
+def test_without_rights_the_command_is_printed_and_nobody_is_asked_for_them(
+    tmp_path: Path, browser: str, package: str
+) -> None:
+    for name in ("sudo", "apt-get", "doas"):
+        (tmp_path / name).write_text(f"#!{SH}\necho ran {name} $@ >&2\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    # As a user without rights, also where the tests run as root.
+    program = (
+        f"import os, runpy, sys; os.geteuid = lambda: 1000; sys.path.insert(0, {str(SCRIPTS)!r}); "
+        f"runpy.run_path({str(SCRIPTS / f'{browser}.py')!r}, run_name='__main__')"
+    )
+    places = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PLAYWRIGHT_NODEJS_PATH": str(tmp_path / "none")}
+    for ci, code in (("", 0), ("false", 0), ("true", 1)):
+        done = run(sys.executable, "-c", program, **places, CI=ci)
+        assert (done.returncode, done.stdout) == (code, "\n" if code == 0 else "")
+        assert "ran " not in done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert f"install one by `sudo apt-get install -y {package}`" in last
+        assert last.endswith("Until then they are skipped.") is (code == 0)
 
 
 def test_the_node_that_drives_browsers_needs_nothing_that_a_minimal_debian_lacks(node: Path) -> None:

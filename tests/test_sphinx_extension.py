@@ -16,7 +16,7 @@ import projects
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
-from projects import STORE, chat_in
+from projects import DOWN, STORE, chat_in
 
 BASE = "https://tea.example/docs/"
 PAGES = {
@@ -154,6 +154,17 @@ def test_an_index_that_can_not_be_written_fails_the_build_only_with_strict(proje
     assert warning.startswith("chapterverse: The index was not updated: There is no embedder named 'best'")
     project.configure({"embedder": "best", "strict": True})
     assert "chapterverse: There is no embedder named 'best'" in " ".join(project.build(code=1).split())
+
+
+def test_a_store_that_is_down_fails_the_build_that_counts_warnings(project: Project) -> None:
+    failed = "The index can't be read: 127.0.0.1 could not be reached"
+    (warning,) = warnings(project.build("-W", code=1, **DOWN))
+    assert warning.startswith(f"chapterverse: The index was not updated: {failed}")
+    assert failed in project.build(**DOWN)
+    for more in ({"GITHUB_EVENT_NAME": "pull_request"}, {"CHAPTERVERSE_PUBLISH": ""}):
+        said = project.build("-W", **{**DOWN, **more})
+        assert warnings(said) == []
+        assert "chapterverse: Nothing was indexed: " in said
 
 
 @pytest.mark.parametrize("options", [{"enabled": False}, {"publish": False}])

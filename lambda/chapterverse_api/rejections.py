@@ -17,6 +17,8 @@ from chapterverse import errors
 from chapterverse_api.contract import ErrorBody, ErrorResponse, StreamError
 from chapterverse_api.observability import log
 
+#: The most bytes of a request's line and headers together.
+MAX_HEAD_BYTES = 16 * 1024
 #: Addresses of OpenAI's API, whose clients expect its errors.
 OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
 
@@ -148,6 +150,11 @@ class _ErrorReply(JSONResponse):
             await JSONResponse(document, status, self._extra_headers)(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
+
+
+def head_too_large() -> Rejection:
+    """Return the rejection of a request whose line and headers are over `MAX_HEAD_BYTES`."""
+    return Rejection(431, "headers_too_large", f"The headers are over {MAX_HEAD_BYTES // 1024} KB.")
 
 
 def from_error(error: Exception, site: str = "") -> Rejection:

@@ -4,7 +4,10 @@ export interface Options {
   enabled?: boolean;
   /** Whether a build writes the index; unset means yes for the embedded store and no for a remote one. */
   publish?: boolean;
-  /** Whether the build fails if the index can't be written, or if `endpoint` or the site's address is missing. */
+  /**
+   * Whether the build fails if the index can't be written, or if `endpoint` or the site's address is missing; unset means
+   * yes where the variable `CI` is set.
+   */
   strict?: boolean;
   /** Address of the API that the chat asks; `/` is the site's own origin. */
   endpoint?: string;
@@ -45,6 +48,7 @@ export interface BuiltSite {
 }
 
 export function findCommand(cwd: string, env?: Record<string, string | undefined>): string[];
+export function isStrict(options: Options, env?: Record<string, string | undefined>): boolean;
 export function publish(options: Options, site: BuiltSite): Promise<void>;
 export function sourceMeta(path: string): string;
 

@@ -40,6 +40,11 @@ function program(name, folders) {
   return undefined;
 }
 
+/** Whether a failed index fails the build: as the option says, else wherever a program builds and nobody reads warnings. */
+export function isStrict(options, env = process.env) {
+  return options.strict ?? !['', '0', 'false'].includes((env.CI ?? '').toLowerCase());
+}
+
 /**
  * Puts the chat into a built site and indexes it; rejects if the build must fail.
  *
@@ -52,7 +57,7 @@ export async function publish(options, {cwd, siteDir, baseUrl, setting, versions
   if (baseUrl) args.push('--base-url', baseUrl);
   for (const [version, folder] of versions) args.push('--version-path', `${version}=${folder}`);
   const child = start(cwd, args, 'inherit');
-  child.stdin.end(JSON.stringify(options));
+  child.stdin.end(JSON.stringify({...options, strict: isStrict(options)}));
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   if (code !== 0) throw new Error('chapterverse: The build fails for the reason above.');
 }

@@ -6,6 +6,7 @@
     │       ├── UnsafePath      a file that is never opened: outside of its project, or no regular file
     │       └── PageTooLarge    it holds more than one page may
     ├── ConfigurationError      a setting is unknown, missing or contradicts another
+    │   └── PublishingDenied    this build may not write that index, whatever it is asked
     ├── IndexFault              the index can't be read or written as asked
     │   ├── IndexMissing        nothing was published for this site and version
     │   ├── IndexUnavailable    its server does not answer, or failed
@@ -61,6 +62,10 @@ class PageTooLarge(UnreadablePage):
 
 class ConfigurationError(ChapterVerseError):
     """A setting is unknown, missing or contradicts another."""
+
+
+class PublishingDenied(ConfigurationError):
+    """This build may not write that index, whatever it is asked."""
 
 
 class IndexFault(ChapterVerseError):

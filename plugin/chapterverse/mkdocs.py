@@ -46,7 +46,7 @@ class ChapterVerseConfig(Config):
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""
     strict = c.Type(bool, default=False)
-    """Whether a failure to index fails the build; otherwise it is logged and the old index stays."""
+    """Whether a failure to index fails the build, as under `--strict`; else it is logged and the old index stays."""
     endpoint = c.Optional(c.Type(str))
     """Address of the API that the widget calls; `/` is the site's own origin, and without one a build warns."""
     store = c.Optional(c.Type(str))
@@ -114,7 +114,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._depth += 1
         if self._depth > 1:
             return
-        self._reading = None
+        self._reading, self._strict = None, self.config.strict or config.strict
         mike = config.plugins.get("mike")
         self._base = site_address(config.site_url, mike.config.get("canonical_version") if mike else None)
         globs = PageGlobs.of(self.config.exclude, self.config.include)
@@ -186,7 +186,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # Ctrl-C raises no build error, so only the end of `on_post_build` proves that every page was seen.
         if self._reading is None or self._serving:
             return
-        if self._settings.may_publish and (self._base or self.config.strict):
+        if self._settings.may_publish and (self._base or self._strict):
             self._index(self._reading)
         elif not self._settings.may_publish and self._settings.publish is not False:
             log.info(f"Nothing was indexed: {problems.explain_withheld(self._settings)}")
@@ -194,5 +194,5 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def _index(self, reading: SitePages) -> None:
         site = reading, self._settings, self.config.chunk_tokens, self._documents
         update = partial(index_run.update_index, *site, log)
-        if error := index_run.try_to_index(update, log, self.config.strict and not self._serving):
+        if error := index_run.try_to_index(update, log, self._strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")

@@ -6,7 +6,7 @@ import pytest
 
 from chapterverse.store import open_store
 from chapterverse_api.index.addresses import version_at
-from generators.project import Project, compare_links, until
+from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
 
 CONFIG = """\
 export default {
@@ -49,6 +49,10 @@ def test_a_build_has_the_chat_and_cites_the_sources_of_each_locale(project: Proj
     }
     seen = project.check("docs/internal.mdx")
     assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}
+
+
+def test_a_failed_index_fails_a_build_where_it_counts(project: Project) -> None:
+    check_that_a_failed_index_counts(project)
 
 
 def test_the_preview_answers_and_follows_edits(project: Project) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generators.project import Project, compare_links, until
+from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
 
 CONFIG = """\
 import {defineConfig} from 'astro/config';
@@ -59,6 +59,10 @@ def test_a_build_has_the_chat_and_cites_the_sources_of_each_locale(project: Proj
     # The chat has the site's colors, on each page.
     styles = [file.read_text("utf-8") for file in (project.root / project.output).rglob("*.css")]
     assert any("--chapterverse-accent:" in style for style in styles)
+
+
+def test_a_failed_index_fails_a_build_where_it_counts(project: Project) -> None:
+    check_that_a_failed_index_counts(project)
 
 
 def test_the_preview_answers_and_follows_edits(project: Project) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generators.project import Project, compare_links, until
+from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
 from projects import STORE
 
 CONFIG = """\
@@ -68,7 +68,8 @@ def test_the_preview_answers_and_follows_edits(project: Project) -> None:
     ("options", "code", "sentence"),
     [
         ("{endpont: '/'}", 1, "Error: There is no option 'endpont': the nearest is endpoint."),
-        ("{}", 0, "Warning: endpoint is not set, so the chat of the published site has no API to ask"),
+        ("{strict: false}", 0, "Warning: endpoint is not set, so the chat of the published site has no API to ask"),
+        ("{}", 1, "Error: endpoint is not set, so the chat of the published site has no API to ask"),
         ("{strict: true}", 1, "Error: endpoint is not set, so the chat of the published site has no API to ask"),
     ],
 )
@@ -77,10 +78,14 @@ def test_a_mistake_gets_one_sentence(project: Project, options: str, code: int, 
     assert sentence in project.build(code=code)
 
 
+def test_a_failed_index_fails_a_build_where_it_counts(project: Project) -> None:
+    check_that_a_failed_index_counts(project)
+
+
 def test_a_site_without_an_address_is_not_indexed(project: Project) -> None:
     config = CONFIG.replace("OPTIONS", "{endpoint: '/', store: 'edge:elsewhere'}")
     project.write({".vitepress/config.mjs": config.replace("sitemap: {hostname: 'https://tea.example/pot/'},", "")})
-    said = project.build()
+    said = project.build(CI="")
     assert "Warning: sitemap.hostname is not set, so a citation would have no address and nothing is indexed." in said
     assert not (project.root / "elsewhere").exists()
 

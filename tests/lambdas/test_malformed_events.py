@@ -237,6 +237,19 @@ def test_every_broken_event_gets_a_well_formed_answer(
         assert not [record for record in caplog.records if record.name != "chapterverse"]
 
 
+@pytest.mark.parametrize("name", BASES)
+def test_headers_over_the_limit_are_refused(handler: LambdaHandler, service: Scripted, name: str) -> None:
+    one, many = with_header(BASES[name], "x-a", "a" * 17_000), BASES[name]
+    for number in range(500):
+        many = with_header(many, f"x-{number}", "a" * 30)
+    for event in (one, many, asking(BASES[name], path=f"/{'a' * 17_000}")):
+        answer = handler(event, CONTEXT)
+        check(answer)
+        assert (answer["statusCode"], json.loads(answer["body"])["error"]["code"]) == (431, "headers_too_large")
+    assert service.asked == []
+    assert handler(with_header(BASES[name], "x-a", "a" * 15_000), CONTEXT)["statusCode"] == 200
+
+
 def check(answer: dict[str, Any]) -> None:
     """Check what Lambda and a reader expect of an answer, and that nothing hostile came back in it."""
     text = json.dumps(answer)

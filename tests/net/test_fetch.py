@@ -270,3 +270,14 @@ def test_the_setting_is_a_list_of_hosts_with_ports() -> None:
     for bad in ("a", "a:x", "http://a:1", "a:1/path", "a:99999", "u@a:1", ":80"):
         with pytest.raises(ConfigurationError, match="CHAPTERVERSE_ALLOW_PRIVATE is"):
             private_hosts(bad)
+
+
+def test_a_redirect_may_have_to_stay_below_a_folder(site: Site) -> None:
+    fetcher = Fetcher(allow_private=site.place, hosts=[site.place], below="/ä/b/")
+    site.moves("/%C3%A4/b/1", "2?q=../../c")
+    site.pages["/%C3%A4/b/2?q=../../c"] = Answer(200, b"inside")
+    assert fetcher.get(f"{site.url}/ä/b/1").body == b"inside"
+    for target in ("/c", "../c", "//127.0.0.2/%C3%A4/b/2", "https://127.0.0.1/%C3%A4/b/2", "/%C3%A4/b/..%2fc", "/"):
+        site.moves("/%C3%A4/b/1", target)
+        with pytest.raises(FetchFailed, match=r"redirects to what is not below /%C3%A4/b/"):
+            fetcher.get(f"{site.url}/ä/b/1")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browsers import browser_path
 from widget.chat import check_session
 from widget.conftest import WATCH
 from widget.firefox import Firefox, Tab
@@ -26,28 +24,14 @@ pytestmark = pytest.mark.browser
 Browse = Callable[..., Tab]
 StandIn = Callable[[str], None]
 TURNS = "[...document.querySelector('chapter-verse').shadowRoot.querySelectorAll('.turn')]"
-FINDER = Path(__file__).parents[2] / "scripts" / "firefox.py"
 
 
 @pytest.fixture(scope="session")
 def firefox(node: Path) -> Iterator[Firefox]:
-    """A headless Firefox for the whole run; where there is none the tests are skipped and say how to get one."""
-    running = Firefox(node, _path())
+    """A headless Firefox for the whole run. Where there is none, a test that needs it is skipped, or fails in CI."""
+    running = Firefox(node, browser_path("firefox"))
     yield running
     running.close()
-
-
-def _path() -> str:
-    # `make test` has looked already and found none.
-    if os.environ.get("CHAPTERVERSE_FIREFOX") == "":
-        pytest.skip(
-            "There is no Firefox for the browser tests: install one, or name it with CHAPTERVERSE_FIREFOX=/path."
-        )
-    done = subprocess.run([sys.executable, FINDER], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode == 0:
-        return done.stdout.strip()
-    reason = done.stderr.strip().splitlines()[-1]
-    return pytest.fail(reason, pytrace=False) if "CHAPTERVERSE_FIREFOX" in os.environ else pytest.skip(reason)
 
 
 @pytest.fixture

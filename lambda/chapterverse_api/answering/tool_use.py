@@ -58,12 +58,15 @@ class ToolResult:
     """The outcome of a call.
 
     Attributes:
-        error: one sentence about the failure, without the arguments; empty if the call succeeded.
+        error: one sentence for readers about the failure, without the arguments and any host; empty if the call
+            succeeded.
+        cause: one sentence for the log, if it may say more.
     """
 
     ok: bool
     output: tuple[ToolSource, ...] = ()
     error: str = ""
+    cause: str = ""
 
 
 class TurnTools(Protocol):
@@ -149,7 +152,7 @@ def _run_calls(calls: Sequence[ToolCall], tools: TurnTools, end: Deadline) -> li
 def _add_result(sources: DraftSources, record: _CallRecord, names: Collection[str], turn: Turn) -> DraftSources:
     """Return the sources with the result of a call, after logging it."""
     result, name = record.result, record.call.name if record.call.name in names else "unknown"
-    reason = {"message": result.error} if result.error else {}
+    reason = {"message": result.cause or result.error} if result.error else {}
     turn.log("tool_called", tool=name, ok=result.ok, seconds=record.seconds, **reason)
     use = ToolUse(id=str(_next_number(sources.context)), name=name, ok=result.ok)
     return replace(sources, context=_add_sources(sources.context, result.output), tool_uses=(*sources.tool_uses, use))

@@ -18,8 +18,9 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from chapterverse_api.http.request_parser import RequestParser
 from chapterverse_api.observability.log import ThrottledErrors
-from chapterverse_api.rejections import Rejection
+from chapterverse_api.rejections import Rejection, head_too_large
 
 #: The client's next step: send a request's head, send its body, start another request, or read. Empty while the client
 #: waits for the service.
@@ -113,7 +114,7 @@ class Connection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn = _StrictConnection(h11.SERVER)
+        self.conn: RequestParser = RequestParser()
         self._bounds: Bounds = config.bounds
         self._throttled_errors: ThrottledErrors = config.throttled_errors
         self._step: Step = ""
@@ -155,7 +156,8 @@ class Connection(H11Protocol):
         self._update_step()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 uvicorn has its own words
-        self._reject(Rejection(400, "malformed", "The request is not valid HTTP."))
+        too_large = self.conn.refusal_status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        self._reject(head_too_large() if too_large else Rejection(400, "malformed", "The request is not valid HTTP."))
 
     def _update_step(self) -> None:
         """Find the client's next step; its time starts when the step changes."""
@@ -211,16 +213,3 @@ class Connection(H11Protocol):
         self.transport.write(b"\r\n".join([*lines, b"", response.body]))
         self.transport.close()
         self._update_step()
-
-
-class _StrictConnection(h11.Connection):
-    """Rejects a request with two lengths, because a proxy before us may believe the other one."""
-
-    def next_event(self) -> Any:
-        event = super().next_event()
-        if isinstance(event, h11.Request):
-            names = {name for name, _ in event.headers}
-            if {b"content-length", b"transfer-encoding"} <= names:
-                # RFC 9112, section 6.3: a server may reject it, and must close the connection.
-                raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
-        return event

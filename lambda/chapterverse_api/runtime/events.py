@@ -43,7 +43,7 @@ class LambdaHandler:
         """Return the ASGI scope and body of an HTTP event.
 
         Raises:
-            Rejection: 400 for an unreadable event, which is logged.
+            Rejection: 400 for an unreadable event, which is logged; 431 for headers that are too large.
         """
         try:
             request = self.mangum.infer(_normalize(event), context)
@@ -60,6 +60,8 @@ class LambdaHandler:
                     "what invokes this function.",
                 )
             raise Rejection(400, "malformed", "The request can't be read.") from None
+        if _head_bytes(request.scope) > rejections.MAX_HEAD_BYTES:
+            raise rejections.head_too_large()
         return request
 
     def _answer_ping(self, context: LambdaContext) -> dict[str, Any]:
@@ -121,3 +123,9 @@ def _check(scope: Any) -> None:
     non_strings = [name for name, value in values.items() if not isinstance(value, str)]
     if non_strings:
         raise TypeError(f"no string: {', '.join(non_strings)}")
+
+
+def _head_bytes(scope: Any) -> int:
+    """Return the bytes of a request's line and headers, as they were at least sent."""
+    line = f"{scope['method']} {scope['path']}?"
+    return len(line) + len(scope["query_string"]) + sum(len(name) + len(value) + 4 for name, value in scope["headers"])

@@ -1,19 +1,17 @@
 """The tools of one site: the built-in tools that it enables, and the owner's tools, which ask the owner's servers.
 
-The file `tools.yml` lists them. A model's arguments are checked by the tool's schema. Each value is encoded before it
-becomes part of an address, so that it can't change another part of it.
+The file `tools.yml` lists them. A model's arguments are checked by the tool's schema, and may not change the address
+around their places.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import quote, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, StringConstraints, ValidationError
@@ -31,16 +29,16 @@ from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.structured_output.schema import parse_schema, problem
 from chapterverse_api.tools import documentation
+from chapterverse_api.tools.address_template import AddressTemplate
 from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, make_tool
 
 _MAX_TOOLS = 16
 #: Characters of a model's arguments.
 _MAX_ARGUMENT_CHARS = 8_000
-#: Characters of one value of an address.
-_MAX_VALUE_CHARS = 500
 #: Results of a search that become sources.
 _MAX_RESULTS = 3
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+#: For readers.
+_NO_ANSWER = "The tool gave no answer that can be used."
 _SCALARS = {"string", "integer", "number", "boolean"}
 #: Types of an answer that are read: a page of HTML is for people, and may hold anything.
 _JSON, _TEXT = ("application/json", "+json"), ("text/plain", "text/markdown")
@@ -155,9 +153,13 @@ class BoundTools:
             result = self.tools.registry.call(call.name, arguments, context)
             title = next(tool.title for tool in self.tools.registry if tool.name == call.name)
             return ToolResult(True, _sources(title, result))
-        except (ChapterVerseError, rejections.Rejection, RecursionError) as error:
-            message = "The answer is nested too deep." if isinstance(error, RecursionError) else str(error)
-            return ToolResult(False, error=message)
+        except (InputError, rejections.Rejection) as error:
+            return ToolResult(False, error=str(error))
+        except RecursionError:
+            return ToolResult(False, error=_NO_ANSWER, cause="The answer is nested too deep.")
+        except ChapterVerseError as error:
+            # It may name a host.
+            return ToolResult(False, error=_NO_ANSWER, cause=str(error))
         except Exception as error:
             # A fault of this program costs a result, and never the answer.
             rejections.report(error)
@@ -202,47 +204,42 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
         schema = parse_schema(entry.name, {"type": "object", "properties": {}, **entry.parameters}, empty=True)
     except InputError as error:
         raise _unusable(f"can't be used: {str(error).rstrip('.')}") from None
-    places, properties = _PLACEHOLDER.findall(entry.url), schema["properties"]
+    template, properties = _template(entry, settings), schema["properties"]
     for name, part in properties.items():
         if part.get("type") not in _SCALARS:
             raise _unusable(f"can't be used: {entry.name}: {name[:60]!a} must be text, a number or a boolean")
-    if missing := [name for name in places if name not in schema.get("required", ())]:
+    if missing := sorted(template.names - {*schema.get("required", ())}):
         raise _unusable(f"can't be used: {entry.name}: {missing[0][:60]!a} of its address is no required parameter")
-    place = _server(entry, settings)
     secrets = dict(settings.tool_secrets)
     if unset := [name for name in entry.headers.values() if name not in secrets]:
         raise _unusable(f"can't be used: {entry.name} needs the variable {unset[0]}, which is not set")
     headers = {header: secrets[name] for header, name in entry.headers.items()}
     fetcher = Fetcher(
         allow_private=settings.allow_private,
-        # Not even its own redirect may lead to another server.
-        hosts=[place],
+        # Not even its own redirect may lead elsewhere, since the owner's key goes along.
+        hosts=[template.server],
+        below=template.folder,
         max_bytes=entry.max_bytes,
         seconds=entry.seconds,
     )
     closed = {**schema, "additionalProperties": False}
-    run = _ToolRequest(entry, fetcher, headers)
+    run = _ToolRequest(entry, template, fetcher, headers)
     return Tool(entry.name, entry.title or entry.name, entry.description, closed, {"type": "object"}, run)
 
 
-def _server(entry: ToolEntry, settings: Settings) -> str:
-    """Return the host and port that a tool asks.
+def _template(entry: ToolEntry, settings: Settings) -> AddressTemplate:
+    """Return the address of a tool.
 
     Raises:
-        ConfigurationError: its address names no host, or one that is not allowed.
+        ConfigurationError: it can't be used, or its server is not allowed.
     """
     try:
-        parts = urlsplit(_PLACEHOLDER.sub("x", entry.url))
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        raise _unusable(f"can't be used: {entry.name}: its address has no valid host and port") from None
-    if parts.scheme not in ("https", "http") or not parts.hostname or _PLACEHOLDER.search(entry.url.split("/")[2]):
-        raise _unusable(f"can't be used: {entry.name}: its address must begin with https:// and a host")
-    if parts.username is not None:
-        raise _unusable(f"can't be used: {entry.name}: its address holds a password, which belongs in headers")
-    if parts.scheme == "http" and (parts.hostname, port) not in private_hosts(settings.allow_private):
+        template = AddressTemplate.parse(entry.url)
+    except ValueError as error:
+        raise _unusable(f"can't be used: {entry.name}: its address {error}") from None
+    if template.parts.scheme == "http" and template.place not in private_hosts(settings.allow_private):
         raise _unusable(f"can't be used: {entry.name}: its address must begin with https://")
-    return f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
+    return template
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +247,7 @@ class _ToolRequest:
     """Asks a server for one result."""
 
     entry: ToolEntry
+    template: AddressTemplate
     fetcher: Fetcher
     headers: Mapping[str, str]
 
@@ -257,7 +255,7 @@ class _ToolRequest:
         deadline = context.deadline
         seconds = min(self.entry.seconds, deadline.seconds_left)
         accepted = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9"}
-        url = tool_address(self.entry.url, arguments)
+        url = self.template.fill(arguments)
         got = self.fetcher.get(url, {**accepted, **self.headers}, seconds=seconds, closing=deadline.closing)
         if got.status != 200:
             raise FetchFailed(f"The tool's server answered with the status {got.status}.")
@@ -271,30 +269,6 @@ class _ToolRequest:
         if kind not in _TEXT:
             raise FetchFailed("The tool's server answered with neither JSON nor plain text.")
         return {"output": text}
-
-
-def tool_address(template: str, arguments: JsonObject) -> str:
-    """Return the address for these arguments.
-
-    Raises:
-        InputError: an address can't hold a value.
-    """
-    values = {name: _write(name, value) for name, value in arguments.items()}
-    places = set(_PLACEHOLDER.findall(template))
-    url = _PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=""), template)
-    rest = urlencode([(name, value) for name, value in values.items() if name not in places])
-    # Dots are never encoded, and two of them would lead out of a folder.
-    segments = urlsplit(url).path.split("/")
-    if {".", ".."} & {*segments}:
-        raise InputError("An argument can't stand in an address.")
-    return f"{url}{'&' if '?' in url else '?'}{rest}" if rest else url
-
-
-def _write(name: str, value: Any) -> str:
-    text = json.dumps(value) if isinstance(value, bool) else str(value)
-    if not isinstance(value, str | int | float) or not 0 < len(text) <= _MAX_VALUE_CHARS or not text.isprintable():
-        raise InputError(f"{name} can't stand in an address.")
-    return text
 
 
 def _arguments(text: str) -> dict[str, Any]:

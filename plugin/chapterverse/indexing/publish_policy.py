@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import PublishingDenied
 from chapterverse.settings import Settings
 
 
@@ -10,22 +10,22 @@ def require_permission(settings: Settings) -> None:
     """Raise unless a build with these settings may write its index.
 
     Raises:
-        ConfigurationError: a pull request is built, and the store is neither embedded nor a separate preview store.
+        PublishingDenied: a pull request is built, and the store is neither embedded nor a separate preview store.
     """
     if settings.store.startswith("edge:") or not settings.pull_request:
         return
     if not settings.preview_of:
-        raise ConfigurationError(
+        raise PublishingDenied(
             "A pull request is being built, and its author may be a stranger, so nothing but an embedded index is "
             "written: name a store for such builds in CHAPTERVERSE_PREVIEW_STORE."
         )
     if _place(settings, settings.store) == _place(settings, settings.preview_of):
-        raise ConfigurationError(
+        raise PublishingDenied(
             "CHAPTERVERSE_PREVIEW_STORE names the site's own store, which no pull request may write: name another "
             "server, bucket, prefix or collection."
         )
     if not settings.may_publish:
-        raise ConfigurationError("A pull request is being built: to write its preview, set CHAPTERVERSE_PUBLISH=1.")
+        raise PublishingDenied("A pull request is being built: to write its preview, set CHAPTERVERSE_PUBLISH=1.")
 
 
 def _place(settings: Settings, store: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
 from chapterverse.net.address import Address, is_public
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.messages import is_header_safe, lower_headers
+from chapterverse.net.segments import is_below
 from chapterverse.net.stream import Closing
 
 #: The most bytes of a body, as sent and as unpacked.
@@ -77,6 +78,7 @@ class Fetcher:
         *,
         allow_private: str = "",
         hosts: Collection[str] | None = None,
+        below: str | None = None,
         max_bytes: int = MAX_DOWNLOAD_BYTES,
         seconds: float = FETCH_SECONDS,
         resolve: Resolve | None = None,
@@ -87,6 +89,8 @@ class Fetcher:
             allow_private: the setting of this name, `host:port,…`. Private addresses and plain HTTP are allowed there.
             hosts: the only hosts that may be fetched from, including redirects, as `host` (port 443) or `host:port`;
                 None for every public one.
+            below: the folder of the server asked first that no redirect may lead out of, with a slash at its end; None
+                for any place.
             max_bytes: the most bytes of a body, as sent and as unpacked.
             seconds: the time for a whole fetch.
             resolve: finds the addresses of a host; None asks the system.
@@ -96,6 +100,7 @@ class Fetcher:
         """
         self._private = private_hosts(allow_private)
         self._hosts = None if hosts is None else frozenset(_parse_place(host, 443) for host in hosts)
+        self._below = None if below is None else quote(below, safe=_UNENCODED)
         self._max_bytes = max_bytes
         self._seconds = seconds
         self._resolve = resolve or _system_resolve
@@ -130,10 +135,17 @@ class Fetcher:
                 result = self._hop(url, headers or {}, deadline, abort)
                 if isinstance(result, Download):
                     return result
-                if _split(result.url)[0] != _split(url)[0]:
+                if self._leaves(url, result.url):
                     headers = None
                 url = result.url
         raise FetchFailed(f"{_split(url)[0].host} redirects more than {_MAX_REDIRECTS} times.")
+
+    def _leaves(self, url: str, target: str) -> bool:
+        """Return whether a redirect leads to another origin. Raise `FetchFailed` if it may lead out of `below`."""
+        (origin, _), (address, path) = _split(url), _split(target)
+        if self._below is not None and not (address == origin and is_below(path.partition("?")[0], self._below)):
+            raise FetchFailed(f"{origin.host} redirects to what is not below {self._below}, so it is not followed.")
+        return address != origin
 
     def _hop(self, url: str, headers: Mapping[str, str], deadline: float, abort: Abort) -> Download | _Redirect:
         address, path = _split(url)

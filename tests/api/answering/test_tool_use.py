@@ -22,8 +22,10 @@ from chapterverse_api.app import create_app
 from chapterverse_api.budget.prices import Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation.requests import ToolCall
 from chapterverse_api.service import Service
-from chapterverse_api.tools.site_tools import SiteTools, tool_address
+from chapterverse_api.tools.site_tools import SiteTools
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
@@ -196,6 +198,11 @@ def hostile(shop: Shop) -> dict[str, Callable[[Request], Answer]]:
     return {
         "metadata": moved("http://169.254.169.254/latest/meta-data/"),
         "elsewhere": moved("https://example.com/"),
+        "outside": moved("/admin"),
+        "outside, relative": moved("../admin"),
+        "outside, encoded": moved("/orders/..%2Fadmin"),
+        "outside, encoded twice": moved("/orders/%252e%252e/admin"),
+        "outside, other server": moved("//127.0.0.2/orders/A17"),
         "loop": lambda request: Answer(302, b"", {"Location": f"{shop.url}{request.path}"}),
         "html": lambda _: Answer(200, b"<h1>Order</h1><script>x</script>", {"Content-Type": "text/html"}),
         "no type": lambda _: Answer(200, b"shipped"),
@@ -272,7 +279,9 @@ def test_an_injected_instruction_moves_nothing_into_the_answer(
 @pytest.mark.parametrize(
     "arguments",
     ["", "[]", "nonsense", "{", '{"order": 5}', '{"order": "a", "admin": true}', '{"order": ".."}', '{"order": ""}',
-     '{"order": "a\\nb"}', '{"order": null}', '{"order": "' + "a" * 600 + '"}', "[" * 5000, "x" * 2**20],
+     '{"order": "a\\nb"}', '{"order": null}', '{"order": "' + "a" * 600 + '"}', "[" * 5000, "x" * 2**20,
+     '{"order": "' + "a" * 100_000 + '"}', '{"order": "\u202e\u200f71A"}', '{"order": "%00"}', '{"order": "a%00"}',
+     '{"order": "../../admin"}', '{"order": "..%2F..%2Fadmin"}', '{"order": "..;/admin"}', '{"order": "a;b"}'],
 )  # fmt: skip
 def test_arguments_that_do_not_fit_reach_no_server(
     settings: Settings, model: OpenAIServer, shop: Shop, arguments: str
@@ -282,11 +291,24 @@ def test_arguments_that_do_not_fit_reach_no_server(
     assert shop.history == []
 
 
-def test_values_stay_in_their_place() -> None:
-    template = "https://shop.example/v1/{order}/items?lang=en"
-    assert tool_address(template, {"order": "../a?b#c%2f", "page": 2, "all": True}) == (
-        "https://shop.example/v1/..%2Fa%3Fb%23c%252f/items?lang=en&page=2&all=true"
-    )
+def test_what_a_tool_says_of_its_failure_names_no_host(
+    settings: Settings, model: OpenAIServer, shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "chapterverse")
+    service = Service.open(settings)
+    assert service.tools
+    deadline = Deadline()
+    tools = service.tools.of_turn(service, deadline)
+    for name in hostile(shop):
+        shop.planted = hostile(shop)[name]
+        result = tools.run(ToolCall("order_status", '{"order": "A17"}'), deadline)
+        assert not result.ok
+        assert result.error == "The tool gave no answer that can be used."
+        assert result.cause
+    shop.planted = hostile(shop)["elsewhere"]
+    model.calls.append([("order_status", {"order": "A17"})])
+    assert "127.0.0.1" not in quill.ask(ServiceSession.open(settings), QUESTION).model_dump_json()
+    assert "127.0.0.1 redirects to what is not below /orders/" in caplog.text
 
 
 def test_without_tools_or_a_model_that_calls_them_nothing_is_offered(

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -245,6 +245,61 @@ def test_a_request_of_two_lengths_is_refused_and_the_last_one(length: bytes, chu
             assert said.count(b"HTTP/1.1") == 1
             assert seconds < SOON
     assert service.asked == []
+
+
+# Large headers
+
+LIMIT = 16 * 1024
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n11\r\n" + BODY + b"\r\n0\r\n"
+
+
+def filled(head: bytes, size: int, line: bytes = b"x-a: ", end: bytes = b"\r\n") -> bytes:
+    """Return a head with one more line, so that all of it has `size` bytes."""
+    return head + line + b"a" * (size - len(head + line + end + end)) + end + end
+
+
+def headings(size: int) -> dict[str, bytes]:
+    """Return requests whose headers have `size` bytes, or a little more, in different framings."""
+    start = GET[:-2]
+    folded = b"x-a: a" + b"\r\n" + b" " * 62 + b"\r\n"
+    return {
+        "one header": filled(start, size),
+        "many headers": filled(start + b"".join(b"x-%d: a\r\n" % n for n in range(1000)), size),
+        "one name": filled(start + b"x: a\r\n" * 2000, size),
+        "folded": filled(start + folded * 100, size, line=b"x-b: a\r\n\t"),
+        "spaces": filled(start + b"x-b:" + b" " * 8000 + b"a\r\n", size),
+        "address": b"GET /v1/health?" + b"a" * (size - len(start) - 3) + start[14:] + b"\r\n",
+        "bare line feeds": filled(start.replace(b"\r\n", b"\n"), size, end=b"\n"),
+        "behind a request": GET + filled(start, size),
+        "behind a body": CHUNKED + filled(b"", size),
+    }
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 16_384, 4096, 1000])
+@pytest.mark.parametrize("framing", headings(LIMIT))
+def test_headers_over_the_limit_are_refused_in_any_framing(framing: str, piece: int) -> None:
+    before = int(framing == "behind a request")
+    with serving(create_app(Scripted()), LONG) as address:
+        for size, refused in ((LIMIT - 10, False), (LIMIT + 1, True), (3 * LIMIT, True), (200_000, True)):
+            said = exchanged(address, headings(size)[framing], piece, before + 1)
+            statuses = re.findall(rb"HTTP/1.1 (\d+)", said)[before:]
+            # What is still sent to a closed connection may cost the client the answer.
+            assert statuses in (([b"431"], []) if refused else ([b"200"],)), (size, said)
+            if size == LIMIT + 1 and piece > size:
+                assert refusal(said[said.rindex(b"HTTP/1.1") :]) == (431, "headers_too_large")
+
+
+def exchanged(address: str, sent: bytes, piece: int, answers: int) -> bytes:
+    """Send bytes in pieces and return what comes, until that is so many answers or the server hangs up."""
+    said = b""
+    with connected(address) as connection, suppress(OSError):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(sent), piece):
+            connection.sendall(sent[start : start + piece])
+            time.sleep(0.001)
+        while (said.count(b"HTTP/1.1 ") < answers or said[-1:] != b"}") and (came := connection.recv(65_536)):
+            said += came
+    return said
 
 
 # What it writes

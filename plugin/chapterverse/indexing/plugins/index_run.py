@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
@@ -32,13 +32,16 @@ class Log(Protocol):
 def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str = "") -> Exception | None:
     """Update the index, and return the error that is to fail the build.
 
-    The docs are built already, so a failure to index fails the build only if `strict`; else it is logged.
+    The docs are built already, so a failure to index fails the build only if `strict`; else it is logged. A build that
+    may not publish never fails by that.
 
     Args:
         prefix: the beginning of the warning, if the log doesn't name the plugin.
     """
     try:
         update()
+    except PublishingDenied as error:
+        log.info(f"{prefix}Nothing was indexed: {error}")
     except Exception as error:
         if strict:
             return error

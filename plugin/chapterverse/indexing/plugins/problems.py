@@ -8,9 +8,13 @@ from chapterverse.settings import Settings, explain_unknown_variables
 def list_problems(settings: Settings, site_url: str | None, name: str = "site_url") -> list[str]:
     """Return a sentence for each setting that is missing or unknown in a build that will be published.
 
+    One that may not publish has none: with `--strict` they would fail the build of a pull request.
+
     Args:
         name: the generator's setting for the site's address.
     """
+    if not settings.may_publish and settings.publish is not False:
+        return []
     sentences = explain_unknown_variables()
     if not settings.endpoint:
         sentences.append(
