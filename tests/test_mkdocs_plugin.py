@@ -738,6 +738,7 @@ def test_a_persona_is_indexed_and_never_a_page(site: Site) -> None:
     site.write({"persona.md": "Be loud, says the owner.\n"})
     said = site.build("--strict")
     assert counts(said)[:4] == (3, 4, 0, 0)
+    assert "Indexed 3 pages and 1 document (4 new" in said
     assert not (site.root / "site/persona").exists()
     assert "Be loud" not in "".join(p.read_text("utf-8") for p in (site.root / "site").rglob("*.html"))
     assert "Be loud" not in (site.root / "site/search/search_index.json").read_text("utf-8")
@@ -903,6 +904,26 @@ def test_listings_are_named_and_left_out_and_other_pages_have_their_kind(site: S
     site.configure(theme={"name": "material"}, plugins=["blog", "tags", kept])
     site.build()
     assert {chunk.content_type for chunk in site.chunks() if chunk.source_file_path == "tags.md"} == {"category"}
+
+
+def test_every_page_left_out_is_named_with_the_reason(site: Site) -> None:
+    site.write({"quiet.md": "---\nsearch:\n  exclude: true\n---\nHush.\n", "old/a.md": "Old.\n"})
+    site.configure({"exclude": ["old/"]})
+    said = site.build()
+    lines = [line.partition("Left out: ")[2] for line in said.splitlines() if "Left out: " in line]
+    assert lines == ["old/a.md (excluded by a pattern)", "quiet.md (asks not to be indexed)"]
+    assert warnings(said) == []
+
+
+def test_a_link_to_a_file_of_the_repository_is_indexed(site: Site) -> None:
+    (site.root / ".git").mkdir()
+    (site.root / ".git/config").write_text("# Token\n")
+    (site.root / "README.md").write_text("# Read me\n\nAbout the pot.\n")
+    (site.root / "docs/about.md").symlink_to("../README.md")
+    (site.root / "docs/leak.md").symlink_to("../.git/config")
+    (warning,) = warnings(site.build())
+    assert "leak.md is a link out of the project" in warning
+    assert site.pages() == {*PAGES, "about.md"}
 
 
 def test_plain_urls(site: Site) -> None:

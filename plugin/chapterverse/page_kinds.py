@@ -209,9 +209,9 @@ def unknown_content_type(stated_type: object) -> str:
     return f"content_type {str(stated_type)[:60]!r} is unknown and not used; it may be {', '.join(CONTENT_TYPES)}."
 
 
-def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
+def left_out_lines(reasons: Mapping[str, str]) -> list[str]:
     """Return a line for each page that was left out, with the reason; of many only the first."""
-    lines = [f"Left out: {path} ({reason})" for path, reason in sorted(left_out.items())]
+    lines = [f"Left out: {path} ({reason})" for path, reason in sorted(reasons.items())]
     more = [f"Left out: {len(lines) - _MAX_LINES:,} more; --json names them all"] if len(lines) > _MAX_LINES else []
     return [*lines[:_MAX_LINES], *more]
 

@@ -164,6 +164,15 @@ def test_a_site_is_chosen_by_its_name(tmp_path: Path) -> None:
         ask(quill.service(settings.override(site="nope")), QUESTION)
 
 
+def test_an_index_without_any_text_refuses(tmp_path: Path) -> None:
+    service = quill.service(quill.publish(tmp_path, {"a.md": ""}))
+    snapshot = service.resources.index.snapshot()
+    assert (snapshot.head.chunks, snapshot.head.languages, snapshot.head.main_language) == (0, (), "en")
+    assert ask(service, QUESTION).status == "not_in_docs"
+    assert ask(service, QUESTION, selected_text="The cache is cleared.").mode == "selected_text"
+    assert service.retrieve(RetrievalRequest(query=QUESTION)).retrieved_chunks == []
+
+
 def test_nothing_is_published_yet(tmp_path: Path) -> None:
     with pytest.raises(IndexMissing, match="There is no index yet"):
         ask(quill.service(Settings(store=f"edge:{tmp_path}/none")), QUESTION)
