@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from chapterverse_api.grounding.links.host_names import FILES
+
 _FETCH_COMMANDS = frozenset(
     """
     curl wget wget2 aria2c axel xh lynx w3m elinks ssh sftp mosh telnet ftp lftp nc ncat netcat socat
@@ -16,6 +18,15 @@ _COPY_COMMANDS = frozenset({"scp", "rsync", "git"})
 _INSTALL_COMMANDS = frozenset({"pip", "pip3"})
 _INDEX_OPTIONS = frozenset({"-i", "-f"})
 _COMMANDS = _FETCH_COMMANDS | _COPY_COMMANDS | _INSTALL_COMMANDS
+#: Words of any sentence that connect only in code.
+_CODE_COMMANDS = frozenset(
+    """
+    http https open xdg-open start explorer firefox chrome chromium host drill login psql mysql mysqldump redis-cli mongo
+    mongosh nmap tftp sshfs ssh-copy-id autossh wscat websocat grpcurl siege wrk ab hey tnc test-netconnection
+    resolve-dnsname
+    """.split()
+)
+_ALL_COMMANDS = _COMMANDS | _CODE_COMMANDS
 #: Commands whose arguments may be plain words.
 _WITH_WORDS = _COPY_COMMANDS | _INSTALL_COMMANDS
 # Options (of any command) and variables whose value is an address: "--index-url", "HTTP_PROXY=".
@@ -68,6 +79,8 @@ class Command:
             return bool(_REMOTE.match(word, end)) and (self._name != "git" or end + 1 < len(word))
         if self._name in _INSTALL_COMMANDS:
             return self._option in _INDEX_OPTIONS
+        if self._name in _CODE_COMMANDS and word[:end].rpartition(".")[2].lower() in FILES:
+            return False
         return not _DATA_OPTION.fullmatch(f"{self._name} {self._option}")
 
     def pause(self, blanks: str) -> None:
@@ -83,8 +96,12 @@ class Command:
         self._breaks = 0
         self._end()
 
-    def read(self, word: str) -> None:
-        """Read a word, or nothing of one that was taken out."""
+    def read(self, word: str, *, is_code: bool) -> None:
+        """Read a word, or nothing of one that was taken out.
+
+        Args:
+            is_code: whether the word, or a part of it, stands in code.
+        """
         if not word:
             return
         self._breaks = 0
@@ -94,7 +111,8 @@ class Command:
         for ticks in _TICKS.findall(word) if "`" in word else ():
             self._ticks = 0 if self._ticks == len(ticks) else self._ticks or len(ticks)
         name = word.strip(_MARKS)
-        if name.isalpha() and not self.is_open and name.lower() not in _COMMANDS:
+        commands = _ALL_COMMANDS if is_code else _COMMANDS
+        if name.isalpha() and not self.is_open and name.lower() not in commands:
             return
         self._continued = word.endswith("\\")
         if not self._quoted and len(parts := _BREAK.split(word)) > 1:
@@ -102,7 +120,7 @@ class Command:
             word = parts[-1]
             name = word.strip(_MARKS)
         program = name.lower().replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
-        if program in _COMMANDS:
+        if program in commands:
             self._name, self._option, self._quoted = program, "", word[:1] in _QUOTES and _quotes(word) % 2 == 1
         elif self.is_open or _OPTION.fullmatch(name):
             self._argument(word, name)

@@ -1,57 +1,59 @@
 """Removes addresses from running text: with a scheme, without one, as a bare host, and in every disguise of these.
 
-The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
-that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
-that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md"). A
-name without dots is one before a port and a path. `host_commands` knows after which words a name that may be a file is
-a host, and `numeric_hosts` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none.
-An address that the passages contain is allowed.
+What a client can follow or run goes wherever it stands: a scheme, with or without slashes, and a host before a path or
+a port, behind a user, or where a command connects (`host_commands`). The name of a host alone goes too, but not in code,
+where `os.name` is none. In code also stay hosts that lead to no other network: the reader's own machine or network
+(`numeric_hosts`), and reserved names (`host_names`). What the sources or the site hold may always stand.
 """
 
 from __future__ import annotations
 
-import functools
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from chapterverse.text.invisible import INVISIBLE
 from chapterverse_api.grounding.links.host_commands import Command
 from chapterverse_api.grounding.links.host_names import (
-    ATTRIBUTES,
     FILES,
-    FILES_OR_HOSTS,
-    OBJECTS,
-    PRODUCTS,
+    LETTERS,
     SCHEMES,
+    SPECIAL_SCHEMES,
     TOP_LEVEL,
-    WIDE_TOP_LEVEL,
+    is_host,
+    is_program_name,
 )
-from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address
+from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
+from chapterverse_api.grounding.links.markup import Piece
+from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address, leads_nowhere
 
-# Invisible characters and selectors of glyphs, which may split a word that readers see as one.
-_INVISIBLE = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f]")
-# Letters of some scripts are written with these two; in an address they only hide it.
-_JOINERS = re.compile("[\u200c\u200d]")
-# Scripts without spaces: each of their characters is a word.
-_WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
-_NARROW = rf"[^\s{_WIDE}]+"
-# But an address may go on behind a wide stop, and end in a wide top-level domain.
-_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, reverse=True))
+# Invisible characters may split a word that readers see as one, and so may selectors of glyphs, but for those of emoji.
+_INVISIBLE = re.compile(f"[{INVISIBLE}]|(?<![\u2000-\u3fff\U0001f000-\U0001faff])[\ufe00-\ufe0f](?!\u20e3)")
+# Letters of some scripts are written with the joiners too; in an address all of them only hide it.
+_JOINERS = re.compile(f"[{INVISIBLE}\u200c\u200d\ufe00-\ufe0f]")
+# A shell reads two lines as one behind a backslash.
+_NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
+# An address may go on behind a wide stop, and end in a wide top-level domain.
+_WIDE_TOPS = "|".join(sorted((top for top in TOP_LEVEL if re.match(f"[{WIDE}]", top)), reverse=True))
 _PART = (
-    rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
+    rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])"
+    rf"|(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\W\d_]{{2}}\d\.))(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
 )
-_WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
-#: Titles, addresses and texts of passages whose addresses are cached.
-_MAX_CACHED_TEXTS = 4096
-_SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]|[=?#](?=\S)")
-_DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
+_WORD = re.compile(rf"\s+|(?P<wide>[{WIDE}]+)|{_PART}")
+_SIGNS = re.compile(r"[.:/\\&%@。]|[=?#](?=\S)")
+_DISGUISES = re.compile(r"[^\w.:/@?#=,;!-]|[^\x00-\x7f]|_")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+# What shells remove.
+_QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
+# Code and what touches it before or behind are one word to a reader: "evil`.`com".
+_TOUCHES = re.compile(r"[\w./:@]`|`(?:[\w/@]|[.:]\w)")
 # Characters of an address up to its end.
 _REST = r"""[^\s<>"'`]*"""
-_LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
+_LABEL = rf"(?!_)[{LETTERS}](?:[{LETTERS}-]{{0,61}}[{LETTERS}])?"
 _PIECE = r"(?:0x[0-9a-f]+|\d+)"
 _QUAD = rf"{_PIECE}(?:\.{_PIECE}){{3}}"
 # A number of fewer than four parts is no address within a path, "lib/3.11/x", or behind a hyphen, in a name or a range.
@@ -59,138 +61,158 @@ _IPV4 = rf"(?:{_QUAD}|(?<!(?<!/)/){_PIECE}(?:\.{_PIECE}){{0,2}})(?!-(?!{_QUAD}(?
 _IPV6 = r"[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?:%[\w.%-]+)?\]?"
 _ADDRESS = re.compile(
     rf"""
-      (?<![^\W_])(?:[a-z][a-z0-9+.-]{{1,30}}://|(?:(?:{SCHEMES}):|www\d?\.)(?=[^\s<>"'`])){_REST}
-      | (?<![:\w/])//+[\w-]+(?:\.[\w-]+)+{_REST}
-      | (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
+      (?<![^\W_])(?P<scheme>
+          (?:[a-z][a-z0-9+.-]{{1,30}}://|(?:{SPECIAL_SCHEMES}):(?:[/\\]+|(?=[^\s<>"'`/\\]*[.\[%]))|www\d?\.)
+          (?=[^\s"'`)\],.;:!?*|}}<>])|(?:{SCHEMES}):(?=[^\s<>"'`]))(?P<rest>{_REST})
+      | (?P<slashes>(?<![:\w/])//+|(?<![\w\\:])\\\\+)?
+        (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
         (?P<host>(?<![\w.])(?<![^\W\d_]-)(?P<number>{_IPV6}|{_IPV4})\.?(?!\w|\.\w)
-          | (?<![\w.-])(?:\w[\w-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?![\w-]|\.\w))
+          | (?<!\w)(?<!\w[.-])(?:\w[{LETTERS}-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?!\w|-\w|\.\w))
         (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_REST}|(?!))))?(?:[/?\#]{_REST}|\\[^\s<>"'`]+)?)
-      | (?<![\w.:/@-])[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
-      | ^\.(?:com|net|org|io)\b(?:/{_REST})?
+      | (?<![\w.:/@-])(?:[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
+          | localhost:\d{{1,5}}\b | (?<!\S)\\\\+\w[\w.-]+\\+[\w$]{_REST})
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# A line of a file, "setup.py:12": no host is at such a port.
+# The user, host and port of an address, as no two programs read them differently.
+_AUTHORITY = re.compile(
+    r"(?:[\w.+-]+(?::[\w.+-]*)?@)?(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d*)?(?=[/?#]|[\W_]*\Z)", re.IGNORECASE
+)
+# What makes code of a host's name an address: a port or a path, and neither a member, "a.name?.b", nor an anchor.
+_LEADING_PATH = re.compile(r":\d|/|\?\w")
+# A line of a file, "main.py:12": no host is at such a port.
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
-# Characters that may follow an address in a sentence, or close a link around it.
-_CLOSING = ".,;:!?)]}*_|"
+# The end of a word that may be the label of a host.
+_TAIL = re.compile(rf"[{LETTERS}.。-]+\Z")
+#: Characters of the longest name of a host.
+_MAX_HOST_CHARS = 256
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
-class KnownAddresses:
-    """The addresses that these texts contain."""
+class _Verdict(Enum):
+    FOREIGN = auto()
+    KNOWN = auto()
+    #: A host that stands in code.
+    CODE = auto()
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = [text for text in texts if text]
-        forms = [form for text in self._texts for form in _read_addresses(text)]
-        self._addresses = {address for address, _, _ in forms}
-        self._hosts = {host for _, _, host in forms if host}
 
-    def contain(self, address: str) -> bool:
-        """Whether the texts contain an address verbatim, or its host alone."""
-        return address in self._addresses or address.lower() in self._hosts
-
-    def quote(self, text: str) -> bool:
-        """Whether the texts contain this text verbatim."""
-        return any(text in source for source in self._texts)
-
-    def match_length(self, address: str) -> int:
-        """Return the length of the known address at the start of a match; 0 for a foreign one."""
-        bare = address.rstrip(_CLOSING)
-        if self.contain(bare):
-            return len(bare)
-        # "https://a.example)[other](…": behind a closed bracket something else begins.
-        for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
-            is_known = self.contain(address[: bracket.start()].rstrip(_CLOSING))
-            if is_known and _AFTER.match(address, bracket.start()):
-                return bracket.start()
-        return 0
+class _Found(NamedTuple):
+    start: int
+    end: int
+    verdict: _Verdict
 
 
 class HostFilter:
     """Removes foreign addresses from a text, sentence by sentence."""
 
-    def __init__(self, known_addresses: KnownAddresses) -> None:
-        self._known_addresses = known_addresses
+    def __init__(self, known: KnownText) -> None:
+        self._known = known
         self._command = Command()
-        self._last_character = ""
+        # The word that the last sentence ended in, without a blank.
+        self._tail = ""
 
-    def filter(self, text: str) -> str:
+    def filter(self, pieces: Sequence[Piece]) -> str:
         """Return the next sentence without foreign addresses."""
+        pieces = [Piece(p.text if p.text.isascii() else _INVISIBLE.sub("", p.text), p.is_code) for p in pieces]
+        text, mask = "".join(p.text for p in pieces), "".join(str(int(p.is_code)) * len(p.text) for p in pieces)
         words: list[str] = []
         for match in _WORD.finditer(text):
-            allowed = word = match.group()
+            word = match.group()
             if word.isspace():
                 self._command.pause(word)
+                self._tail = ""
             elif match["wide"]:
                 self._command.skip()
             else:
-                allowed = "".join(word[start:end] for start, end in self._allowed_ranges(word))
+                code = mask[match.start() : match.end()]
+                word = self._clean(word, code)
                 # A command is read from the text that the reader sees.
-                self._command.read(allowed)
-            words.append(allowed)
-            self._last_character = allowed[-1:] or self._last_character
+                self._command.read(word, is_code="1" in code)
+            words.append(word)
+            if not word.isspace():
+                self._tail = (self._tail + word)[-_MAX_HOST_CHARS:]
         return "".join(words)
 
-    def _allowed_ranges(self, word: str) -> Iterable[tuple[int, int]]:
-        """Return the start and end of each part of a word that is no foreign address."""
-        invisible = [] if word.isascii() else [m.span() for m in _INVISIBLE.finditer(word)]
-        if not self._command.is_open and not _SIGNS.search(word):
-            return _between(invisible, len(word))
-        visible = _INVISIBLE.sub("", word) if invisible else word
-        addresses = list(self._find_addresses(visible))
-        foreign = [(start, end) for start, end, is_known in addresses if not is_known]
-        # A space replaces each address. The rest must contain no disguised one.
-        gaps = _between([(start, end) for start, end, _ in addresses], len(visible))
-        rest = " ".join(visible[start:end] for start, end in gaps)
-        disguised = (
-            _DISGUISES.search(rest)
-            and any(self._has_foreign(reading) for reading in _undisguise(rest))
-            # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
-            and not self._known_addresses.quote(word)
+    def _clean(self, word: str, code: str) -> str:
+        """Return a word without foreign addresses.
+
+        Args:
+            code: "1" for each character of the word that stands in code, "0" for each other.
+        """
+        if self._tail and (word[0] == "." or self._tail[-1] in ".。") and self._joins(word, code):
+            return ""
+        signs = word if word.isascii() else unicodedata.normalize("NFKC", word)
+        if not (self._command.is_open or _SIGNS.search(signs)):
+            return word
+        found = list(self._find(word, code))
+        kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
+        in_code = {word[f.start : f.end].lower() for f in found if f.verdict is _Verdict.CODE}
+        if _DISGUISES.search(word) and self._is_disguised(word, code, found, in_code) and not self._known.holds(word):
+            return ""
+        # What is left must not join to another one.
+        return "" if kept != word and self._has_foreign(kept, "0" * len(kept), in_code) else kept
+
+    def _joins(self, word: str, code: str) -> bool:
+        """Whether a word makes an address together with the one that it touches: "邪恶" and ".com"."""
+        tail = _TAIL.search(self._tail)
+        joined = (tail.group() if tail else "") + word
+        is_known = self._known.holds(joined)
+        return not is_known and any(self._has_foreign(one, "0" * len(one)) for one in (joined, *_undisguise(joined)))
+
+    def _is_disguised(self, word: str, code: str, found: Sequence[_Found], in_code: Collection[str]) -> bool:
+        """Whether a renderer, a browser or a shell may read a foreign address in what is no plain one."""
+        # A blank replaces each address. The rest must contain no disguised one.
+        plain = [f for f in found if f.verdict is not _Verdict.CODE]
+        for f in plain:
+            word = word[: f.start] + " " * (f.end - f.start) + word[f.end :]
+        runs = [(run.start(), run.end()) for run in re.finditer("1+|0+", code)]
+        if any(_TOUCHES.match(word, at - 1) for at, _ in runs[1:]):
+            runs, code = [(0, len(word))], "0" * len(word)
+        for start, end in runs:
+            run, is_code = word[start:end], code[start] == "1"
+            readings = _decode_code(run, shell=self._command.is_open) if is_code else _undisguise(run)
+            if any(self._has_foreign(one, code[start] * len(one), in_code) for one in readings):
+                return True
+        return False
+
+    def _has_foreign(self, text: str, code: str, in_code: Collection[str] = ()) -> bool:
+        return any(
+            f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in in_code
+            for f in self._find(text, code)
         )
-        if disguised or (invisible and foreign):
-            return ()
-        return _between(invisible or foreign, len(word))
 
-    def _has_foreign(self, text: str) -> bool:
-        return any(not is_known for _, _, is_known in self._find_addresses(text))
-
-    def _find_addresses(self, word: str) -> Iterator[tuple[int, int, bool]]:
-        """Yield the start and the end of each address, and whether it is known."""
+    def _find(self, word: str, code: str) -> Iterator[_Found]:
+        """Yield each address of a word."""
         at = 0
         while match := _ADDRESS.search(word, at):
             start, address = match.start(), match.group()
+            is_code = "0" not in code[start : match.end()]
             if not _is_address(match, self._command):
                 at = _next_start(match)
                 continue
-            known_length = self._known_addresses.match_length(address)
-            # Text that remains between "]" and ":" or "(" would be another link.
-            attached = (word[start - 1] if start else self._last_character) in ("]", "!")
-            foreign_end = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
-            at = start + known_length if known_length else foreign_end
-            yield start, at, bool(known_length)
+            if known_length := self._known_length(address):
+                at = start + known_length
+                yield _Found(start, at, _Verdict.KNOWN)
+            elif is_code and not _is_followed(match, self._command):
+                at = match.end()
+                yield _Found(start, start + len(address.rstrip(CLOSING)), _Verdict.CODE)
+            else:
+                # Text that remains between "]" and ":" or "(" would be another link.
+                attached = (word[start - 1 : start] or self._tail[-1:]) in ("]", "!")
+                at = len(word) if attached else start + max(1, len(address.rstrip(CLOSING)))
+                yield _Found(start, at, _Verdict.FOREIGN)
 
-
-@functools.lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _read_addresses(text: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the addresses of a passage: as written, without scheme, and their hosts."""
-    return tuple(_each_address(text))
-
-
-def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
-    words = (word.group() for word in _WORD.finditer(text) if _SIGNS.search(word.group()))
-    for match in (m for word in words for m in _ADDRESS.finditer(word)):
-        if match["number"] and not _is_numeric_address(match, connects=True):
-            continue
-        address = match.group().rstrip(_CLOSING)
-        bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)
-        host = re.split(r"[/?#\\]", bare, maxsplit=1)[0].lower()
-        yield address, bare, "" if "@" in host else host
-        if match["user"]:
-            yield match["user"] + match["host"], "", ""
-        elif "@" not in host:
-            yield bare, bare, re.sub(r":\d*\Z", "", host).strip("[]")
+    def _known_length(self, address: str) -> int:
+        """Return the length of the known address at the start of a match; 0 for a foreign one."""
+        bare = address.rstrip(CLOSING)
+        if self._known.holds_address(bare):
+            return len(bare)
+        # "https://a.example)[other](…": behind a closed bracket something else begins.
+        for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
+            known = address[: bracket.start()].rstrip(CLOSING)
+            if _AFTER.match(address, bracket.start()) and self._known.holds_address(known):
+                return bracket.start()
+        return 0
 
 
 def _next_start(match: re.Match[str]) -> int:
@@ -200,72 +222,71 @@ def _next_start(match: re.Match[str]) -> int:
 
 
 def _is_address(match: re.Match[str], command: Command) -> bool:
+    """Whether a client may find a host in a match."""
     if match["host"] is None:
         return True
-    connects = command.connects(match.string, match.start(), match.end("host"))
-    return _is_numeric_address(match, connects) if match["number"] else _is_host(match, connects)
+    if match["number"]:
+        path = match["path"].rstrip(CLOSING) or ("/" if match["slashes"] else "")
+        return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=_connects(match, command))
+    start, text, host = match.start("host"), match.string, match["host"]
+    # A file in a folder: "docs/index.md".
+    in_folder = not (match["slashes"] or match["user"]) and re.match(r"\w/", text[start - 2 : start]) is not None
+    return not in_folder and is_host(host) and (match.group() != host or not is_program_name(host))
 
 
-def _is_numeric_address(match: re.Match[str], connects: bool) -> bool:
-    path = match["path"].rstrip(_CLOSING)
-    return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=connects)
-
-
-def _is_host(match: re.Match[str], connects: bool) -> bool:
-    """Whether a dotted name is a host.
-
-    Args:
-        connects: whether a command connects to it.
-    """
-    host, path = match["host"].rstrip(".").lower(), match["path"]
-    name, _, top = host.rpartition(".")
-    if match["user"]:
-        # "me@host.tld", and not "a@1.2"
-        return len(top) > 1 and bool(re.search(r"[^\W\d]", top))
-    called = match.string.startswith("(", match.end()) or name.partition(".")[0] in OBJECTS
-    if host in PRODUCTS or (called and "." not in name and top in ATTRIBUTES):
-        # "asp.net", "request.app", "store.link("
+def _is_followed(match: re.Match[str], command: Command) -> bool:
+    """Whether a client follows or runs an address that stands in code, and so reaches a machine elsewhere."""
+    host, rest = match["host"], match["rest"]
+    if rest is not None:
+        authority = _AUTHORITY.match(rest)
+        is_name = not match["scheme"].lower().startswith("www") and authority is not None
+        return not (is_name and authority and leads_nowhere(authority["host"]))
+    if host is None or leads_nowhere(match["number"] or host):
         return False
-    if top in TOP_LEVEL or top in WIDE_TOP_LEVEL or top.startswith("xn--"):
-        # "evil.com"
+    if match["number"] or match["slashes"] or match["user"] or _connects(match, command):
         return True
-    if len(top) < 2 or not top.isalpha() or (_FILE_LINE.fullmatch(path) and not connects):
-        # "v1.x", "setup.py:12"
-        return False
-    if top in FILES and (top not in FILES_OR_HOSTS or ("." in path and not connects)):
-        # "mkdocs.yml/zensical.toml", "a.zip/x.md"
-        return False
-    # "curl install.sh", "evil.sh/x", and not "install.sh" or "userName.id/x"
-    return connects or (path not in ("", "/", "#", "?") and _is_lower(match["host"]))
+    top = host.rstrip(".").rpartition(".")[2].lower()
+    is_line = top in FILES and _FILE_LINE.fullmatch(match["path"]) is not None
+    in_folder = match.string[match.start() - 1 : match.start()] == "/"
+    return _LEADING_PATH.match(match["path"]) is not None and not (is_line or in_folder)
 
 
-def _is_lower(name: str) -> bool:
-    """Whether no label is in camel case, as hosts never are and names in programs often."""
-    return not re.search(r"[a-z][A-Z]", name)
+def _connects(match: re.Match[str], command: Command) -> bool:
+    return command.connects(match.string, match.start(), match.end("host"))
+
+
+def _decode_code(text: str, *, shell: bool) -> Iterator[str]:
+    """Yield code as a browser or a shell may come to read it, where that differs."""
+    plain = _decode(text)
+    yield from {plain, _QUOTING.sub("", plain) if shell else plain, plain.replace("\\\n", "")} - {text}
 
 
 def _undisguise(word: str) -> Iterator[str]:
     """Yield a word as a renderer or a browser may come to read it."""
-    plain = word
-    for _ in range(3):
-        decoded = unquote(html.unescape(plain))
-        if decoded == plain:
-            break
-        plain = decoded
-    plain = _JOINERS.sub("", _INVISIBLE.sub("", plain))
-    plain = unicodedata.normalize("NFKC", plain).replace("。", ".").replace("｡", ".")
+    plain = _decode(word).replace("\\\n", "")
     plain = re.sub(r"\\(?=[\"'])|(?<=\d)\\(?=\.\d)", "", plain)
     for unescaped in dict.fromkeys((plain, plain.replace("\\", ""), plain.replace("\\", "/"))):
         yield _EDGES.sub("", unescaped)
-        yield _EDGES.sub("", re.sub(r"<[^<>\d][^<>]*>|[*`~\[\](){}<>]", "", unescaped))
+        yield _EDGES.sub("", re.sub(r"<[^<>\d][^<>]*>|==|\+\+|[*`~\[\](){}<>^$|]", "", unescaped))
 
 
-def _between(gaps: Iterable[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between gaps, which are in order."""
-    at = 0
-    for start, end in gaps:
-        if start > at:
-            yield at, start
-        at = max(at, end)
-    if at < length:
-        yield at, length
+def _decode(text: str) -> str:
+    """Return a text without percent signs, entities, marks on letters and other forms of them."""
+    for _ in range(3):
+        decoded = unquote(html.unescape(text))
+        if decoded == text:
+            break
+        text = decoded
+    if text.isascii():
+        return text
+    letters = unicodedata.normalize("NFKD", _JOINERS.sub("", text))
+    plain = "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Me"))
+    return unicodedata.normalize("NFC", plain).replace("。", ".")
+
+
+def _cut(text: str, gaps: Iterable[_Found]) -> str:
+    """Return a text without gaps, which are in order."""
+    kept, at = "", 0
+    for gap in gaps:
+        kept, at = kept + text[at : gap.start], gap.end
+    return kept + text[at:]
