@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from chapterverse_api.grounding.links.host_names import FILES
-
 _FETCH_COMMANDS = frozenset(
     """
     curl wget wget2 aria2c axel xh lynx w3m elinks ssh sftp mosh telnet ftp lftp nc ncat netcat socat
@@ -79,8 +77,6 @@ class Command:
             return bool(_REMOTE.match(word, end)) and (self._name != "git" or end + 1 < len(word))
         if self._name in _INSTALL_COMMANDS:
             return self._option in _INDEX_OPTIONS
-        if self._name in _CODE_COMMANDS and word[:end].rpartition(".")[2].lower() in FILES:
-            return False
         return not _DATA_OPTION.fullmatch(f"{self._name} {self._option}")
 
     def pause(self, blanks: str) -> None:

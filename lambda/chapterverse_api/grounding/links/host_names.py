@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from importlib import resources
 
-#: The last labels of all public suffixes (`scripts/top_level_domains.py`). A host elsewhere can't be looked up.
-TOP_LEVEL = frozenset(resources.files(__package__).joinpath("top_level_domains.txt").read_text("utf-8").split())
+
+def strip_marks(text: str) -> str:
+    """Return a text without marks on letters, each character in its usual form."""
+    letters = unicodedata.normalize("NFKD", text)
+    plain = "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Me"))
+    return unicodedata.normalize("NFC", plain)
+
+
+_LABELS = resources.files(__package__).joinpath("top_level_domains.txt").read_text("utf-8").split()
+#: The last labels of all public suffixes (`scripts/top_level_domains.py`), with and without the marks on their letters.
+#: A host elsewhere can't be looked up.
+TOP_LEVEL = frozenset((*_LABELS, *(strip_marks(label) for label in _LABELS if not label.isascii())))
 
 #: What labels of hosts are of, as ranges for a class of a regular expression: letters, their marks, and emoji.
 LETTERS = (

@@ -26,6 +26,7 @@ from chapterverse_api.grounding.links.host_names import (
     TOP_LEVEL,
     is_host,
     is_program_name,
+    strip_marks,
 )
 from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
 from chapterverse_api.grounding.links.markup import Piece
@@ -37,16 +38,22 @@ _INVISIBLE = re.compile(f"[{INVISIBLE}]|(?<![\u2000-\u3fff\U0001f000-\U0001faff]
 _JOINERS = re.compile(f"[{INVISIBLE}\u200c\u200d\ufe00-\ufe0f]")
 # A shell reads two lines as one behind a backslash.
 _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
-# An address may go on behind a wide stop, and end in a wide top-level domain.
+# An address may go on behind a wide stop, and in a wide label behind a dot, which may be in disguise.
 _WIDE_TOPS = "|".join(sorted((top for top in TOP_LEVEL if re.match(f"[{WIDE}]", top)), reverse=True))
-_PART = (
-    rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])"
-    rf"|(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\W\d_]{{2}}\d\.))(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
+_DOT = (
+    rf"(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\s{WIDE}]{{3}}\.)(?<!\d{{3}}\.)|(?<=[^\w\s]\.)|(?<=\.[^\w\s])|(?<=\.[^\w\s]{{2}})"
+    r"|(?<=2[eE])|(?<=(?:46|2[eE]|od);)|(?<=[．｡․﹒]))"
 )
+_WIDE_LABEL = rf"{_DOT}(?:{_WIDE_TOPS}|[{WIDE}\u0300-\u036f\u20d0-\u20f0]{{1,63}}(?=[.\\&%`*~(\[．｡․﹒]))"
+_PART = rf"{_NARROW}(?:(?:(?<![{WIDE}\W])。(?![{WIDE}\W])|{_WIDE_LABEL})(?:{_NARROW})?)*"
 _WORD = re.compile(rf"\s+|(?P<wide>[{WIDE}]+)|{_PART}")
 _SIGNS = re.compile(r"[.:/\\&%@。]|[=?#](?=\S)")
 _DISGUISES = re.compile(r"[^\w.:/@?#=,;!-]|[^\x00-\x7f]|_")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+# What renderers remove: the escapes, and the marks of emphasis, code, links and HTML.
+_ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_TAG = re.compile(r"<[^<>\d][^<>]*>")
+_MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}<>^$|]")
 # What shells remove.
 _QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
 # Code and what touches it before or behind are one word to a reader: "evil`.`com".
@@ -78,6 +85,8 @@ _ADDRESS = re.compile(
 _AUTHORITY = re.compile(
     r"(?:[\w.+-]+(?::[\w.+-]*)?@)?(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d*)?(?=[/?#]|[\W_]*\Z)", re.IGNORECASE
 )
+# Behind these no host follows, or all that does.
+_OPAQUE = re.compile(rf"www|(?!mailto)(?:{SCHEMES}):", re.IGNORECASE)
 # What makes code of a host's name an address: a port or a path, and neither a member, "a.name?.b", nor an anchor.
 _LEADING_PATH = re.compile(r":\d|/|\?\w")
 # A line of a file, "main.py:12": no host is at such a port.
@@ -146,11 +155,11 @@ class HostFilter:
             return word
         found = list(self._find(word, code))
         kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
-        in_code = {word[f.start : f.end].lower() for f in found if f.verdict is _Verdict.CODE}
-        if _DISGUISES.search(word) and self._is_disguised(word, code, found, in_code) and not self._known.holds(word):
+        plain = {word[f.start : f.end].lower() for f in found}
+        if _DISGUISES.search(word) and self._is_disguised(word, code, found, plain) and not self._known.holds(word):
             return ""
         # What is left must not join to another one.
-        return "" if kept != word and self._has_foreign(kept, "0" * len(kept), in_code) else kept
+        return "" if kept != word and self._has_foreign(kept, "0" * len(kept), plain) else kept
 
     def _joins(self, word: str, code: str) -> bool:
         """Whether a word makes an address together with the one that it touches: "邪恶" and ".com"."""
@@ -159,25 +168,23 @@ class HostFilter:
         is_known = self._known.holds(joined)
         return not is_known and any(self._has_foreign(one, "0" * len(one)) for one in (joined, *_undisguise(joined)))
 
-    def _is_disguised(self, word: str, code: str, found: Sequence[_Found], in_code: Collection[str]) -> bool:
-        """Whether a renderer, a browser or a shell may read a foreign address in what is no plain one."""
-        # A blank replaces each address. The rest must contain no disguised one.
-        plain = [f for f in found if f.verdict is not _Verdict.CODE]
-        for f in plain:
-            word = word[: f.start] + " " * (f.end - f.start) + word[f.end :]
+    def _is_disguised(self, word: str, code: str, found: Sequence[_Found], plain: Collection[str]) -> bool:
+        """Whether a renderer, a browser or a shell may read another foreign address than the plain ones."""
+        for known in (f for f in found if f.verdict is _Verdict.KNOWN):
+            word = word[: known.start] + " " * (known.end - known.start) + word[known.end :]
         runs = [(run.start(), run.end()) for run in re.finditer("1+|0+", code)]
         if any(_TOUCHES.match(word, at - 1) for at, _ in runs[1:]):
             runs, code = [(0, len(word))], "0" * len(word)
         for start, end in runs:
             run, is_code = word[start:end], code[start] == "1"
             readings = _decode_code(run, shell=self._command.is_open) if is_code else _undisguise(run)
-            if any(self._has_foreign(one, code[start] * len(one), in_code) for one in readings):
+            if any(self._has_foreign(one, code[start] * len(one), plain) for one in readings):
                 return True
         return False
 
-    def _has_foreign(self, text: str, code: str, in_code: Collection[str] = ()) -> bool:
+    def _has_foreign(self, text: str, code: str, plain: Collection[str] = ()) -> bool:
         return any(
-            f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in in_code
+            f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in plain
             for f in self._find(text, code)
         )
 
@@ -228,19 +235,15 @@ def _is_address(match: re.Match[str], command: Command) -> bool:
     if match["number"]:
         path = match["path"].rstrip(CLOSING) or ("/" if match["slashes"] else "")
         return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=_connects(match, command))
-    start, text, host = match.start("host"), match.string, match["host"]
-    # A file in a folder: "docs/index.md".
-    in_folder = not (match["slashes"] or match["user"]) and re.match(r"\w/", text[start - 2 : start]) is not None
-    return not in_folder and is_host(host) and (match.group() != host or not is_program_name(host))
+    return is_host(match["host"]) and not is_program_name(match.group())
 
 
 def _is_followed(match: re.Match[str], command: Command) -> bool:
     """Whether a client follows or runs an address that stands in code, and so reaches a machine elsewhere."""
     host, rest = match["host"], match["rest"]
     if rest is not None:
-        authority = _AUTHORITY.match(rest)
-        is_name = not match["scheme"].lower().startswith("www") and authority is not None
-        return not (is_name and authority and leads_nowhere(authority["host"]))
+        authority = None if _OPAQUE.match(match["scheme"]) else _AUTHORITY.match(rest)
+        return authority is None or not leads_nowhere(authority["host"])
     if host is None or leads_nowhere(match["number"] or host):
         return False
     if match["number"] or match["slashes"] or match["user"] or _connects(match, command):
@@ -264,10 +267,11 @@ def _decode_code(text: str, *, shell: bool) -> Iterator[str]:
 def _undisguise(word: str) -> Iterator[str]:
     """Yield a word as a renderer or a browser may come to read it."""
     plain = _decode(word).replace("\\\n", "")
-    plain = re.sub(r"\\(?=[\"'])|(?<=\d)\\(?=\.\d)", "", plain)
-    for unescaped in dict.fromkeys((plain, plain.replace("\\", ""), plain.replace("\\", "/"))):
-        yield _EDGES.sub("", unescaped)
-        yield _EDGES.sub("", re.sub(r"<[^<>\d][^<>]*>|==|\+\+|[*`~\[\](){}<>^$|]", "", unescaped))
+    rendered = _ESCAPED.sub("", plain)
+    readings = (plain, rendered, plain.replace("\\", ""), plain.replace("\\", "/"), rendered.replace("\\", "/"))
+    for reading in dict.fromkeys(readings):
+        for visible in (reading, _MARKS.sub("", reading), _MARKS.sub("", _TAG.sub("", reading))):
+            yield _EDGES.sub("", visible)
 
 
 def _decode(text: str) -> str:
@@ -279,9 +283,7 @@ def _decode(text: str) -> str:
         text = decoded
     if text.isascii():
         return text
-    letters = unicodedata.normalize("NFKD", _JOINERS.sub("", text))
-    plain = "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Me"))
-    return unicodedata.normalize("NFC", plain).replace("。", ".")
+    return strip_marks(_JOINERS.sub("", text)).replace("。", ".")
 
 
 def _cut(text: str, gaps: Iterable[_Found]) -> str:

@@ -43,6 +43,7 @@ _TITLE = re.compile(r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
 _IMAGE = r"!(?=\[[^\[\]\n]*\][(\[])|<(?:img|a|iframe|script)\b[^<>`\n]*>?"
 _SPAN_MARKUP = re.compile(rf"{_IMAGE}|\]\([^()\n]*[/#:.\\%&][^()\n]*\)?", re.IGNORECASE)
 _FENCE_MARKUP = re.compile(rf"{_IMAGE}|\]\(\s*(?:[/#.<\\]|[a-z][a-z0-9+.-]*[:&%])[^()\n]*\)?", re.IGNORECASE)
+_TITLE_MARKUP = re.compile(rf"{_IMAGE}|\]\([^()\n]*\)?|<[^<>\n]*>", re.IGNORECASE)
 _AUTOLINK = re.compile(r"[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w.-]+", re.IGNORECASE)
 _TAG = re.compile(r"<([^<>]*)>")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -170,7 +171,7 @@ class MarkupFilter:
             self._fence = " " * indent + fence.group(1)
             # The mark is code, and what follows it is shown as a title by some.
             self._keep(fence.end(1))
-            self._read_code(_FENCE_MARKUP, fence.end(), is_code=False)
+            self._read_code(_TITLE_MARKUP, fence.end(), is_code=False)
             self._line = ""
             return True
         return False
