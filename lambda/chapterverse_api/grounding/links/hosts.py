@@ -38,15 +38,15 @@ _INVISIBLE = re.compile(f"[{INVISIBLE}]|(?<![\u2000-\u3fff\U0001f000-\U0001faff]
 _JOINERS = re.compile(f"[{INVISIBLE}\u200c\u200d\ufe00-\ufe0f]")
 # A shell reads two lines as one behind a backslash.
 _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
-# An address may go on behind a wide stop, and in a wide label behind a dot, which may be in disguise.
+# An address may go on behind a wide stop, and in a wide label behind a dot.
 _WIDE_TOPS = "|".join(sorted((top for top in TOP_LEVEL if re.match(f"[{WIDE}]", top)), reverse=True))
-_DOT = (
-    rf"(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\s{WIDE}]{{3}}\.)(?<!\d{{3}}\.)|(?<=[^\w\s]\.)|(?<=\.[^\w\s])|(?<=\.[^\w\s]{{2}})"
-    r"|(?<=2[eE])|(?<=(?:46|2[eE]|od);)|(?<=[．｡․﹒]))"
-)
-_WIDE_LABEL = rf"{_DOT}(?:{_WIDE_TOPS}|[{WIDE}\u0300-\u036f\u20d0-\u20f0]{{1,63}}(?=[.\\&%`*~(\[．｡․﹒]))"
+_DOT = rf"(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\s{WIDE}]{{3}}\.)(?<!\d{{3}}\.))"
+_WIDE_LABEL = rf"{_DOT}(?:{_WIDE_TOPS}|[{WIDE}]{{1,63}}(?=\.\w))"
 _PART = rf"{_NARROW}(?:(?:(?<![{WIDE}\W])。(?![{WIDE}\W])|{_WIDE_LABEL})(?:{_NARROW})?)*"
 _WORD = re.compile(rf"\s+|(?P<wide>[{WIDE}]+)|{_PART}")
+_WIDE_LETTER = re.compile(f"[{WIDE}]")
+# What may hide a wide label, or a dot before it.
+_HIDING = re.compile("[&%\\\\*`~<\\[({．｡․﹒\u0300-\u036f\u200c\u200d\u20d0-\u20f0]")
 _SIGNS = re.compile(r"[.:/\\&%@。]|[=?#](?=\S)")
 _DISGUISES = re.compile(r"[^\w.:/@?#=,;!-]|[^\x00-\x7f]|_")
 _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
@@ -58,8 +58,8 @@ _MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}<>^$|]")
 _QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
 # Code and what touches it before or behind are one word to a reader: "evil`.`com".
 _TOUCHES = re.compile(r"[\w./:@]`|`(?:[\w/@]|[.:]\w)")
-# Characters of an address up to its end.
-_REST = r"""[^\s<>"'`]*"""
+# Characters of an address up to its end; of a path as many as decide.
+_REST, _PATH = r"""[^\s<>"'`]*""", r"""[^\s<>"'`]{0,64}"""
 _LABEL = rf"(?!_)[{LETTERS}](?:[{LETTERS}-]{{0,61}}[{LETTERS}])?"
 _PIECE = r"(?:0x[0-9a-f]+|\d+)"
 _QUAD = rf"{_PIECE}(?:\.{_PIECE}){{3}}"
@@ -69,18 +69,19 @@ _IPV6 = r"[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?:%[\w.%-]+)?\]
 _ADDRESS = re.compile(
     rf"""
       (?<![^\W_])(?P<scheme>
-          (?:[a-z][a-z0-9+.-]{{1,30}}://|(?:{SPECIAL_SCHEMES}):(?:[/\\]+|(?=[^\s<>"'`/\\]*[.\[%]))|www\d?\.)
+          (?:[a-z][a-z0-9+.-]{{1,30}}://|(?:{SPECIAL_SCHEMES}):(?:[/\\]+|(?=[^\s<>"'`/\\]{{0,64}}[.\[%]))|www\d?\.)
           (?=[^\s"'`)\],.;:!?*|}}<>])|(?:{SCHEMES}):(?=[^\s<>"'`]))(?P<rest>{_REST})
       | (?P<slashes>(?<![:\w/])//+|(?<![\w\\:])\\\\+)?
         (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
         (?P<host>(?<![\w.])(?<![^\W\d_]-)(?P<number>{_IPV6}|{_IPV4})\.?(?!\w|\.\w)
           | (?<!\w)(?<!\w[.-])(?:\w[{LETTERS}-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?!\w|-\w|\.\w))
-        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_REST}|(?!))))?(?:[/?\#]{_REST}|\\[^\s<>"'`]+)?)
+        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_PATH}|(?!))))?(?:[/?\#\\]{_PATH})?)
       | (?<![\w.:/@-])(?:[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
           | localhost:\d{{1,5}}\b | (?<!\S)\\\\+\w[\w.-]+\\+[\w$]{_REST})
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_PATH_END = re.compile(_REST)
 # The user, host and port of an address, as no two programs read them differently.
 _AUTHORITY = re.compile(
     r"(?:[\w.+-]+(?::[\w.+-]*)?@)?(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d*)?(?=[/?#]|[\W_]*\Z)", re.IGNORECASE
@@ -91,8 +92,8 @@ _OPAQUE = re.compile(rf"www|(?!mailto)(?:{SCHEMES}):", re.IGNORECASE)
 _LEADING_PATH = re.compile(r":\d|/|\?\w")
 # A line of a file, "main.py:12": no host is at such a port.
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
-# The end of a word that may be the label of a host.
-_TAIL = re.compile(rf"[{LETTERS}.。-]+\Z")
+# The end of a word that may be the label of a host; in scripts without spaces a wide stop ends a sentence.
+_TAIL = re.compile(rf"[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?\Z")
 #: Characters of the longest name of a host.
 _MAX_HOST_CHARS = 256
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
@@ -122,25 +123,40 @@ class HostFilter:
 
     def filter(self, pieces: Sequence[Piece]) -> str:
         """Return the next sentence without foreign addresses."""
-        pieces = [Piece(p.text if p.text.isascii() else _INVISIBLE.sub("", p.text), p.is_code) for p in pieces]
-        text, mask = "".join(p.text for p in pieces), "".join(str(int(p.is_code)) * len(p.text) for p in pieces)
+        text, code = _join(pieces)
+        if not text.isascii():
+            text, code = self._without_wide(text, code)
         words: list[str] = []
         for match in _WORD.finditer(text):
             word = match.group()
             if word.isspace():
                 self._command.pause(word)
-                self._tail = ""
             elif match["wide"]:
                 self._command.skip()
             else:
-                code = mask[match.start() : match.end()]
-                word = self._clean(word, code)
+                word_code = code[match.start() : match.end()]
+                word = self._clean(word, word_code)
                 # A command is read from the text that the reader sees.
-                self._command.read(word, is_code="1" in code)
+                self._command.read(word, is_code="1" in word_code)
             words.append(word)
-            if not word.isspace():
-                self._tail = (self._tail + word)[-_MAX_HOST_CHARS:]
+            self._tail = "" if word.isspace() else (self._tail + word)[-_MAX_HOST_CHARS:]
         return "".join(words)
+
+    def _without_wide(self, text: str, code: str) -> tuple[str, str]:
+        """Return a text, and what of it is code, without runs in which a disguise hides a wide label of a host."""
+        runs = (run for run in re.finditer(r"\S+", text) if _WIDE_LETTER.search(run.group()))
+        gaps = [
+            _Found(*run.span(), _Verdict.FOREIGN)
+            for run in runs
+            if _HIDING.search(run.group()) and self._hides(run.group(), is_code="0" not in code[run.start() : run.end()])
+        ]
+        return _cut(text, gaps), _cut(code, gaps)
+
+    def _hides(self, run: str, *, is_code: bool) -> bool:
+        plain = {word[f.start : f.end].lower() for word in _words(run) for f in self._find(word)}
+        readings = _decode_code(run, shell=True) if is_code else _undisguise(run)
+        words = dict.fromkeys(word for reading in readings for word in _words(reading))
+        return any(self._has_foreign(word, plain, is_code=is_code) for word in words) and not self._known.holds(run)
 
     def _clean(self, word: str, code: str) -> str:
         """Return a word without foreign addresses.
@@ -148,60 +164,61 @@ class HostFilter:
         Args:
             code: "1" for each character of the word that stands in code, "0" for each other.
         """
-        if self._tail and (word[0] == "." or self._tail[-1] in ".。") and self._joins(word, code):
+        if self._joins(word):
             return ""
         signs = word if word.isascii() else unicodedata.normalize("NFKC", word)
         if not (self._command.is_open or _SIGNS.search(signs)):
             return word
         found = list(self._find(word, code))
-        kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
         plain = {word[f.start : f.end].lower() for f in found}
         if _DISGUISES.search(word) and self._is_disguised(word, code, found, plain) and not self._known.holds(word):
             return ""
+        kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
         # What is left must not join to another one.
-        return "" if kept != word and self._has_foreign(kept, "0" * len(kept), plain) else kept
+        return "" if kept != word and self._has_foreign(kept, plain) else kept
 
-    def _joins(self, word: str, code: str) -> bool:
-        """Whether a word makes an address together with the one that it touches: "邪恶" and ".com"."""
+    def _joins(self, word: str) -> bool:
+        """Whether a word makes an address of what it touches: "邪恶" and ".com"."""
         tail = _TAIL.search(self._tail)
-        joined = (tail.group() if tail else "") + word
-        is_known = self._known.holds(joined)
-        return not is_known and any(self._has_foreign(one, "0" * len(one)) for one in (joined, *_undisguise(joined)))
+        if tail is None or (word[0] == ".") == (tail.group()[-1] in ".。"):
+            return False
+        joined = tail.group() + word
+        return any(map(self._has_foreign, (joined, *_undisguise(joined)))) and not self._known.holds(joined)
 
-    def _is_disguised(self, word: str, code: str, found: Sequence[_Found], plain: Collection[str]) -> bool:
+    def _is_disguised(self, word: str, code: str, found: Iterable[_Found], plain: Collection[str]) -> bool:
         """Whether a renderer, a browser or a shell may read another foreign address than the plain ones."""
-        for known in (f for f in found if f.verdict is _Verdict.KNOWN):
-            word = word[: known.start] + " " * (known.end - known.start) + word[known.end :]
-        runs = [(run.start(), run.end()) for run in re.finditer("1+|0+", code)]
-        if any(_TOUCHES.match(word, at - 1) for at, _ in runs[1:]):
-            runs, code = [(0, len(word))], "0" * len(word)
+        word = _cut(word, (f for f in found if f.verdict is _Verdict.KNOWN), fill=" ")
+        runs = [run.span() for run in re.finditer("1+|0+", code)]
+        if any(_TOUCHES.match(word, start - 1) for start, _ in runs[1:]):
+            runs, code = [(0, len(word))], "0"
         for start, end in runs:
-            run, is_code = word[start:end], code[start] == "1"
+            is_code = code[start] == "1"
+            run = word[start:end]
             readings = _decode_code(run, shell=self._command.is_open) if is_code else _undisguise(run)
-            if any(self._has_foreign(one, code[start] * len(one), plain) for one in readings):
+            if any(self._has_foreign(reading, plain, is_code=is_code) for reading in readings):
                 return True
         return False
 
-    def _has_foreign(self, text: str, code: str, plain: Collection[str] = ()) -> bool:
-        return any(
-            f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in plain
-            for f in self._find(text, code)
-        )
+    def _has_foreign(self, text: str, plain: Collection[str] = (), *, is_code: bool = False) -> bool:
+        """Whether a text, all of which is code or none, has a foreign address that is none of the plain ones."""
+        found = self._find(text, "1" * len(text) if is_code else "")
+        return any(f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in plain for f in found)
 
-    def _find(self, word: str, code: str) -> Iterator[_Found]:
+    def _find(self, word: str, code: str = "") -> Iterator[_Found]:
         """Yield each address of a word."""
         at = 0
         while match := _ADDRESS.search(word, at):
-            start, address = match.start(), match.group()
-            is_code = "0" not in code[start : match.end()]
             if not _is_address(match, self._command):
                 at = _next_start(match)
                 continue
+            path = _PATH_END.match(word, match.end()) if match["path"] else None
+            start, end = match.start(), path.end() if path else match.end()
+            address, is_code = word[start:end], "1" in code and "0" not in code[start:end]
             if known_length := self._known_length(address):
                 at = start + known_length
                 yield _Found(start, at, _Verdict.KNOWN)
             elif is_code and not _is_followed(match, self._command):
-                at = match.end()
+                at = end
                 yield _Found(start, start + len(address.rstrip(CLOSING)), _Verdict.CODE)
             else:
                 # Text that remains between "]" and ":" or "(" would be another link.
@@ -220,6 +237,10 @@ class HostFilter:
             if _AFTER.match(address, bracket.start()) and self._known.holds_address(known):
                 return bracket.start()
         return 0
+
+
+def _words(text: str) -> list[str]:
+    return [match.group() for match in _WORD.finditer(text)]
 
 
 def _next_start(match: re.Match[str]) -> int:
@@ -266,7 +287,7 @@ def _decode_code(text: str, *, shell: bool) -> Iterator[str]:
 
 def _undisguise(word: str) -> Iterator[str]:
     """Yield a word as a renderer or a browser may come to read it."""
-    plain = _decode(word).replace("\\\n", "")
+    plain = re.sub(r"\\(?=[\n\"'])|(?<=\\)\n", "", _decode(word))
     rendered = _ESCAPED.sub("", plain)
     readings = (plain, rendered, plain.replace("\\", ""), plain.replace("\\", "/"), rendered.replace("\\", "/"))
     for reading in dict.fromkeys(readings):
@@ -286,9 +307,16 @@ def _decode(text: str) -> str:
     return strip_marks(_JOINERS.sub("", text)).replace("。", ".")
 
 
-def _cut(text: str, gaps: Iterable[_Found]) -> str:
-    """Return a text without gaps, which are in order."""
-    kept, at = "", 0
+def _join(pieces: Iterable[Piece]) -> tuple[str, str]:
+    """Return the visible text of pieces, and "1" for each character of it that stands in code, "0" for each other."""
+    visible = [(p.text if p.text.isascii() else _INVISIBLE.sub("", p.text), p.is_code) for p in pieces]
+    return "".join(text for text, _ in visible), "".join("01"[is_code] * len(text) for text, is_code in visible)
+
+
+def _cut(text: str, gaps: Iterable[_Found], fill: str = "") -> str:
+    """Return a text without gaps, which are in order, or with each of their characters filled."""
+    kept, at = list[str](), 0
     for gap in gaps:
-        kept, at = kept + text[at : gap.start], gap.end
-    return kept + text[at:]
+        kept += text[at : gap.start], fill * (gap.end - gap.start)
+        at = gap.end
+    return "".join((*kept, text[at:]))
