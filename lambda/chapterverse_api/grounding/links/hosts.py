@@ -75,7 +75,7 @@ _ADDRESS = re.compile(
         (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
         (?P<host>(?<![\w.])(?<![^\W\d_]-)(?P<number>{_IPV6}|{_IPV4})\.?(?!\w|\.\w)
           | (?<!\w)(?<!\w[.-])(?:\w[{LETTERS}-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?!\w|-\w|\.\w))
-        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_PATH}|(?!))))?(?:[/?\#\\]{_PATH})?)
+        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_PATH}|(?!))))?(?:[/?\#]{_PATH}|\\(?=[^\s<>"'`]){_PATH})?)
       | (?<![\w.:/@-])(?:[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
           | localhost:\d{{1,5}}\b | (?<!\S)\\\\+\w[\w.-]+\\+[\w$]{_REST})
     """,
@@ -171,7 +171,7 @@ class HostFilter:
             return word
         found = list(self._find(word, code))
         plain = {word[f.start : f.end].lower() for f in found}
-        if _DISGUISES.search(word) and self._is_disguised(word, code, found, plain) and not self._known.holds(word):
+        if _DISGUISES.search(word) and self._is_disguised(word, code, found, plain):
             return ""
         kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
         # What is left must not join to another one.
@@ -191,13 +191,13 @@ class HostFilter:
         runs = [run.span() for run in re.finditer("1+|0+", code)]
         if any(_TOUCHES.match(word, start - 1) for start, _ in runs[1:]):
             runs, code = [(0, len(word))], "0"
-        for start, end in runs:
-            is_code = code[start] == "1"
-            run = word[start:end]
-            readings = _decode_code(run, shell=self._command.is_open) if is_code else _undisguise(run)
-            if any(self._has_foreign(reading, plain, is_code=is_code) for reading in readings):
-                return True
-        return False
+        parts = ((part, code[start] == "1") for start, end in runs for part in word[start:end].split(" "))
+        return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts if part)
+
+    def _is_disguise(self, text: str, plain: Collection[str], *, is_code: bool) -> bool:
+        readings = _decode_code(text, shell=self._command.is_open) if is_code else _undisguise(text)
+        is_foreign = any(self._has_foreign(reading, plain, is_code=is_code) for reading in readings)
+        return is_foreign and not self._known.holds(text.strip("*_[]()"))
 
     def _has_foreign(self, text: str, plain: Collection[str] = (), *, is_code: bool = False) -> bool:
         """Whether a text, all of which is code or none, has a foreign address that is none of the plain ones."""
@@ -211,8 +211,7 @@ class HostFilter:
             if not _is_address(match, self._command):
                 at = _next_start(match)
                 continue
-            path = _PATH_END.match(word, match.end()) if match["path"] else None
-            start, end = match.start(), path.end() if path else match.end()
+            start, end = match.start(), _end(match)
             address, is_code = word[start:end], "1" in code and "0" not in code[start:end]
             if known_length := self._known_length(address):
                 at = start + known_length
@@ -269,10 +268,22 @@ def _is_followed(match: re.Match[str], command: Command) -> bool:
         return False
     if match["number"] or match["slashes"] or match["user"] or _connects(match, command):
         return True
-    top = host.rstrip(".").rpartition(".")[2].lower()
-    is_line = top in FILES and _FILE_LINE.fullmatch(match["path"]) is not None
     in_folder = match.string[match.start() - 1 : match.start()] == "/"
-    return _LEADING_PATH.match(match["path"]) is not None and not (is_line or in_folder)
+    return _LEADING_PATH.match(match["path"]) is not None and not (_is_line(match) or in_folder)
+
+
+def _is_line(match: re.Match[str]) -> bool:
+    """Whether a match is a line of a file: "main.py:12"."""
+    top = match["host"].rstrip(".").rpartition(".")[2].lower()
+    return top in FILES and _FILE_LINE.fullmatch(match["path"].rstrip(CLOSING)) is not None
+
+
+def _end(match: re.Match[str]) -> int:
+    """Return the end of an address with all of its path."""
+    if not match["path"]:
+        return match.end()
+    path = None if _is_line(match) else _PATH_END.match(match.string, match.end())
+    return path.end() if path else match.end("host")
 
 
 def _connects(match: re.Match[str], command: Command) -> bool:

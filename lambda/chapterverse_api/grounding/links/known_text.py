@@ -44,13 +44,13 @@ class KnownText:
             is_host = _AUTHORITY.fullmatch(address) is not None
             end, sought = (_HOST_END, address.lower()) if is_host else (_END, address)
             texts = self._read(address)
-            self._known[key] = any(_has_address(self._texts[text] if is_host else text, sought, end) for text in texts)
+            self._known[key] = any(_has(self._texts[text] if is_host else text, sought, end) for text in texts)
         return self._known[key]
 
     def holds(self, text: str) -> bool:
-        """Whether a text has this one verbatim."""
+        """Whether a text has this one verbatim, between the same words."""
         if text not in self._known:
-            self._known[text] = any(text in one for one in self._read(text))
+            self._known[text] = any(_has(one, text, _HOST_END) for one in self._read(text))
         return self._known[text]
 
     def _read(self, text: str) -> Iterator[str]:
@@ -64,8 +64,8 @@ class KnownText:
                     yield found
 
 
-def _has_address(text: str, address: str, end: re.Pattern[str]) -> bool:
-    """Whether a text has an address that begins there, and ends as `end` says."""
+def _has(text: str, address: str, end: re.Pattern[str]) -> bool:
+    """Whether a text has an address, or code, that begins there and ends as `end` says."""
     at = text.find(address)
     while at >= 0:
         if not (at and _WITHIN.match(text, at - 1)) and end.match(text, at + len(address)):
