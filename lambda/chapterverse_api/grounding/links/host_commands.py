@@ -19,8 +19,8 @@ _COMMANDS = _FETCH_COMMANDS | _COPY_COMMANDS | _INSTALL_COMMANDS
 #: Words of any sentence that connect only in code.
 _CODE_COMMANDS = frozenset(
     """
-    http https open xdg-open start explorer firefox chrome chromium host drill login psql mysql mysqldump redis-cli mongo
-    mongosh nmap tftp sshfs ssh-copy-id autossh wscat websocat grpcurl siege wrk ab hey tnc test-netconnection
+    http https open xdg-open start explorer firefox chrome chromium host drill login psql mysql mysqldump redis-cli
+    mongo mongosh nmap tftp sshfs ssh-copy-id autossh wscat websocat grpcurl siege wrk ab hey tnc test-netconnection
     resolve-dnsname
     """.split()
 )

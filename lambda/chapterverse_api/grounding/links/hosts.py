@@ -1,9 +1,9 @@
 """Removes addresses from running text: with a scheme, without one, as a bare host, and in every disguise of these.
 
 What a client can follow or run goes wherever it stands: a scheme, with or without slashes, and a host before a path or
-a port, behind a user, or where a command connects (`host_commands`). The name of a host alone goes too, but not in code,
-where `os.name` is none. In code also stay hosts that lead to no other network: the reader's own machine or network
-(`numeric_hosts`), and reserved names (`host_names`). What the sources or the site hold may always stand.
+a port, behind a user, or where a command connects (`host_commands`). The name of a host alone goes too, but not in
+code, where `os.name` is none. In code also stay hosts that lead to no other network: the reader's own machine or
+network (`numeric_hosts`), and reserved names (`host_names`). What the sources or the site hold may always stand.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _LEADING_PATH = re.compile(r":\d|/|\?\w")
 # A line of a file, "main.py:12": no host is at such a port.
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
 # The end of a word that may be the label of a host; in scripts without spaces a wide stop ends a sentence.
-_TAIL = re.compile(rf"[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?\Z")
+_TAIL = re.compile(rf"(?:[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?|[A-Za-z0-9-]+[.．｡․﹒][{WIDE}]{{1,63}}(?<=。))\Z")
 #: Characters of the longest name of a host.
 _MAX_HOST_CHARS = 256
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
@@ -148,13 +148,14 @@ class HostFilter:
         gaps = [
             _Found(*run.span(), _Verdict.FOREIGN)
             for run in runs
-            if _HIDING.search(run.group()) and self._hides(run.group(), is_code="0" not in code[run.start() : run.end()])
+            if _HIDING.search(run.group())
+            and self._hides(run.group(), is_code="0" not in code[run.start() : run.end()])
         ]
         return _cut(text, gaps), _cut(code, gaps)
 
     def _hides(self, run: str, *, is_code: bool) -> bool:
         plain = {word[f.start : f.end].lower() for word in _words(run) for f in self._find(word)}
-        readings = _decode_code(run, shell=True) if is_code else _undisguise(run)
+        readings = _decode_code(run, in_shell=True) if is_code else _undisguise(run)
         words = dict.fromkeys(word for reading in readings for word in _words(reading))
         return any(self._has_foreign(word, plain, is_code=is_code) for word in words) and not self._known.holds(run)
 
@@ -195,7 +196,7 @@ class HostFilter:
         return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts if part)
 
     def _is_disguise(self, text: str, plain: Collection[str], *, is_code: bool) -> bool:
-        readings = _decode_code(text, shell=self._command.is_open) if is_code else _undisguise(text)
+        readings = _decode_code(text, in_shell=self._command.is_open) if is_code else _undisguise(text)
         is_foreign = any(self._has_foreign(reading, plain, is_code=is_code) for reading in readings)
         return is_foreign and not self._known.holds(text.strip("*_[]()"))
 
@@ -290,10 +291,10 @@ def _connects(match: re.Match[str], command: Command) -> bool:
     return command.connects(match.string, match.start(), match.end("host"))
 
 
-def _decode_code(text: str, *, shell: bool) -> Iterator[str]:
+def _decode_code(text: str, *, in_shell: bool) -> Iterator[str]:
     """Yield code as a browser or a shell may come to read it, where that differs."""
     plain = _decode(text)
-    yield from {plain, _QUOTING.sub("", plain) if shell else plain, plain.replace("\\\n", "")} - {text}
+    yield from {plain, _QUOTING.sub("", plain) if in_shell else plain, plain.replace("\\\n", "")} - {text}
 
 
 def _undisguise(word: str) -> Iterator[str]:
