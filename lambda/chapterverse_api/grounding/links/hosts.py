@@ -8,15 +8,12 @@ network (`numeric_hosts`), and reserved names (`host_names`). What the sources o
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
-from urllib.parse import unquote
 
-from chapterverse.text.invisible import INVISIBLE
 from chapterverse_api.grounding.links.host_commands import Command
 from chapterverse_api.grounding.links.host_names import (
     FILES,
@@ -26,16 +23,12 @@ from chapterverse_api.grounding.links.host_names import (
     TOP_LEVEL,
     is_host,
     is_program_name,
-    strip_marks,
 )
 from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
 from chapterverse_api.grounding.links.markup import Piece
 from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address, leads_nowhere
+from chapterverse_api.grounding.links.readings import read_code, read_prose, strip_invisible
 
-# Invisible characters may split a word that readers see as one, and so may selectors of glyphs, but for those of emoji.
-_INVISIBLE = re.compile(f"[{INVISIBLE}]|(?<![\u2000-\u3fff\U0001f000-\U0001faff])[\ufe00-\ufe0f](?!\u20e3)")
-# Letters of some scripts are written with the joiners too; in an address all of them only hide it.
-_JOINERS = re.compile(f"[{INVISIBLE}\u200c\u200d\ufe00-\ufe0f]")
 # A shell reads two lines as one behind a backslash.
 _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
 # An address may go on behind a wide stop, and in a wide label behind a dot.
@@ -49,13 +42,6 @@ _WIDE_LETTER = re.compile(f"[{WIDE}]")
 _HIDING = re.compile("[&%\\\\*`~<\\[({．｡․﹒\u0300-\u036f\u200c\u200d\u20d0-\u20f0]")
 _SIGNS = re.compile(r"[.:/\\&%@。]|[=?#](?=\S)")
 _DISGUISES = re.compile(r"[^\w.:/@?#=,;!-]|[^\x00-\x7f]|_")
-_EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
-# What renderers remove: the escapes, and the marks of emphasis, code, links and HTML.
-_ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
-_TAG = re.compile(r"<[^<>\d][^<>]*>")
-_MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}<>^$|]")
-# What shells remove.
-_QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
 # Code and what touches it before or behind are one word to a reader: "evil`.`com".
 _TOUCHES = re.compile(r"[\w./:@]`|`(?:[\w/@]|[.:]\w)")
 # Characters of an address up to its end; of a path as many as decide.
@@ -155,7 +141,7 @@ class HostFilter:
 
     def _hides(self, run: str, *, is_code: bool) -> bool:
         plain = {word[f.start : f.end].lower() for word in _words(run) for f in self._find(word)}
-        readings = _decode_code(run, in_shell=True) if is_code else _undisguise(run)
+        readings = read_code(run, in_shell=True) if is_code else read_prose(run)
         words = dict.fromkeys(word for reading in readings for word in _words(reading))
         return any(self._has_foreign(word, plain, is_code=is_code) for word in words) and not self._known.holds(run)
 
@@ -184,7 +170,7 @@ class HostFilter:
         if tail is None or (word[0] == ".") == (tail.group()[-1] in ".。"):
             return False
         joined = tail.group() + word
-        return any(map(self._has_foreign, (joined, *_undisguise(joined)))) and not self._known.holds(joined)
+        return any(map(self._has_foreign, (joined, *read_prose(joined)))) and not self._known.holds(joined)
 
     def _is_disguised(self, word: str, code: str, found: Iterable[_Found], plain: Collection[str]) -> bool:
         """Whether a renderer, a browser or a shell may read another foreign address than the plain ones."""
@@ -196,7 +182,7 @@ class HostFilter:
         return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts if part)
 
     def _is_disguise(self, text: str, plain: Collection[str], *, is_code: bool) -> bool:
-        readings = _decode_code(text, in_shell=self._command.is_open) if is_code else _undisguise(text)
+        readings = read_code(text, in_shell=self._command.is_open) if is_code else read_prose(text)
         is_foreign = any(self._has_foreign(reading, plain, is_code=is_code) for reading in readings)
         return is_foreign and not self._known.holds(text.strip("*_[]()"))
 
@@ -291,37 +277,9 @@ def _connects(match: re.Match[str], command: Command) -> bool:
     return command.connects(match.string, match.start(), match.end("host"))
 
 
-def _decode_code(text: str, *, in_shell: bool) -> Iterator[str]:
-    """Yield code as a browser or a shell may come to read it, where that differs."""
-    plain = _decode(text)
-    yield from {plain, _QUOTING.sub("", plain) if in_shell else plain, plain.replace("\\\n", "")} - {text}
-
-
-def _undisguise(word: str) -> Iterator[str]:
-    """Yield a word as a renderer or a browser may come to read it."""
-    plain = re.sub(r"\\(?=[\n\"'])|(?<=\\)\n", "", _decode(word))
-    rendered = _ESCAPED.sub("", plain)
-    readings = (plain, rendered, plain.replace("\\", ""), plain.replace("\\", "/"), rendered.replace("\\", "/"))
-    for reading in dict.fromkeys(readings):
-        for visible in (reading, _MARKS.sub("", reading), _MARKS.sub("", _TAG.sub("", reading))):
-            yield _EDGES.sub("", visible)
-
-
-def _decode(text: str) -> str:
-    """Return a text without percent signs, entities, marks on letters and other forms of them."""
-    for _ in range(3):
-        decoded = unquote(html.unescape(text))
-        if decoded == text:
-            break
-        text = decoded
-    if text.isascii():
-        return text
-    return strip_marks(_JOINERS.sub("", text)).replace("。", ".")
-
-
 def _join(pieces: Iterable[Piece]) -> tuple[str, str]:
     """Return the visible text of pieces, and "1" for each character of it that stands in code, "0" for each other."""
-    visible = [(p.text if p.text.isascii() else _INVISIBLE.sub("", p.text), p.is_code) for p in pieces]
+    visible = [(strip_invisible(p.text), p.is_code) for p in pieces]
     return "".join(text for text, _ in visible), "".join("01"[is_code] * len(text) for text, is_code in visible)
 
 
