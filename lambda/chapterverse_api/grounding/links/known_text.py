@@ -42,9 +42,9 @@ class KnownText:
         key = f"\0{address}"
         if key not in self._known:
             is_host = _AUTHORITY.fullmatch(address) is not None
-            end, sought = (_HOST_END, address.lower()) if is_host else (_END, address)
+            end, wanted = (_HOST_END, address.lower()) if is_host else (_END, address)
             texts = self._read(address)
-            self._known[key] = any(_has(self._texts[text] if is_host else text, sought, end) for text in texts)
+            self._known[key] = any(_has(self._texts[text] if is_host else text, wanted, end) for text in texts)
         return self._known[key]
 
     def holds(self, text: str) -> bool:
