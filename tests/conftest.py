@@ -61,6 +61,7 @@ SLOW = (
     "lambdas/test_malformed", "lambdas/test_function",
     "api/grounding/test_injections", "api/grounding/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
     "api/http/test_connections", "api/test_outages", "api/grounding/test_mutations", "lambdas/test_runtime",
+    "api/grounding/test_addresses_of",
     "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation", "api/records/test_dynamodb",
     "api/retrieval/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
 )  # fmt: skip

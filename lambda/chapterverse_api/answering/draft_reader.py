@@ -17,6 +17,7 @@ from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogat
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
 from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.links.site_text import SiteText
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000
@@ -48,8 +49,8 @@ class DraftReader:
         is_open: the last sentence is a block of code without its end.
     """
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
-        self._marks, self._links = CitationMarks(passages), AddressFilter(passages)
+    def __init__(self, passages: Sequence[Passage], site: SiteText | None = None) -> None:
+        self._marks, self._links = CitationMarks(passages), AddressFilter(passages, site=site)
         self.refused = self.is_cut = self.is_open = False
         self.restarts = self._length = 0
         self._reasoning = ReasoningFilter()

@@ -18,6 +18,7 @@ from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import AnswerGenerator
+from chapterverse_api.grounding.links.site_text import SiteText
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes
@@ -102,7 +103,7 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
 def _new_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
     note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.request, idf, note=note, votes=votes)
+    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes)
 
 
 def _new_votes(turn: Turn) -> SecondVotes | None:

@@ -15,6 +15,7 @@ from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.checked_sentence import CheckedSentence
+from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.grounding.verifier import Verifier
 
@@ -56,6 +57,7 @@ class Segments:
     """The segments of one answer.
 
     Args:
+        site: the rest of the site, whose addresses may stand in the answer too.
         votes: asks for second votes; None if the words decide.
 
     Attributes:
@@ -65,9 +67,15 @@ class Segments:
     """
 
     def __init__(
-        self, request: GenerationRequest, idf: IdfFunction, *, note: str = "", votes: VoteSource | None = None
+        self,
+        request: GenerationRequest,
+        idf: IdfFunction,
+        site: SiteText | None = None,
+        *,
+        note: str = "",
+        votes: VoteSource | None = None,
     ) -> None:
-        self.draft_reader = DraftReader(request.passages)
+        self.draft_reader = DraftReader(request.passages, site)
         self.shown_spans: list[Span] = []
         self.restarted = False
         self._request, self._idf, self._votes = request, idf, votes

@@ -15,6 +15,7 @@ from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, d
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
 
@@ -67,7 +68,8 @@ def fill_schema(
 
 def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
     draft_request, nonce = context.request, new_nonce()
-    instructions, links = data_instructions(draft_request, nonce, schema), AddressFilter(draft_request.passages)
+    instructions = data_instructions(draft_request, nonce, schema)
+    links = AddressFilter(draft_request.passages, site=SiteText(context.snapshot))
     request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
     return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)

@@ -29,6 +29,7 @@ from chapterverse_api.generation.prompts import (
 from chapterverse_api.generation.protocols import ToolCaller
 from chapterverse_api.generation.requests import ModelRequest, ToolCall, ToolSpec
 from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.observability import log
 
 #: Seconds of a turn for choosing and calling: half of `deadline.TOTAL_SECONDS`, so that the answer has the other half.
@@ -171,9 +172,10 @@ def _add_sources(context: AnswerContext, output: Sequence[ToolSource]) -> Answer
     )
     urls, passages = {passage.url for passage in request.passages if passage.url}, list(request.passages)
     number = _next_number(context)
+    links = AddressFilter(request.passages, site=SiteText(context.snapshot))
     for source in output:
         # An address that another server names must not be shown under this site's name.
-        text = source.text if source.url else AddressFilter(context.request.passages).without_foreign(source.text)
+        text = source.text if source.url else links.without_foreign(source.text)
         text = cut_to_bytes(text, remaining_bytes).strip()
         if not text or source.url in urls:
             continue

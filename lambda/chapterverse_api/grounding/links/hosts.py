@@ -1,58 +1,52 @@
 """Removes addresses from running text: with a scheme, without one, as a bare host, and in every disguise of these.
 
-The rule for a bare host: labels of letters, digits and hyphens between dots, of which the last is a top-level domain
-that is not also the ending of a file or an attribute in programs; before a path or a port, any last label of letters
-that is no ending of a file, or one that is both before a path that names no file ("a.zip/x", and not "a.zip/x.md"). A
-name without dots is one before a port and a path. `host_commands` knows after which words a name that may be a file is
-a host, and `numeric_hosts` which numbers are addresses. So `mkdocs.yml`, `config.py`, `v1.2.3` and `user.id` are none.
-An address that the passages contain is allowed.
+What a client can follow or run goes wherever it stands: a scheme, with or without slashes, and a host before a path or
+a port, behind a user, or where a command connects (`host_commands`). The name of a host alone goes too, but not in
+code, where `os.name` is none. In code also stay hosts that lead to no other network: the reader's own machine or
+network (`numeric_hosts`), and reserved names (`host_names`). What the sources or the site hold may always stand.
 """
 
 from __future__ import annotations
 
-import functools
-import html
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from urllib.parse import unquote
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
 
-from chapterverse.text.invisible import INVISIBLE
 from chapterverse_api.grounding.links.host_commands import Command
 from chapterverse_api.grounding.links.host_names import (
-    ATTRIBUTES,
     FILES,
-    FILES_OR_HOSTS,
-    OBJECTS,
-    PRODUCTS,
+    LETTERS,
     SCHEMES,
+    SPECIAL_SCHEMES,
     TOP_LEVEL,
-    WIDE_TOP_LEVEL,
+    is_host,
+    is_program_name,
 )
-from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address
+from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
+from chapterverse_api.grounding.links.markup import Piece
+from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address, leads_nowhere
+from chapterverse_api.grounding.links.readings import read_code, read_prose, strip_invisible
 
-# Invisible characters and selectors of glyphs, which may split a word that readers see as one.
-_INVISIBLE = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f]")
-# Letters of some scripts are written with these two; in an address they only hide it.
-_JOINERS = re.compile("[\u200c\u200d]")
-# Scripts without spaces: each of their characters is a word.
-_WIDE = "\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\U00020000-\U0003ffff"  # noqa: E501
-_NARROW = rf"[^\s{_WIDE}]+"
-# But an address may go on behind a wide stop, and end in a wide top-level domain.
-_WIDE_TOPS = "|".join(sorted(WIDE_TOP_LEVEL, reverse=True))
-_PART = (
-    rf"{_NARROW}(?:(?:(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])|(?<=[A-Za-z0-9-][A-Za-z]\.)(?:{_WIDE_TOPS}))(?:{_NARROW})?)*"
-)
-_WORD = re.compile(rf"\s+|(?P<wide>[{_WIDE}]+)|{_PART}")
-#: Titles, addresses and texts of passages whose addresses are cached.
-_MAX_CACHED_TEXTS = 4096
-_SIGNS = re.compile(r"[.:/\\&%@．｡。\u2024\ufe52]|[=?#](?=\S)")
-_DISGUISES = re.compile(r"[&%\\*_`~<>\[\](){}]|[^\x00-\x7f]")
-_EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
-# Characters of an address up to its end.
-_REST = r"""[^\s<>"'`]*"""
-_LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
+# A shell reads two lines as one behind a backslash.
+_NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
+# An address may go on behind a wide stop, and in a wide label behind a dot.
+_WIDE_TOPS = "|".join(sorted((top for top in TOP_LEVEL if re.match(f"[{WIDE}]", top)), reverse=True))
+_DOT = rf"(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\s{WIDE}]{{3}}\.)(?<!\d{{3}}\.))"
+_WIDE_LABEL = rf"{_DOT}(?:{_WIDE_TOPS}|[{WIDE}]{{1,63}}(?=\.\w))"
+_PART = rf"{_NARROW}(?:(?:(?<![{WIDE}\W])。(?![{WIDE}\W])|{_WIDE_LABEL})(?:{_NARROW})?)*"
+_WORD = re.compile(rf"\s+|(?P<wide>[{WIDE}]+)|{_PART}")
+_WIDE_LETTER = re.compile(f"[{WIDE}]")
+# What may hide a wide label, or a dot before it.
+_HIDING = re.compile("[&%\\\\*`~<\\[({．｡․﹒\u0300-\u036f\u200c\u200d\u20d0-\u20f0]")
+_SIGNS = re.compile(r"[.:/\\&%@。]|[=?#](?=\S)")
+_DISGUISES = re.compile(r"[^\w.:/@?#=,;!-]|[^\x00-\x7f]|_")
+# Code and what touches it before or behind are one word to a reader: "evil`.`com".
+_TOUCHES = re.compile(r"[\w./:@]`|`(?:[\w/@]|[.:]\w)")
+# Characters of an address up to its end; of a path as many as decide.
+_REST, _PATH = r"""[^\s<>"'`]*""", r"""[^\s<>"'`]{0,64}"""
+_LABEL = rf"(?!_)[{LETTERS}](?:[{LETTERS}-]{{0,61}}[{LETTERS}])?"
 _PIECE = r"(?:0x[0-9a-f]+|\d+)"
 _QUAD = rf"{_PIECE}(?:\.{_PIECE}){{3}}"
 # A number of fewer than four parts is no address within a path, "lib/3.11/x", or behind a hyphen, in a name or a range.
@@ -60,141 +54,179 @@ _IPV4 = rf"(?:{_QUAD}|(?<!(?<!/)/){_PIECE}(?:\.{_PIECE}){{0,2}})(?!-(?!{_QUAD}(?
 _IPV6 = r"[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?:%[\w.%-]+)?\]?"
 _ADDRESS = re.compile(
     rf"""
-      (?<![^\W_])(?:[a-z][a-z0-9+.-]{{1,30}}://|(?:(?:{SCHEMES}):|www\d?\.)(?=[^\s<>"'`])){_REST}
-      | (?<![:\w/])//+[\w-]+(?:\.[\w-]+)+{_REST}
-      | (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
+      (?<![^\W_])(?P<scheme>
+          (?:[a-z][a-z0-9+.-]{{1,30}}://|(?:{SPECIAL_SCHEMES}):(?:[/\\]+|(?=[^\s<>"'`/\\]{{0,64}}[.\[%]))|www\d?\.)
+          (?=[^\s"'`)\],.;:!?*|}}<>])|(?:{SCHEMES}):(?=[^\s<>"'`]))(?P<rest>{_REST})
+      | (?P<slashes>(?<![:\w/])//+|(?<![\w\\:])\\\\+)?
+        (?P<user>(?<![\w.-])[\w.+-]{{1,64}}(?::[^\s@<>"'`]{{0,64}})?@\[?)?
         (?P<host>(?<![\w.])(?<![^\W\d_]-)(?P<number>{_IPV6}|{_IPV4})\.?(?!\w|\.\w)
-          | (?<![\w.-])(?:\w[\w-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?![\w-]|\.\w))
-        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_REST}|(?!))))?(?:[/?\#]{_REST}|\\[^\s<>"'`]+)?)
-      | (?<![\w.:/@-])[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
-      | ^\.(?:com|net|org|io)\b(?:/{_REST})?
+          | (?<!\w)(?<!\w[.-])(?:\w[{LETTERS}-]{{0,62}}\.){{0,20}}{_LABEL}\.{_LABEL}\.?(?!\w|-\w|\.\w))
+        (?P<path>(?::(?:\d{{1,5}}\b|(?(user){_PATH}|(?!))))?(?:[/?\#]{_PATH}|\\(?=[^\s<>"'`]){_PATH})?)
+      | (?<![\w.:/@-])(?:[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?:\d{{2,5}}/(?!(?:tcp|udp|sctp)\b)[^\W\d]{_REST}
+          | localhost:\d{{1,5}}\b | (?<!\S)\\\\+\w[\w.-]+\\+[\w$]{_REST})
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# A line of a file, "setup.py:12": no host is at such a port.
+_PATH_END = re.compile(_REST)
+# The user, host and port of an address, as no two programs read them differently.
+_AUTHORITY = re.compile(
+    r"(?:[\w.+-]+(?::[\w.+-]*)?@)?(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d*)?(?=[/?#]|[\W_]*\Z)", re.IGNORECASE
+)
+# Behind these no host follows, or all that does.
+_OPAQUE = re.compile(rf"www|(?!mailto)(?:{SCHEMES}):", re.IGNORECASE)
+# What makes code of a host's name an address: a port or a path, and neither a member, "a.name?.b", nor an anchor.
+_LEADING_PATH = re.compile(r":\d|/|\?\w")
+# A line of a file, "main.py:12": no host is at such a port.
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
-# Characters that may follow an address in a sentence, or close a link around it.
-_CLOSING = ".,;:!?)]}*_|"
-_CLOSED_LINK = re.compile(r"(?<![)\]|])[)\]|]+(?=[(\[|])")
-#: Closed links in an address behind which an address that the passages contain may end.
-_MAX_CLOSED_LINKS = 50
+# The end of a word that may be the label of a host; in scripts without spaces a wide stop ends a sentence.
+_TAIL = re.compile(rf"(?:[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?|[A-Za-z0-9-]+[.．｡․﹒][{WIDE}]{{1,63}}(?<=。))\Z")
+#: Characters of the longest name of a host.
+_MAX_HOST_CHARS = 256
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
-class KnownAddresses:
-    """The addresses that these texts contain."""
+class _Verdict(Enum):
+    FOREIGN = auto()
+    KNOWN = auto()
+    #: A host that stands in code.
+    CODE = auto()
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = [text for text in texts if text]
-        forms = [form for text in self._texts for form in _read_addresses(text)]
-        self._addresses = {address for address, _, _ in forms}
-        self._hosts = {host for _, _, host in forms if host}
 
-    def contain(self, address: str) -> bool:
-        """Whether the texts contain an address verbatim, or its host alone."""
-        return address in self._addresses or address.lower() in self._hosts
-
-    def quote(self, text: str) -> bool:
-        """Whether the texts contain this text verbatim."""
-        return any(text in source for source in self._texts)
-
-    def match_length(self, address: str) -> int:
-        """Return the length of the known address at the start of a match; 0 for a foreign one."""
-        bare = address.rstrip(_CLOSING)
-        if self.contain(bare):
-            return len(bare)
-        # "https://a.example)[other](…": behind a closed bracket something else begins.
-        for bracket in islice(_CLOSED_LINK.finditer(address), _MAX_CLOSED_LINKS):
-            is_known = self.contain(address[: bracket.start()].rstrip(_CLOSING))
-            if is_known and _AFTER.match(address, bracket.start()):
-                return bracket.start()
-        return 0
+class _Found(NamedTuple):
+    start: int
+    end: int
+    verdict: _Verdict
 
 
 class HostFilter:
     """Removes foreign addresses from a text, sentence by sentence."""
 
-    def __init__(self, known_addresses: KnownAddresses) -> None:
-        self._known_addresses = known_addresses
+    def __init__(self, known: KnownText) -> None:
+        self._known = known
         self._command = Command()
-        self._last_character = ""
+        # The word that the last sentence ended in, without a blank.
+        self._tail = ""
 
-    def filter(self, text: str) -> str:
+    def filter(self, pieces: Sequence[Piece]) -> str:
         """Return the next sentence without foreign addresses."""
+        text, code = _join(pieces)
+        if not text.isascii():
+            text, code = self._without_wide(text, code)
         words: list[str] = []
         for match in _WORD.finditer(text):
-            allowed = word = match.group()
+            word = match.group()
             if word.isspace():
                 self._command.pause(word)
             elif match["wide"]:
                 self._command.skip()
             else:
-                allowed = "".join(word[start:end] for start, end in self._allowed_ranges(word))
+                word_code = code[match.start() : match.end()]
+                word = self._clean(word, word_code)
                 # A command is read from the text that the reader sees.
-                self._command.read(allowed)
-            words.append(allowed)
-            self._last_character = allowed[-1:] or self._last_character
+                self._command.read(word, is_code="1" in word_code)
+            words.append(word)
+            self._tail = "" if word.isspace() else (self._tail + word)[-_MAX_HOST_CHARS:]
         return "".join(words)
 
-    def _allowed_ranges(self, word: str) -> Iterable[tuple[int, int]]:
-        """Return the start and end of each part of a word that is no foreign address."""
-        invisible = [] if word.isascii() else [m.span() for m in _INVISIBLE.finditer(word)]
-        if not self._command.is_open and not _SIGNS.search(word):
-            return _between(invisible, len(word))
-        visible = _INVISIBLE.sub("", word) if invisible else word
-        addresses = list(self._find_addresses(visible))
-        foreign = [(start, end) for start, end, is_known in addresses if not is_known]
-        # A space replaces each address. The rest must contain no disguised one.
-        gaps = _between([(start, end) for start, end, _ in addresses], len(visible))
-        rest = " ".join(visible[start:end] for start, end in gaps)
-        disguised = (
-            _DISGUISES.search(rest)
-            and any(self._has_foreign(reading) for reading in _undisguise(rest))
-            # In a passage it is what it looks like: `ReturnLogger().info("hello")` without its signs would be a host.
-            and not self._known_addresses.quote(word)
-        )
-        if disguised or (invisible and foreign):
-            return ()
-        return _between(invisible or foreign, len(word))
+    def _without_wide(self, text: str, code: str) -> tuple[str, str]:
+        """Return a text, and what of it is code, without runs in which a disguise hides a wide label of a host."""
+        runs = (run for run in re.finditer(r"\S+", text) if _WIDE_LETTER.search(run.group()))
+        gaps = [
+            _Found(*run.span(), _Verdict.FOREIGN)
+            for run in runs
+            if _HIDING.search(run.group())
+            and self._hides(run.group(), is_code="0" not in code[run.start() : run.end()])
+        ]
+        return _cut(text, gaps), _cut(code, gaps)
 
-    def _has_foreign(self, text: str) -> bool:
-        return any(not is_known for _, _, is_known in self._find_addresses(text))
+    def _hides(self, run: str, *, is_code: bool) -> bool:
+        plain = {word[f.start : f.end].lower() for word in _words(run) for f in self._find(word)}
+        readings = read_code(run, in_shell=True) if is_code else read_prose(run)
+        words = dict.fromkeys(word for reading in readings for word in _words(reading))
+        return any(self._has_foreign(word, plain, is_code=is_code) for word in words) and not self._known.holds(run)
 
-    def _find_addresses(self, word: str) -> Iterator[tuple[int, int, bool]]:
-        """Yield the start and the end of each address, and whether it is known."""
+    def _clean(self, word: str, code: str) -> str:
+        """Return a word without foreign addresses.
+
+        Args:
+            code: "1" for each character of the word that stands in code, "0" for each other.
+        """
+        if self._joins(word):
+            return ""
+        signs = word if word.isascii() else unicodedata.normalize("NFKC", word)
+        if not (self._command.is_open or _SIGNS.search(signs)):
+            return word
+        found = list(self._find(word, code))
+        plain = {word[f.start : f.end].lower() for f in found}
+        if _DISGUISES.search(word) and self._is_disguised(word, code, found, plain):
+            return ""
+        kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
+        # What is left must not join to another one.
+        return "" if kept != word and self._has_foreign(kept, plain) else kept
+
+    def _joins(self, word: str) -> bool:
+        """Whether a word makes an address of what it touches: "邪恶" and ".com"."""
+        tail = _TAIL.search(self._tail)
+        if tail is None or (word[0] == ".") == (tail.group()[-1] in ".。"):
+            return False
+        joined = tail.group() + word
+        return any(map(self._has_foreign, (joined, *read_prose(joined)))) and not self._known.holds(joined)
+
+    def _is_disguised(self, word: str, code: str, found: Iterable[_Found], plain: Collection[str]) -> bool:
+        """Whether a renderer, a browser or a shell may read another foreign address than the plain ones."""
+        word = _cut(word, (f for f in found if f.verdict is _Verdict.KNOWN), fill=" ")
+        runs = [run.span() for run in re.finditer("1+|0+", code)]
+        if any(_TOUCHES.match(word, start - 1) for start, _ in runs[1:]):
+            runs, code = [(0, len(word))], "0"
+        parts = ((part, code[start] == "1") for start, end in runs for part in word[start:end].split(" "))
+        return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts if part)
+
+    def _is_disguise(self, text: str, plain: Collection[str], *, is_code: bool) -> bool:
+        readings = read_code(text, in_shell=self._command.is_open) if is_code else read_prose(text)
+        is_foreign = any(self._has_foreign(reading, plain, is_code=is_code) for reading in readings)
+        return is_foreign and not self._known.holds(text.strip("*_[]()"))
+
+    def _has_foreign(self, text: str, plain: Collection[str] = (), *, is_code: bool = False) -> bool:
+        """Whether a text, all of which is code or none, has a foreign address that is none of the plain ones."""
+        found = self._find(text, "1" * len(text) if is_code else "")
+        return any(f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in plain for f in found)
+
+    def _find(self, word: str, code: str = "") -> Iterator[_Found]:
+        """Yield each address of a word."""
         at = 0
         while match := _ADDRESS.search(word, at):
-            start, address = match.start(), match.group()
             if not _is_address(match, self._command):
                 at = _next_start(match)
                 continue
-            known_length = self._known_addresses.match_length(address)
-            # Text that remains between "]" and ":" or "(" would be another link.
-            attached = (word[start - 1] if start else self._last_character) in ("]", "!")
-            foreign_end = len(word) if attached else start + max(1, len(address.rstrip(_CLOSING)))
-            at = start + known_length if known_length else foreign_end
-            yield start, at, bool(known_length)
+            start, end = match.start(), _end(match)
+            address, is_code = word[start:end], "1" in code and "0" not in code[start:end]
+            if known_length := self._known_length(address):
+                at = start + known_length
+                yield _Found(start, at, _Verdict.KNOWN)
+            elif is_code and not _is_followed(match, self._command):
+                at = end
+                yield _Found(start, start + len(address.rstrip(CLOSING)), _Verdict.CODE)
+            else:
+                # Text that remains between "]" and ":" or "(" would be another link.
+                attached = (word[start - 1 : start] or self._tail[-1:]) in ("]", "!")
+                at = len(word) if attached else start + max(1, len(address.rstrip(CLOSING)))
+                yield _Found(start, at, _Verdict.FOREIGN)
+
+    def _known_length(self, address: str) -> int:
+        """Return the length of the known address at the start of a match; 0 for a foreign one."""
+        bare = address.rstrip(CLOSING)
+        if self._known.holds_address(bare):
+            return len(bare)
+        # "https://a.example)[other](…": behind a closed bracket something else begins.
+        for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
+            known = address[: bracket.start()].rstrip(CLOSING)
+            if _AFTER.match(address, bracket.start()) and self._known.holds_address(known):
+                return bracket.start()
+        return 0
 
 
-@functools.lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _read_addresses(text: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the addresses of a passage: as written, without scheme, and their hosts."""
-    return tuple(_each_address(text))
-
-
-def _each_address(text: str) -> Iterator[tuple[str, str, str]]:
-    words = (word.group() for word in _WORD.finditer(text) if _SIGNS.search(word.group()))
-    for match in (m for word in words for m in _ADDRESS.finditer(word)):
-        if match["number"] and not _is_numeric_address(match, connects=True):
-            continue
-        address = match.group().rstrip(_CLOSING)
-        bare = re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?|^//", "", address, flags=re.IGNORECASE)
-        host = re.split(r"[/?#\\]", bare, maxsplit=1)[0].lower()
-        yield address, bare, "" if "@" in host else host
-        if match["user"]:
-            yield match["user"] + match["host"], "", ""
-        elif "@" not in host:
-            yield bare, bare, re.sub(r":\d*\Z", "", host).strip("[]")
+def _words(text: str) -> list[str]:
+    return [match.group() for match in _WORD.finditer(text)]
 
 
 def _next_start(match: re.Match[str]) -> int:
@@ -204,72 +236,57 @@ def _next_start(match: re.Match[str]) -> int:
 
 
 def _is_address(match: re.Match[str], command: Command) -> bool:
+    """Whether a client may find a host in a match."""
     if match["host"] is None:
         return True
-    connects = command.connects(match.string, match.start(), match.end("host"))
-    return _is_numeric_address(match, connects) if match["number"] else _is_host(match, connects)
+    if match["number"]:
+        path = match["path"].rstrip(CLOSING) or ("/" if match["slashes"] else "")
+        return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=_connects(match, command))
+    return is_host(match["host"]) and not is_program_name(match.group())
 
 
-def _is_numeric_address(match: re.Match[str], connects: bool) -> bool:
-    path = match["path"].rstrip(_CLOSING)
-    return is_numeric_address(match["number"], path, user=bool(match["user"]), argument=connects)
-
-
-def _is_host(match: re.Match[str], connects: bool) -> bool:
-    """Whether a dotted name is a host.
-
-    Args:
-        connects: whether a command connects to it.
-    """
-    host, path = match["host"].rstrip(".").lower(), match["path"]
-    name, _, top = host.rpartition(".")
-    if match["user"]:
-        # "me@host.tld", and not "a@1.2"
-        return len(top) > 1 and bool(re.search(r"[^\W\d]", top))
-    called = match.string.startswith("(", match.end()) or name.partition(".")[0] in OBJECTS
-    if host in PRODUCTS or (called and "." not in name and top in ATTRIBUTES):
-        # "asp.net", "request.app", "store.link("
+def _is_followed(match: re.Match[str], command: Command) -> bool:
+    """Whether a client follows or runs an address that stands in code, and so reaches a machine elsewhere."""
+    host, rest = match["host"], match["rest"]
+    if rest is not None:
+        authority = None if _OPAQUE.match(match["scheme"]) else _AUTHORITY.match(rest)
+        return authority is None or not leads_nowhere(authority["host"])
+    if host is None or leads_nowhere(match["number"] or host):
         return False
-    if top in TOP_LEVEL or top in WIDE_TOP_LEVEL or top.startswith("xn--"):
-        # "evil.com"
+    if match["number"] or match["slashes"] or match["user"] or _connects(match, command):
         return True
-    if len(top) < 2 or not top.isalpha() or (_FILE_LINE.fullmatch(path) and not connects):
-        # "v1.x", "setup.py:12"
-        return False
-    if top in FILES and (top not in FILES_OR_HOSTS or ("." in path and not connects)):
-        # "mkdocs.yml/zensical.toml", "a.zip/x.md"
-        return False
-    # "curl install.sh", "evil.sh/x", and not "install.sh" or "userName.id/x"
-    return connects or (path not in ("", "/", "#", "?") and _is_lower(match["host"]))
+    in_folder = match.string[match.start() - 1 : match.start()] == "/"
+    return _LEADING_PATH.match(match["path"]) is not None and not (_is_line(match) or in_folder)
 
 
-def _is_lower(name: str) -> bool:
-    """Whether no label is in camel case, as hosts never are and names in programs often."""
-    return not re.search(r"[a-z][A-Z]", name)
+def _is_line(match: re.Match[str]) -> bool:
+    """Whether a match is a line of a file: "main.py:12"."""
+    top = match["host"].rstrip(".").rpartition(".")[2].lower()
+    return top in FILES and _FILE_LINE.fullmatch(match["path"].rstrip(CLOSING)) is not None
 
 
-def _undisguise(word: str) -> Iterator[str]:
-    """Yield a word as a renderer or a browser may come to read it."""
-    plain = word
-    for _ in range(3):
-        decoded = unquote(html.unescape(plain))
-        if decoded == plain:
-            break
-        plain = decoded
-    plain = _JOINERS.sub("", _INVISIBLE.sub("", plain))
-    plain = unicodedata.normalize("NFKC", plain).replace("。", ".").replace("｡", ".")
-    plain = re.sub(r"\\(?=[\"'])|(?<=\d)\\(?=\.\d)", "", plain)
-    for unescaped in dict.fromkeys((plain, plain.replace("\\", ""), plain.replace("\\", "/"))):
-        yield _EDGES.sub("", unescaped)
-        yield _EDGES.sub("", re.sub(r"<[^<>\d][^<>]*>|[*`~\[\](){}<>]", "", unescaped))
+def _end(match: re.Match[str]) -> int:
+    """Return the end of an address with all of its path."""
+    if not match["path"]:
+        return match.end()
+    path = None if _is_line(match) else _PATH_END.match(match.string, match.end())
+    return path.end() if path else match.end("host")
 
 
-def _between(gaps: Iterable[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between gaps, which are in order."""
-    at = 0
-    for start, end in gaps:
-        if start > at:
-            yield at, start
-        at = max(at, end)
-    if at < length:
-        yield at, length
+def _connects(match: re.Match[str], command: Command) -> bool:
+    return command.connects(match.string, match.start(), match.end("host"))
+
+
+def _join(pieces: Iterable[Piece]) -> tuple[str, str]:
+    """Return the visible text of pieces, and "1" for each character of it that stands in code, "0" for each other."""
+    visible = [(strip_invisible(p.text), p.is_code) for p in pieces]
+    return "".join(text for text, _ in visible), "".join("01"[is_code] * len(text) for text, is_code in visible)
+
+
+def _cut(text: str, gaps: Iterable[_Found], fill: str = "") -> str:
+    """Return a text without gaps, which are in order, or with each of their characters filled."""
+    kept, at = list[str](), 0
+    for gap in gaps:
+        kept += text[at : gap.start], fill * (gap.end - gap.start)
+        at = gap.end
+    return "".join((*kept, text[at:]))

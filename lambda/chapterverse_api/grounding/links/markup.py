@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from chapterverse_api.grounding.links.host_names import ELEMENTS
-from chapterverse_api.grounding.links.hosts import KnownAddresses
+from chapterverse_api.grounding.links.elements import ELEMENTS
+from chapterverse_api.grounding.links.known_text import KnownText
 
 #: Characters after which a bracket or a tag that is still open counts as text.
 _MAX_OPEN_CHARS = 600
 
 _BLANK = re.compile(r"\n[ \t]*\n")
 _PLAIN = re.compile(r"[^`\[\]<!(:\n]+")
+# A code span: the same number of backticks on both sides, in one line.
+_MAX_TICKS = 5
+_SPAN = re.compile(rf"(`+)(?!`)[^\n]{{0,{_MAX_OPEN_CHARS}}}?(?<!`)\1(?!`)")
 _FENCE_LINE = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*(?:\n|\Z)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]) ")
 _PREFIX = re.compile(r"[\s>*+\-\d.)#]*\Z")
@@ -27,10 +31,20 @@ _TITLE = re.compile(r"""(?<!\s)\s++(?:"[^"]*"|'[^']*'|\([^()]*\))\s*\Z""")
 _IMAGE = r"!(?=\[[^\[\]\n]*\][(\[])|<(?:img|a|iframe|script)\b[^<>`\n]*>?"
 _SPAN_MARKUP = re.compile(rf"{_IMAGE}|\]\([^()\n]*[/#:.\\%&][^()\n]*\)?", re.IGNORECASE)
 _FENCE_MARKUP = re.compile(rf"{_IMAGE}|\]\(\s*(?:[/#.<\\]|[a-z][a-z0-9+.-]*[:&%])[^()\n]*\)?", re.IGNORECASE)
+_TITLE_MARKUP = re.compile(rf"{_IMAGE}|\]\([^()\n]*\)?|<[^<>\n]*>", re.IGNORECASE)
 _AUTOLINK = re.compile(r"[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w.-]+", re.IGNORECASE)
 _TAG = re.compile(r"<([^<>]*)>")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+# A target that leads out of the page.
+_ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+
+class Piece(NamedTuple):
+    """A part of a sentence, and whether it stands in code, where a renderer makes nothing of it."""
+
+    text: str
+    is_code: bool
 
 
 @dataclass(slots=True)
@@ -58,26 +72,25 @@ class MarkupFilter:
     the line, the fence and the list continue.
     """
 
-    def __init__(self, known_addresses: KnownAddresses) -> None:
-        self._known_addresses = known_addresses
+    def __init__(self, known: KnownText) -> None:
+        self._known = known
         self._text = ""
         self._at = 0
-        self._output: list[str] = []
+        self._output: list[Piece] = []
         self._opened: list[_Bracket] = []
         self._line = ""
         self._last_character = ""
         self._cut = False
         self._image = False
-        self._ticks = 0
         self._fence = ""
         self._in_list = False
 
-    def filter(self, text: str) -> str:
+    def filter(self, text: str) -> list[Piece]:
         """Return the next sentence without foreign markup. Of code only a fence continues from sentence to sentence."""
-        self._text, self._at, self._output, self._opened, self._ticks = text, 0, [], [], 0
+        self._text, self._at, self._output, self._opened = text, 0, [], []
         while self._at < len(self._text):
             self._step()
-        return "".join(self._output)
+        return self._output
 
     def _step(self) -> None:
         """Keep or remove the next piece."""
@@ -92,8 +105,6 @@ class MarkupFilter:
         sign = self._text[self._at]
         if self._cut and self._joins(sign):
             self._drop(self._at + 1)
-        elif sign in "[]<!" and self._ticks and self._in_code():
-            return
         else:
             self._read_sign(sign)
 
@@ -111,10 +122,10 @@ class MarkupFilter:
         else:
             self._sign()
 
-    def _keep(self, end: int) -> None:
+    def _keep(self, end: int, *, is_code: bool = False) -> None:
         text = self._text[self._at : end]
         if text:
-            self._output.append(text)
+            self._output.append(Piece(text, is_code))
             self._line += text[: _MAX_OPEN_CHARS - len(self._line)] if len(self._line) < _MAX_OPEN_CHARS else ""
             self._last_character = text[-1]
             self._cut = False
@@ -146,8 +157,10 @@ class MarkupFilter:
         indent = len(rest) - len(rest.lstrip(" "))
         if fence and (indent <= 3 or self._in_list):
             self._fence = " " * indent + fence.group(1)
-            self._ticks = 0
-            self._keep_code_line(fence.end())
+            # The mark is code, and what follows it is shown as a title by some.
+            self._keep(fence.end(1))
+            self._read_code(_TITLE_MARKUP, fence.end(), is_code=False)
+            self._line = ""
             return True
         return False
 
@@ -160,60 +173,38 @@ class MarkupFilter:
         if outside and not line.startswith(mark):
             self._fence = ""
             return False
-        self._keep_code_line(end)
+        self._read_code(_FENCE_MARKUP, end)
+        self._line = ""
         if line.strip().startswith(mark) and not line.strip().strip(mark[0]):
             self._fence = ""
         return True
 
-    def _keep_code_line(self, end: int) -> None:
-        """Keep a line of fenced code."""
-        if self._known_addresses.quote(self._text[self._at : end].strip()):
-            self._keep(end)
-        while self._at < end:
-            self._read_code(_FENCE_MARKUP, end)
-        self._line = ""
-
     def _newline(self) -> None:
         if not self._line.strip():
             self._opened = []
-        self._ticks = 0
         self._keep(self._at + 1)
         self._line = ""
 
     def _backticks(self) -> None:
+        """Keep a code span, which never goes on in the next line; no link in it that was not sent so."""
         end = self._at
         while end < len(self._text) and self._text[end] == "`":
             end += 1
-        size = end - self._at
-        if not self._ticks and not self._line.endswith("\\"):
-            self._ticks = size
-        elif self._ticks == size:
-            self._ticks = 0
-        self._keep(end)
-
-    def _in_code(self) -> bool:
-        """Keep the rest of a code span, if this is one; no link in it that was not sent so."""
-        line = self._text.find("\n", self._at)
-        closing = re.compile(rf"(?<!`)`{{{self._ticks}}}(?!`)").search(
-            self._text, self._at, line if line >= 0 else len(self._text)
-        )
-        if closing is None:
-            self._ticks = 0
-            return False
-        end, self._ticks = closing.end(), 0
-        if self._known_addresses.quote(self._text[self._at : closing.start()]):
+        span = _SPAN.match(self._text, self._at) if end - self._at < _MAX_TICKS else None
+        if span is None or self._line.endswith("\\"):
             self._keep(end)
-            return True
-        while self._at < end:
-            self._read_code(_SPAN_MARKUP, end)
-        return True
+        else:
+            self._read_code(_SPAN_MARKUP, span.end())
 
-    def _read_code(self, pattern: re.Pattern[str], end: int) -> None:
-        """Read code that the passages don't hold up to the next markup, and remove that."""
-        markup = pattern.search(self._text, self._at, end)
-        self._keep(markup.start() if markup else end)
-        if markup:
-            self._drop(markup.end())
+    def _read_code(self, pattern: re.Pattern[str], end: int, *, is_code: bool = True) -> None:
+        """Keep code, without the markup in it that neither the sources nor the site hold."""
+        if pattern.search(self._text, self._at, end) and self._known.holds(self._text[self._at : end].strip("` \n")):
+            self._keep(end, is_code=is_code)
+        while self._at < end:
+            markup = pattern.search(self._text, self._at, end)
+            self._keep(markup.start() if markup else end, is_code=is_code)
+            if markup:
+                self._drop(markup.end())
 
     def _sign(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
@@ -246,7 +237,7 @@ class MarkupFilter:
             if end and following == ":":
                 del self._output[bracket.piece :]
             elif end or bracket.is_image:
-                self._output[bracket.piece] = ""
+                self._output[bracket.piece] = Piece("", is_code=False)
         if end or (bracket and bracket.is_image):
             self._drop(end or self._at + 1)
         else:
@@ -262,7 +253,7 @@ class MarkupFilter:
         target = _TITLE.sub("", self._text[start : end - 1]).strip()
         target = target[1:-1] if target[:1] == "<" and target[-1:] == ">" else target
         image = bracket is not None and bracket.is_image
-        return end if image or not target or not self._known_addresses.contain(target) else 0
+        return 0 if not image and _ABSOLUTE.match(target) and self._known.holds_address(target) else end
 
     def _label(self, bracket: _Bracket | None) -> int:
         """Return the end of the label of a link by reference; 0 if two brackets are something else."""
@@ -301,7 +292,7 @@ class MarkupFilter:
         inner = tag.group(1) if tag else ""
         end = self._at + (tag.end() if tag else 1)
         if tag and _AUTOLINK.fullmatch(inner):
-            (self._keep if self._known_addresses.contain(inner) else self._drop)(end)
+            (self._keep if self._known.holds_address(inner) else self._drop)(end)
             return
         name = _NAME.match(self._text, self._at + 1)
         element = name is not None and name.group().lower() in ELEMENTS

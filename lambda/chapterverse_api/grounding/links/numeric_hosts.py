@@ -6,6 +6,8 @@ import re
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from chapterverse_api.grounding.links.host_names import is_reserved
+
 #: Addresses of the reader's own network, or of no machine: a sentence may name them.
 _LOCAL = tuple(
     IPv4Network(network)
@@ -48,11 +50,23 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
     return _is_public(number, address)
 
 
+def leads_nowhere(host: str) -> bool:
+    """Whether a host is of the reader's own machine or network, or of no machine."""
+    address = _read_address(host)
+    return is_reserved(host) if address is None else _is_local(address)
+
+
+def _is_local(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return any(address in network for network in _LOCAL)
+    return not any(address in network for network in _PUBLIC)
+
+
 def _is_public(number: str, address: IPv4Address | IPv6Address) -> bool:
     """Whether a number is the address of a machine elsewhere, and neither a version nor a name in a program."""
     if isinstance(address, IPv6Address):
-        return any(address in network for network in _PUBLIC)
-    if any(address in network for network in _LOCAL):
+        return not _is_local(address)
+    if _is_local(address):
         return False
     return len(number) > _MAX_VERSION_CHARS or "x" in number.lower() or int(address) >> 24 > _MAX_VERSION_START
 
