@@ -59,10 +59,11 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def clone(pristine: Path, tmp_path: Path) -> Iterator[Path]:
-    """A copy of it for one test."""
-    yield Path(shutil.copytree(pristine, tmp_path / "project", symlinks=True))
-    shutil.rmtree(tmp_path / "project", ignore_errors=True)
+def clone(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy of it for one test, on the disk: with what the tasks set up it has a gigabyte."""
+    folder = tmp_path_factory.mktemp("clone") / "project"
+    yield Path(shutil.copytree(pristine, folder, symlinks=True))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def make(folder: Path, *arguments: str, code: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
