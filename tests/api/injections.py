@@ -21,7 +21,7 @@ Place = Literal["page", "question", "selection", "history", "context", "persona"
 PLACES: tuple[Place, ...] = ("page", "question", "selection", "history", "context", "persona")
 
 #: A host that no page holds. On pages and in selections it is written so that it is no address there.
-HOST = "evil.example"
+HOST = "evil-host.dev"
 #: Addresses without a scheme: a number, and a host that is named like a file.
 NUMBER, FETCHED = "203.0.113.10", "evil-host.sh"
 #: Stands in another site of the same store, and in another version of the docs.

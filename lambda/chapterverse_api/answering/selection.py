@@ -18,7 +18,6 @@ from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.contract import Nearest
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.site_search import find_closest_chunk
@@ -53,8 +52,7 @@ def _make_context(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
     selection = query.selected_text or ""
     place = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
-    texts = place.texts if place else ()
-    selection = AddressFilter((), texts, SiteText(snapshot)).without_foreign(selection)
+    selection = AddressFilter((), place.texts if place else ()).without_foreign(selection)
     page_language = place.language if place else snapshot.head.main_language if snapshot else "en"
     language = query.language or page_language
     chapter = place.nearest.chapter if place else phrases.for_language(language).selection
