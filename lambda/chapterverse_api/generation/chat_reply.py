@@ -7,6 +7,8 @@ reason or `[DONE]` ended it. Some servers give a reason with each piece: one tha
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Generator, Iterable
 from typing import Any, Protocol
 
@@ -18,8 +20,9 @@ from chapterverse.providers.replies import Fault, find_error, read_ending
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.generation.requests import Usage
 
-#: Seconds for the token counts that a stream sends after the answer.
-_USAGE_SECONDS = 1.0
+#: Seconds for the token counts that a stream sends after the answer, and for more text where the reason came with the
+#: first of it.
+_USAGE_SECONDS, _UNSURE_SECONDS = 1.0, 3.0
 _END_MARK = "[DONE]"
 #: Events by which servers keep a connection open.
 _PINGS = {"ping", "keepalive", "keep-alive", "heartbeat"}
@@ -42,7 +45,7 @@ class TimedReply(Protocol):
 
     def events(self) -> Iterable[Event]: ...
 
-    def limit_remaining_time(self, seconds: float) -> None: ...
+    def limit_remaining_time(self, seconds: float | None) -> None: ...
 
 
 def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Generator[str, None, bool]:
@@ -56,22 +59,40 @@ def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Genera
         AnswerWithheld: a filter ended the text, or the model refuses to answer.
         ProviderError: the text broke off, or this is no such reply.
     """
-    reader = _ReplyReader(usage, errors)
+    reader, limit = _ReplyReader(usage, errors), _TimeLimit(reply)
     try:
         for event in reply.events():
             if text := reader.read(event):
                 yield text
             if reader.end.is_marked:
                 break
-            if reader.end.is_sure:
-                reply.limit_remaining_time(_USAGE_SECONDS)
+            limit.set(reader.end.patience)
     except AnswerWithheld:
         raise
     except ProviderError:
         # What comes behind a whole text may break off.
-        if not reader.end.is_known:
+        if not (reader.end.is_sure or limit.is_over):
             raise
     return errors.check_ending(reader.end.reason)
+
+
+class _TimeLimit:
+    """Limits the time for what comes behind the end of a text."""
+
+    def __init__(self, reply: TimedReply) -> None:
+        self._reply = reply
+        self._seconds: float | None = None
+        self._end = math.inf
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._end
+
+    def set(self, seconds: float | None) -> None:
+        """Limit the time from now on, unless it is limited so already."""
+        if seconds != self._seconds:
+            self._seconds, self._end = seconds, math.inf if seconds is None else time.monotonic() + seconds
+            self._reply.limit_remaining_time(seconds)
 
 
 class _End:
@@ -79,25 +100,32 @@ class _End:
 
     Attributes:
         is_marked: whether the end mark came.
-        is_known: whether a reason to end counts.
     """
 
     def __init__(self) -> None:
         self.is_marked = False
         self._reason: str | None = None
         self._with_last_text: str | None = None
-        # Whether text comes without a reason, so that the first reason is the end.
+        # Whether some text came without a reason, and whether text came behind a reason.
         self._has_bare_text = self._was_wrong = False
         self._void = set[str | None]()
 
     @property
     def is_known(self) -> bool:
+        """Whether a reason to end counts."""
         return self._reason is not None
 
     @property
     def is_sure(self) -> bool:
-        """Whether no more text is expected."""
+        """Whether no more text is expected: this server gives its reason once."""
         return self.is_known and self._has_bare_text and not self._was_wrong
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds for what may follow; None as long as the text goes on."""
+        if not self.is_known:
+            return None
+        return _USAGE_SECONDS if self.is_sure else _UNSURE_SECONDS
 
     @property
     def reason(self) -> str | None:
@@ -113,18 +141,15 @@ class _End:
         stated = None if read_ending(reason) is None else str(reason)
         if is_whole:
             self._reason = stated or ("stop" if has_text else None)
-            return
-        if has_text:
-            # A reason that text follows ended nothing.
+        elif has_text:
+            # A reason that text follows ended nothing, and neither does the next one that comes with text.
             self._was_wrong = self._was_wrong or self.is_known
             self._void.add(self._with_last_text)
-            self._reason = None
-            trusts = self._has_bare_text and not self._was_wrong
             self._has_bare_text = self._has_bare_text or stated is None
             self._with_last_text = None if stated in self._void else stated
-            if not trusts:
-                return
-        self._reason = stated or self._reason
+            self._reason = None if self._was_wrong else stated
+        else:
+            self._reason = stated or self._reason
 
 
 class _ReplyReader:
@@ -164,7 +189,7 @@ class _ReplyReader:
         except ValueError:
             if name == DOCUMENT:
                 raise no_reply_error(self._errors.service) from None
-            if data.startswith("{"):
+            if data.startswith("{") and not self.end.is_known:
                 raise self._errors.broken() from None
             chunk = None
         error = chunk or {} if name == "error" else find_error(chunk)
@@ -175,7 +200,10 @@ class _ReplyReader:
     def _reject(self, error: Any) -> None:
         if not self._has_text:
             raise RequestRejected(error)
-        raise self._errors.withheld() if Fault.read(error).cause == "withheld" else self._errors.broken()
+        if Fault.read(error).cause == "withheld":
+            raise self._errors.withheld()
+        if not self.end.is_known:
+            raise self._errors.broken()
 
 
 def first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:

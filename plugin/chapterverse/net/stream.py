@@ -63,8 +63,8 @@ class Stream:
                 raise too_large(self._connections.host)
         yield from parser.end()
 
-    def limit_remaining_time(self, seconds: float) -> None:
-        """Limit the time of all further reads to so many seconds."""
+    def limit_remaining_time(self, seconds: float | None) -> None:
+        """Limit the time of all further reads to so many seconds; None for the time of the whole request again."""
         if self._is_open:
             self._exchange.response.limit_remaining_time(seconds)
 
