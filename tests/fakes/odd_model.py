@@ -118,7 +118,7 @@ _WHOLE = json.loads(json.dumps(_usual({"stream": False}).body))
 
 ODDITIES: dict[str, Oddity] = {
     "usual": Oddity(_usual),
-    # Reasons: in every chunk; none; those of Google, Mistral, DeepSeek, SGLang, Zhipu, TGI, Anthropic; none that is one.
+    # Reasons: in every chunk; none; those of Google, Mistral, DeepSeek, SGLang, Zhipu, TGI, Anthropic; a number.
     "reason-in-each": Oddity(_stream(_ROLE, *(chunk({"content": piece}, "stop") for piece in PIECES), _END[1])),
     "reason-null": Oddity(_stream(*(chunk({"content": piece}, "null") for piece in PIECES), *_END)),
     "reason-none": Oddity(_stream(_ROLE, *_TEXTS)),

@@ -55,9 +55,8 @@ class ShownDraft:
         """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
         if self.generator == CuratedAnswer.name:
             return False
-        return self.segments.draft_reader.refused or (
-            self.failure not in (_STOPPED, _STOPPED_BY_FILTER) and not self.segments.verified.cited
-        )
+        ends_early = self.failure in (_STOPPED, _STOPPED_BY_FILTER)
+        return self.segments.draft_reader.refused or not (ends_early or self.segments.verified.cited)
 
     @property
     def reasoning_notice(self) -> str | None:

@@ -73,6 +73,7 @@ def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Genera
         # What comes behind a whole text may break off.
         if not (reader.end.is_sure or limit.is_over):
             raise
+        reader.end.is_followed = True
     return errors.check_ending(reader.end.reason)
 
 
@@ -100,10 +101,11 @@ class _End:
 
     Attributes:
         is_marked: whether the end mark came.
+        is_followed: whether the reason was the last of the text: something else came behind it, or nothing for long.
     """
 
     def __init__(self) -> None:
-        self.is_marked = False
+        self.is_marked = self.is_followed = False
         self._reason: str | None = None
         self._with_last_text: str | None = None
         # Whether some text came without a reason, and whether text came behind a reason.
@@ -130,7 +132,10 @@ class _End:
     @property
     def reason(self) -> str | None:
         """Why the text ended; None if it broke off."""
-        return self._reason or ((self._with_last_text or "stop") if self.is_marked else None)
+        if self.is_marked:
+            return self._reason or self._with_last_text or "stop"
+        # A stream that gives each piece a reason may have been cut behind its first piece.
+        return self._reason if self.is_sure or self.is_followed else None
 
     def note(self, reason: object, *, has_text: bool, is_whole: bool) -> None:
         """Take the reason of a piece of a reply.
@@ -140,16 +145,17 @@ class _End:
         """
         stated = None if read_ending(reason) is None else str(reason)
         if is_whole:
-            self._reason = stated or ("stop" if has_text else None)
+            self._reason, self.is_followed = stated or ("stop" if has_text else None), True
         elif has_text:
             # A reason that text follows ended nothing, and neither does the next one that comes with text.
             self._was_wrong = self._was_wrong or self.is_known
             self._void.add(self._with_last_text)
             self._has_bare_text = self._has_bare_text or stated is None
             self._with_last_text = None if stated in self._void else stated
-            self._reason = None if self._was_wrong else stated
+            self._reason, self.is_followed = None if self._was_wrong else stated, False
         else:
             self._reason = stated or self._reason
+            self.is_followed = self.is_known
 
 
 class _ReplyReader:
@@ -189,7 +195,7 @@ class _ReplyReader:
         except ValueError:
             if name == DOCUMENT:
                 raise no_reply_error(self._errors.service) from None
-            if data.startswith("{") and not self.end.is_known:
+            if data.startswith("{") and not self.end.is_sure:
                 raise self._errors.broken() from None
             chunk = None
         error = chunk or {} if name == "error" else find_error(chunk)
@@ -202,7 +208,7 @@ class _ReplyReader:
             raise RequestRejected(error)
         if Fault.read(error).cause == "withheld":
             raise self._errors.withheld()
-        if not self.end.is_known:
+        if not self.end.is_sure:
             raise self._errors.broken()
 
 

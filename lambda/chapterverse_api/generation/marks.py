@@ -26,6 +26,7 @@ class ReasoningMark:
 
 _NAME = r"(?:[a-z]{2,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning)"
 _HARMONY = r"(?:<\|start\|>assistant)?<\|channel\|>"
+_FINAL = rf"{_HARMONY}final(?:[^<]|<\|constrain\|>){{0,40}}<\|message\|>"
 
 REASONING = (
     # Qwen, DeepSeek and most others; `seed:think`, `longcat_think` and the like.

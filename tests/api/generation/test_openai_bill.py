@@ -85,7 +85,7 @@ def test_only_what_can_be_is_counted(server: OpenAIServer, said: object, read: i
 
 @pytest.mark.parametrize("behind", [[b"data: {s3cret\n\n"], [b"data: 5\n\n"], [b"event: error\ndata: {}\n\n"]])
 def test_what_breaks_off_behind_the_answer_takes_nothing_from_it(server: OpenAIServer, behind: list[bytes]) -> None:
-    server.play(Fault(change=lambda _: iter([chunk({"content": "A [1]"}, "stop"), *behind])))
+    server.play(Fault(change=lambda _: iter([chunk({"content": "A [1]"}), chunk({}, "stop"), *behind])))
     assert cited(drafted(generator(server))) == [("A", ("1",))]
 
 

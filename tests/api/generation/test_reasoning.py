@@ -46,8 +46,10 @@ def aloud(pieces: Iterable[str]) -> tuple[str, int]:
         ("<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>A key.", "A key."),
         ("<|channel>thought\nHm.<channel|>A key.", "A key."),
         (
-            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>Or?<|end|>"
-            "<|start|>assistant<|channel|>final<|message|>A key.",
+            (
+                "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>Or?<|end|>"
+                "<|start|>assistant<|channel|>final<|message|>A key."
+            ),
             "A key.",
         ),
         ("<|channel|>final <|constrain|>x<|message|>A key.", "A key."),
