@@ -79,6 +79,7 @@ def create_app(
     )
     app.state.service = loader = ServiceLoader(settings, service)
     app.state.rates = RateLimit(settings, loader)
+    app.state.program_rates = RateLimit(settings, loader, programs=True)
     _add_error_handlers(app, loader)
     _add_routes(app, settings)
     if site_dir is not None:
