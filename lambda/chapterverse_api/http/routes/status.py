@@ -5,6 +5,7 @@ from __future__ import annotations
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 from chapterverse_api.contract import Health, ServiceStatus
 from chapterverse_api.http.request_context import get_service
@@ -16,6 +17,13 @@ router = APIRouter(prefix="/v1")
 #: the store hangs.
 _THREADS = 4
 _threads = RunVar[CapacityLimiter]("chapterverse-status")
+
+
+@router.head("/health", include_in_schema=False)
+@router.head("/status", include_in_schema=False)
+async def head() -> Response:
+    """Answer a monitor that wants no body; what the status would hold is not asked for."""
+    return Response(media_type="application/json")
 
 
 @router.get("/health", responses=openapi_entries(403))

@@ -12,6 +12,8 @@ export default {
   422: 'Die Frage lässt sich so nicht verarbeiten.',
   429: 'Zu viele Fragen auf einmal.',
   500: 'Der Assistent hat eine Störung.',
+  blocked: 'Diese Frage wurde nicht durchgelassen: bitte mit anderen Worten fragen.',
+  login: 'Es kam keine brauchbare Antwort. Bitte die Seite neu laden: vielleicht ist eine Anmeldung abgelaufen. Ist der Assistent für diese Website eingerichtet?',
   unexpected: 'Es kam keine brauchbare Antwort. Ist der Assistent für diese Website eingerichtet?',
   wait: 'Erneut versuchen in {n} s',
   offer: 'Dazu fragen',

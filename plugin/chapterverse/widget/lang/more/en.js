@@ -12,6 +12,8 @@ export default {
   422: 'The question cannot be used as it is.',
   429: 'Too many questions at once.',
   500: 'The assistant has a problem.',
+  blocked: 'This question was not let through: ask it in other words.',
+  login: 'No proper answer came. Load this page again: perhaps a login has ended. Is the assistant set up for this site?',
   unexpected: 'No proper answer came. Is the assistant set up for this site?',
   wait: 'Try again in {n} s',
   offer: 'Ask about this',

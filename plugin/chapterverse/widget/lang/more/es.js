@@ -12,6 +12,8 @@ export default {
   422: 'La pregunta no se puede procesar tal como está.',
   429: 'Demasiadas preguntas a la vez.',
   500: 'El asistente tiene un problema.',
+  blocked: 'Esta pregunta fue bloqueada: hay que formularla con otras palabras.',
+  login: 'No llegó una respuesta válida. Hay que recargar esta página: quizá caducó una sesión. ¿Está configurado el asistente para este sitio?',
   unexpected: 'No llegó una respuesta válida. ¿Está configurado el asistente para este sitio?',
   wait: 'Reintentar en {n} s',
   offer: 'Preguntar sobre esto',

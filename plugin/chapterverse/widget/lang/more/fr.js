@@ -12,6 +12,8 @@ export default {
   422: 'La question ne peut pas être traitée telle quelle.',
   429: 'Trop de questions à la fois.',
   500: 'L’assistant rencontre un problème.',
+  blocked: 'Cette question a été bloquée : posez-la en d’autres termes.',
+  login: 'Aucune réponse valable n’est arrivée. Rechargez cette page : une session a peut-être expiré. L’assistant est-il configuré pour ce site ?',
   unexpected: 'Aucune réponse valable n’est arrivée. L’assistant est-il configuré pour ce site ?',
   wait: 'Réessayer dans {n} s',
   offer: 'Question sur ce passage',

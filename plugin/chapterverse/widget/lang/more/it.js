@@ -12,6 +12,8 @@ export default {
   422: 'La domanda non può essere elaborata così com’è.',
   429: 'Troppe domande in una volta.',
   500: 'L’assistente ha un problema.',
+  blocked: 'Questa domanda è stata bloccata: chiedi con altre parole.',
+  login: 'Non è arrivata una risposta valida. Ricarica questa pagina: forse un accesso è scaduto. L’assistente è configurato per questo sito?',
   unexpected: 'Non è arrivata una risposta valida. L’assistente è configurato per questo sito?',
   wait: 'Riprova tra {n} s',
   offer: 'Chiedi su questo testo',

@@ -12,6 +12,8 @@ export default {
   422: 'De vraag is zo niet te verwerken.',
   429: 'Te veel vragen tegelijk.',
   500: 'De assistent heeft een storing.',
+  blocked: 'Deze vraag werd niet doorgelaten: stel haar in andere woorden.',
+  login: 'Er kwam geen bruikbaar antwoord. Laad deze pagina opnieuw: misschien is een aanmelding verlopen. Is de assistent ingesteld voor deze site?',
   unexpected: 'Er kwam geen bruikbaar antwoord. Is de assistent ingesteld voor deze site?',
   wait: 'Opnieuw proberen over {n} s',
   offer: 'Vraag hierover',

@@ -12,6 +12,8 @@ export default {
   422: 'Nie można przetworzyć pytania w tej postaci.',
   429: 'Zbyt wiele pytań naraz.',
   500: 'Wystąpił problem z asystentem.',
+  blocked: 'To pytanie zostało zablokowane: zadaj je innymi słowami.',
+  login: 'Nie nadeszła poprawna odpowiedź. Wczytaj tę stronę ponownie: być może wygasło logowanie. Czy asystent jest skonfigurowany dla tej witryny?',
   unexpected: 'Nie nadeszła poprawna odpowiedź. Czy asystent jest skonfigurowany dla tej witryny?',
   wait: 'Spróbuj ponownie za {n} s',
   offer: 'Zapytaj o to',

@@ -12,6 +12,8 @@ export default {
   422: 'A pergunta não pode ser processada como está.',
   429: 'Muitas perguntas ao mesmo tempo.',
   500: 'O assistente tem um problema.',
+  blocked: 'Esta pergunta foi bloqueada: faça-a com outras palavras.',
+  login: 'Não chegou uma resposta válida. Recarregue esta página: talvez uma sessão tenha expirado. O assistente está configurado para este site?',
   unexpected: 'Não chegou uma resposta válida. O assistente está configurado para este site?',
   wait: 'Tentar novamente em {n} s',
   offer: 'Perguntar sobre isto',
