@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
 from chapterverse_api.answering.response import make_segment
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _QUOTED = "The answer is quoted, since the model failed."
 _WITHHELD = "The answer is quoted, since the model gives none to this question."
 _FAILED = "The model failed."
+_LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
 _STOPPED = "The answer ends early, since the model failed."
 _STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
 _REASONING_NOTICE = (
@@ -82,8 +83,15 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
             is_withheld = isinstance(error, AnswerWithheld)
             if segments.shown_spans:
                 return ShownDraft(segments, models.generator.name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
-            return (yield from quote_documents(sources, turn, _WITHHELD if is_withheld else _QUOTED))
+            return (yield from quote_documents(sources, turn, _reason(error)))
         return ShownDraft(segments, models.generator.name)
+
+
+def _reason(error: ProviderError) -> str:
+    """Return why the answer is quoted."""
+    if isinstance(error, ModelLoading):
+        return _LOADING
+    return _WITHHELD if isinstance(error, AnswerWithheld) else _QUOTED
 
 
 def quote_documents(sources: DraftSources, turn: Turn, reason: str = _QUOTED) -> DraftSteps:

@@ -12,15 +12,19 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
 from chapterverse.net import JsonClient
+from chapterverse.net.address import is_private
 from chapterverse.providers.errors import PromptTooLong
 from chapterverse.providers.openai import OpenAIService, service_errors
 from chapterverse.providers.replies import Fault, find_error
 from chapterverse.settings import Settings
+from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.chat_reply import RequestRejected, first_choice, read_message, read_texts
 from chapterverse_api.generation.draft import Span, to_spans
+from chapterverse_api.generation.model_loader import ModelLoader
 from chapterverse_api.generation.prompts import (
     MAX_ANSWER_TOKENS,
     MAX_REASONING_TOKENS,
@@ -131,6 +135,8 @@ class OpenAIGenerator:
         self._model = model
         self._path = service.path(_ROUTE)
         self._rest = JsonClient(service.url, service.headers, billed=True)
+        self._is_private = is_private(urlsplit(service.url).hostname or "")
+        self._loader: ModelLoader | None = None
         # OpenAI's newer models reject the old name, and Ollama silently ignores the new one.
         self._dialect = _Dialect("max_completion_tokens" if service.is_openai else "max_tokens")
 
@@ -155,6 +161,22 @@ class OpenAIGenerator:
     @property
     def name(self) -> str:
         return f"openai:{self._model}"
+
+    def open_loader(self) -> ModelLoader | None:
+        """Return what loads the model in the background; None for a server that is not one's own."""
+        if self._is_private and self._loader is None:
+            self._loader = ModelLoader(self._load)
+        return self._loader
+
+    def _load(self, deadline: Deadline) -> None:
+        body = {"model": self._model, "messages": [{"role": "user", "content": "Hello"}], self._dialect.limit: 1}
+        reply = self._rest.post(self._path, body, seconds=deadline.seconds_left, closing=deadline.closing)
+        if reply.status != 200:
+            raise _ERRORS.error(reply.status, reply.body)
+
+    def _wait_until_loaded(self, deadline: Deadline) -> None:
+        if self._loader:
+            self._loader.wait(deadline)
 
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         """Yield the draft as it is written; see `AnswerGenerator`. A prompt too long is sent with fewer sources."""
@@ -185,6 +207,7 @@ class OpenAIGenerator:
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
         dialect, deadline = self._dialect, request.deadline
+        self._wait_until_loaded(deadline)
         while dialect.tools:
             body = {**self._body(request, dialect, streams=False), "tools": function_specs(tools)}
             reply = self._rest.post(self._path, body, seconds=deadline.seconds_left, closing=deadline.closing)
@@ -199,6 +222,21 @@ class OpenAIGenerator:
 
     def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Generator[str, None, bool]:
         """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
+        self._wait_until_loaded(request.deadline)
+        try:
+            cut = yield from self._ask(request, schema)
+        except AnswerWithheld:
+            raise
+        except ProviderError as error:
+            if self._loader and error.retryable:
+                # It may have been unloaded.
+                self._loader.start()
+            raise
+        if self._loader:
+            self._loader.note_answer()
+        return cut
+
+    def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> Generator[str, None, bool]:
         dialect = self._dialect
         while True:
             streams = dialect.streams and request.usage is not None

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -18,6 +19,7 @@ from uvicorn import Server
 from chapterverse_api.http.connections import Bounds, ServerConfig
 from chapterverse_api.observability import log
 from chapterverse_api.observability.log import LineWriter, ThrottledErrors
+from chapterverse_api.service_loader import ServiceLoader
 
 #: Length of the queue of connections to accept.
 _BACKLOG = 128
@@ -37,6 +39,7 @@ def server(app: ASGIApp, *, log_to: int | None = None, bounds: Bounds | None = N
 class _Server(Server):
     def __init__(self, config: ServerConfig, log_to: int | None) -> None:
         super().__init__(config)
+        self._stop_loading: Callable[[], None] | None = None
         self._throttled_errors = config.throttled_errors
         self._lines = None if log_to is None else LineWriter(log_to)
 
@@ -47,11 +50,16 @@ class _Server(Server):
         uvicorn.handlers[:], uvicorn.propagate = [_ErrorHandler(self._throttled_errors)], False
         asyncio.get_running_loop().set_exception_handler(self._report)
         await super().startup(sockets)
+        loader = getattr(getattr(self.config.app, "state", None), "service", None)
+        if isinstance(loader, ServiceLoader):
+            self._stop_loading = loader.load_models()
         # asyncio has set a backlog as small as the number it accepts at once.
         for listening in sockets or ():
             listening.listen(_BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._stop_loading:
+            self._stop_loading()
         await super().shutdown(sockets)
         if self._lines:
             self._lines.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chapterverse.errors import AnswerWithheld, KeyRefused, ProviderError
+from chapterverse.errors import AnswerWithheld, KeyRefused, ModelLoading, ProviderError
 from chapterverse.net import is_unbilled
 from chapterverse.net.retry import BusyError
 from chapterverse.providers.replies import Cause, Fault, read_ending
@@ -133,7 +133,9 @@ def _error(
         return PromptTooLong(message)
     if cause == "spent":
         return ProviderError(message)
-    if cause == "loading" or status in _RETRIED_STATUSES or status >= 500:
+    if cause == "loading":
+        return ModelLoading(message, retryable=True)
+    if status in _RETRIED_STATUSES or status >= 500:
         return BusyError(message, pause=pause)
     if status in _KEY_REFUSED_STATUSES:
         return KeyRefused(message)
