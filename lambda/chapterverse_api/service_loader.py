@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 REFRESH_SECONDS = 600.0
 #: The same after a key was refused: its owner may just have replaced it.
 REFRESH_AFTER_REFUSED_KEY_SECONDS = 60.0
+#: Seconds after the start until models are loaded.
+LOADING_PAUSE_SECONDS = 5.0
 #: Seconds until a fetch that failed is tried again.
 RETRY_SECONDS = 10.0
 
@@ -74,8 +76,10 @@ class ServiceLoader:
             # What is wrong is told at the first question.
             with suppress(ChapterVerseError):
                 loaders.extend(self().resources.models.open_loaders())
-            for loader in loaders:
-                loader.stop() if stopping.is_set() else loader.start()
+            # A question that comes first loads the model itself.
+            if not stopping.wait(LOADING_PAUSE_SECONDS):
+                for loader in loaders:
+                    loader.start_if_cold()
 
         def stop() -> None:
             stopping.set()

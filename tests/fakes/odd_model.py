@@ -81,7 +81,7 @@ def _unless(is_bad: Callable[[dict[str, Any]], bool], bad: Callable[[Any], Answe
 
 
 def _usual(body: dict[str, Any]) -> Answer:
-    if body["stream"]:
+    if body.get("stream"):
         return _stream(_ROLE, *_TEXTS, *_END)(body)
     choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
     return Answer(200, {"id": "c", "object": "chat.completion", "choices": [choice]})
@@ -182,7 +182,7 @@ ODDITIES: dict[str, Oddity] = {
     # What a server doesn't take, and can do without: OpenAI, vLLM, llama.cpp, SGLang.
     "no-stream": Oddity(
         _unless(
-            lambda body: bool(body["stream"]),
+            lambda body: bool(body.get("stream")),
             _rejected(
                 400,
                 _error("Your organization must be verified to stream this model.", param="stream", code="unsupported"),

@@ -66,7 +66,7 @@ def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Genera
                 yield text
             if reader.end.is_marked:
                 break
-            limit.set(reader.end.patience)
+            limit.set(reader.end.seconds_to_wait)
     except AnswerWithheld:
         raise
     except ProviderError:
@@ -123,7 +123,7 @@ class _End:
         return self.is_known and self._has_bare_text and not self._was_wrong
 
     @property
-    def patience(self) -> float | None:
+    def seconds_to_wait(self) -> float | None:
         """Seconds for what may follow; None as long as the text goes on."""
         if not self.is_known:
             return None
@@ -196,7 +196,7 @@ class _ReplyReader:
             if name == DOCUMENT:
                 raise no_reply_error(self._errors.service) from None
             if data.startswith("{") and not self.end.is_sure:
-                raise self._errors.broken() from None
+                raise self._errors.broken_error() from None
             chunk = None
         error = chunk or {} if name == "error" else find_error(chunk)
         if error is not None:
@@ -207,9 +207,9 @@ class _ReplyReader:
         if not self._has_text:
             raise RequestRejected(error)
         if Fault.read(error).cause == "withheld":
-            raise self._errors.withheld()
+            raise self._errors.withheld_error()
         if not self.end.is_sure:
-            raise self._errors.broken()
+            raise self._errors.broken_error()
 
 
 def first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:
     """
     choices = (reply.get("choices") or []) if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
-        raise errors.broken()
+        raise errors.broken_error()
     return next((c for c in choices if c.get("index") in (None, 0)), {})
 
 
@@ -235,9 +235,9 @@ def read_message(message: Any, errors: ServiceErrors) -> str:
         return ""
     content = message.get("content") if isinstance(message, dict) else 0
     if not isinstance(content, str | list | None):
-        raise errors.broken()
+        raise errors.broken_error()
     if message.get("refusal"):
-        raise errors.withheld()
+        raise errors.withheld_error()
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))

@@ -74,7 +74,7 @@ class CohereAnswer:
         document = _parse(event.data)
         kind, delta = document.get("type") or event.name, _to_mapping(document.get("delta"))
         if delta.get("error") is not None:
-            raise ERRORS.in_reply(delta)
+            raise ERRORS.error_in_reply(delta)
         message = _to_mapping(delta.get("message"))
         if kind in ("content-start", "content-delta"):
             self._read_text(document.get("index"), _to_mapping(message.get("content")))
@@ -96,7 +96,7 @@ class CohereAnswer:
             ProviderError: the stream ended before the answer did, or held no text.
         """
         if not self.is_over:
-            raise ERRORS.broken()
+            raise ERRORS.broken_error()
         if not self._sentences.text.strip():
             raise silence_error(self._is_cut)
         yield from self._spans(len(self._sentences.text))

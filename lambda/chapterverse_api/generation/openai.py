@@ -10,11 +10,12 @@ The address has no `/v1`. These models take no documents, so they get numbered s
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.net.address import is_private
 from chapterverse.providers.errors import PromptTooLong
@@ -111,7 +112,7 @@ class _Dialect:
         elif cause is None and status in _MALFORMED:
             dialect = self._without_field(Fault.read(body), tools=tools)
         if dialect is None:
-            raise _ERRORS.in_reply(body) if status == 200 else _ERRORS.error(status, body)
+            raise _ERRORS.error_in_reply(body) if status == 200 else _ERRORS.error(status, body)
         return dialect
 
     def _without_field(self, fault: Fault, *, tools: bool) -> _Dialect | None:
@@ -174,9 +175,8 @@ class OpenAIGenerator:
         if reply.status != 200:
             raise _ERRORS.error(reply.status, reply.body)
 
-    def _wait_until_loaded(self, deadline: Deadline) -> None:
-        if self._loader:
-            self._loader.wait(deadline)
+    def _asking(self, deadline: Deadline) -> AbstractContextManager[Deadline]:
+        return self._loader.asking(deadline) if self._loader else nullcontext(deadline)
 
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         """Yield the draft as it is written; see `AnswerGenerator`. A prompt too long is sent with fewer sources."""
@@ -206,8 +206,11 @@ class OpenAIGenerator:
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
+        with self._asking(request.deadline) as deadline:
+            return self._choose_tools(replace(request, deadline=deadline), tools)
+
+    def _choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         dialect, deadline = self._dialect, request.deadline
-        self._wait_until_loaded(deadline)
         while dialect.tools:
             body = {**self._body(request, dialect, streams=False), "tools": function_specs(tools)}
             reply = self._rest.post(self._path, body, seconds=deadline.seconds_left, closing=deadline.closing)
@@ -215,6 +218,7 @@ class OpenAIGenerator:
                 self._dialect = dialect
                 message = first_choice(reply.body, _ERRORS).get("message")
                 read_message(message, _ERRORS)
+                self._note_answer()
                 return function_calls(message.get("tool_calls") if message else None)
             dialect = dialect.adapt(reply.status, reply.body, tools=True)
         self._dialect = dialect
@@ -222,19 +226,12 @@ class OpenAIGenerator:
 
     def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Generator[str, None, bool]:
         """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
-        self._wait_until_loaded(request.deadline)
-        try:
-            cut = yield from self._ask(request, schema)
-        except AnswerWithheld:
-            raise
-        except ProviderError as error:
-            if self._loader and error.retryable:
-                # It may have been unloaded.
-                self._loader.start()
-            raise
+        with self._asking(request.deadline) as deadline:
+            return (yield from self._ask(replace(request, deadline=deadline), schema))
+
+    def _note_answer(self) -> None:
         if self._loader:
             self._loader.note_answer()
-        return cut
 
     def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> Generator[str, None, bool]:
         dialect = self._dialect
@@ -255,6 +252,7 @@ class OpenAIGenerator:
                     known = self._dialect
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
+                    self._note_answer()
                     try:
                         return (yield from read_texts(reply, request.usage or Usage(), _ERRORS))
                     except RequestRejected as rejection:

@@ -19,7 +19,6 @@ from uvicorn import Server
 from chapterverse_api.http.connections import Bounds, ServerConfig
 from chapterverse_api.observability import log
 from chapterverse_api.observability.log import LineWriter, ThrottledErrors
-from chapterverse_api.service_loader import ServiceLoader
 
 #: Length of the queue of connections to accept.
 _BACKLOG = 128
@@ -50,9 +49,8 @@ class _Server(Server):
         uvicorn.handlers[:], uvicorn.propagate = [_ErrorHandler(self._throttled_errors)], False
         asyncio.get_running_loop().set_exception_handler(self._report)
         await super().startup(sockets)
-        loader = getattr(getattr(self.config.app, "state", None), "service", None)
-        if isinstance(loader, ServiceLoader):
-            self._stop_loading = loader.load_models()
+        load_models = getattr(getattr(self.config.app, "state", None), "load_models", None)
+        self._stop_loading = load_models() if load_models else None
         # asyncio has set a backlog as small as the number it accepts at once.
         for listening in sockets or ():
             listening.listen(_BACKLOG)

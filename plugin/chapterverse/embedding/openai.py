@@ -54,7 +54,7 @@ _SHORT_CHARS = 64
 _PROVIDER = "The embedding service"
 
 #: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
-_ERRORS = service_errors(_PROVIDER, "the embedder's name", rejected=frozenset({400, 413, 422}))
+_ERRORS = service_errors(_PROVIDER, "the embedder's name", rejected_statuses=frozenset({400, 413, 422}))
 
 
 class OpenAIEmbedder:

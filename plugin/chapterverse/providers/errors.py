@@ -59,14 +59,14 @@ class ServiceErrors:
         service: the name of the endpoint at the start of a sentence.
         key, address: the variables with its key and with its address.
         model: the setting to check if it doesn't know the model.
-        rejected: statuses of a request that it will never accept as it is.
+        rejected_statuses: statuses of a request that it will never accept as it is.
     """
 
     service: str
     key: str
     address: str
     model: str = "its name"
-    rejected: frozenset[int] = frozenset({400})
+    rejected_statuses: frozenset[int] = frozenset({400})
 
     def error(self, status: int, body: Any, pause: float | None = None) -> ProviderError:
         """Return the error of a reply with this status.
@@ -80,7 +80,7 @@ class ServiceErrors:
         cause = self.cause(status, body)
         reason = _CAUSES[cause] if cause else _STATUSES.get(status, f"failed with status {status}")
         reason = reason.format(key=self.key, model=self.model, address=self.address)
-        error = _error(cause, f"{self.service} {reason}.", status, pause, self.rejected)
+        error = _error(cause, f"{self.service} {reason}.", status, pause, self.rejected_statuses)
         error.unbilled = is_unbilled(status)
         return error
 
@@ -92,11 +92,11 @@ class ServiceErrors:
         cause = Fault(fault.codes, "").cause if status == _RATE_LIMITED else fault.cause
         return cause or _STATUS_CAUSES.get(status)
 
-    def in_reply(self, body: Any) -> ProviderError:
+    def error_in_reply(self, body: Any) -> ProviderError:
         """Return the error that a reply with status 200, or a stream, holds. What came before it may be billed."""
         cause = self.cause(200, body)
         if cause is None:
-            return self.broken()
+            return self.broken_error()
         error = self.error(400, body)
         error.unbilled = False
         return error
@@ -110,22 +110,22 @@ class ServiceErrors:
         """
         ending = read_ending(reason)
         if ending == "withheld":
-            raise self.withheld()
+            raise self.withheld_error()
         if ending in ("broken", None):
-            raise self.broken()
+            raise self.broken_error()
         return ending == "cut"
 
-    def withheld(self) -> AnswerWithheld:
+    def withheld_error(self) -> AnswerWithheld:
         """Return the error of an answer that a filter ended."""
         return AnswerWithheld(f"{self.service} {_CAUSES['withheld']}.")
 
-    def broken(self) -> ProviderError:
+    def broken_error(self) -> ProviderError:
         """Return the error of an answer that broke off."""
         return ProviderError(f"{self.service} broke off in the middle of its answer: try again later.", retryable=True)
 
 
 def _error(
-    cause: Cause | None, message: str, status: int, pause: float | None, rejected: frozenset[int]
+    cause: Cause | None, message: str, status: int, pause: float | None, rejected_statuses: frozenset[int]
 ) -> ProviderError:
     if cause == "withheld":
         return AnswerWithheld(message)
@@ -139,7 +139,7 @@ def _error(
         return BusyError(message, pause=pause)
     if status in _KEY_REFUSED_STATUSES:
         return KeyRefused(message)
-    return TextRejected(message) if status in rejected else ProviderError(message)
+    return TextRejected(message) if status in rejected_statuses else ProviderError(message)
 
 
 def no_reply_error(service: str) -> ProviderError:

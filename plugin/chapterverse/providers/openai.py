@@ -84,6 +84,6 @@ class OpenAIService:
             )
 
 
-def service_errors(service: str, model: str, rejected: frozenset[int] = frozenset()) -> ServiceErrors:
+def service_errors(service: str, model: str, rejected_statuses: frozenset[int] = frozenset()) -> ServiceErrors:
     """Return the errors of one endpoint; arguments as the attributes of `ServiceErrors`."""
-    return ServiceErrors(service, "OPENAI_API_KEY", "CHAPTERVERSE_OPENAI_URL", model, rejected)
+    return ServiceErrors(service, "OPENAI_API_KEY", "CHAPTERVERSE_OPENAI_URL", model, rejected_statuses)

@@ -19,13 +19,6 @@ _THREADS = 4
 _threads = RunVar[CapacityLimiter]("chapterverse-status")
 
 
-@router.head("/health", include_in_schema=False)
-@router.head("/status", include_in_schema=False)
-async def head() -> Response:
-    """Answer a monitor that wants no body; what the status would hold is not asked for."""
-    return Response(media_type="application/json")
-
-
 @router.get("/health", responses=openapi_entries(403))
 async def health() -> Health:
     """Say that the process is up; neither the index nor a model is asked."""
@@ -36,6 +29,13 @@ async def health() -> Health:
 async def status(request: Request) -> ServiceStatus:
     """Return the indexes that are served, the models in use, and the parts that are degraded."""
     return await to_thread.run_sync(lambda: get_service(request.app).status(), limiter=_limiter())
+
+
+@router.head("/health", include_in_schema=False)
+@router.head("/status", include_in_schema=False)
+async def head() -> Response:
+    """Answer a monitor that wants no body; what the status would hold is not asked for."""
+    return Response(media_type="application/json")
 
 
 def _limiter() -> CapacityLimiter:
