@@ -93,8 +93,10 @@ def test_a_server_that_says_that_it_loads_is_asked_again() -> None:
 
     loader = ModelLoader(request)
     loader.start()
+    assert loader.is_loading
     assert done.wait(SOON)
-    loader.wait(Deadline())
+    with loader.asking(Deadline()):
+        assert not loader.is_loading
 
 
 def test_a_loader_that_was_stopped_stays_so() -> None:
@@ -102,5 +104,14 @@ def test_a_loader_that_was_stopped_stays_so() -> None:
     loader = ModelLoader(asked.append)
     loader.stop()
     loader.start()
-    loader.wait(Deadline())
-    assert asked == []
+    with loader.asking(Deadline()):
+        assert asked == []
+
+
+def test_a_model_that_answers_at_once_is_never_asked_more(index: Path) -> None:
+    with OddModel() as warm:
+        service = ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:usual", openai_url=warm.url))
+        assert service.resources.models.open_loaders()
+        for _ in range(3):
+            assert quill.ask(service, QUESTION).degraded_reason is None
+        assert len(warm.history) == 3
