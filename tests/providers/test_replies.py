@@ -22,7 +22,7 @@ ERRORS = ServiceErrors("It", "KEY", "URL")
         ("withheld", "content_filter SAFETY sensitive refusal guardrail_intervened content_filtered ERROR_TOXIC"),
         (
             "broken",
-            "abort error network_error insufficient_system_resource TIMEOUT malformed_model_output what? 7 [] {}",
+            "abort error network_error insufficient_system_resource TIMEOUT malformed_model_output",
         ),
     ],
 )
