@@ -23,6 +23,9 @@ _ANSWER_END = re.compile(rf"""(?<![`"'“‘„«])(?:{ANSWER_END})\s*\Z""", re.
 _BEGUN = re.compile(r"<\|(?:start|channel)\b(?!.*<\|message\|>)|[<\[◁](?!.*[>\]▷])", re.DOTALL)
 _MAX_BEGUN_CHARS = 24
 _WORD = "analysis"
+# How marks end; a piece without that ends none, and most are.
+_MARK_END = re.compile(r"[>\]▷]")
+_WORD_CHARS = len("assistantfinal")
 # Before a tag that is only mentioned.
 _QUOTES = frozenset("`\"'“‘„«")
 
@@ -87,8 +90,10 @@ class ReasoningFilter:
 
     def _drop_unopened(self, text: str, *, last: bool) -> str:
         """Return a text from the last end of reasoning without a beginning on; all of it if there is no such end."""
-        text, tail_length, start = self._tail + text, len(self._tail), 0
-        for tag in _TAG.finditer(text):
+        tail_length, start = len(self._tail), 0
+        has_end = _MARK_END.search(text) is not None or "final" in f"{self._tail[-_WORD_CHARS:]}{text}"
+        text = self._tail + text
+        for tag in _TAG.finditer(text) if has_end else ():
             if tag.end() <= tail_length or text[max(0, tag.start() - 1) : tag.start()] in _QUOTES:
                 continue
             if tag["end"] is None:

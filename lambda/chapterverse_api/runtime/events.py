@@ -101,15 +101,21 @@ def _normalize(event: dict[str, Any]) -> dict[str, Any]:
     its default domain, and that of any gateway with the key by which a domain of one's own is mapped to it.
     """
     context = event["requestContext"]
-    http = context.get("http") if isinstance(context, dict) else None
+    if not isinstance(context, dict):
+        return event
+    http = context.get("http")
     if isinstance(http, dict):
-        readable_http = {"sourceIp": "", **http, "path": _own_path(http.get("path"))}
-        return event | {"requestContext": context | {"http": readable_http}}
+        path, stage = http.get("path"), f"/{context.get('stage')}"
+        if ".execute-api." not in str(context.get("domainName")):
+            path = _own_path(path)
+        elif str(path).startswith(f"{stage}/"):
+            path = str(path).removeprefix(stage)
+        return event | {"requestContext": context | {"http": {"sourceIp": "", **http, "path": path}}}
     return event | {"path": _own_path(event["path"])} if "path" in event else event
 
 
 def _own_path(path: Any) -> Any:
-    """Return a path from its last part on that is one of ours; the path itself if none is."""
+    """Return a path without what a gateway put before it; the path itself if nothing of it is ours."""
     own = _OWN_PATH.search(path) if isinstance(path, str) else None
     return own["path"] if own else path
 
