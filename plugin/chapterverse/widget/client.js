@@ -22,15 +22,13 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
     const type = reply.headers.get('content-type');
     failure.wait = reply.headers.get('retry-after');
     // A page in place of an answer is a login's, or of a firewall that rejects the words of this one question.
-    const page = reply.status === 403 ? 'blocked' : reply.ok || reply.status === 401 ? 'login' : reply.status;
-    failure.kind = reply.ok && /json|event/.test(type) ? 'cut_off' : page;
+    failure.kind = reply.status === 403 ? 451 : !reply.ok ? reply.status : /json|event/.test(type) ? 'cut_off' : 401;
     const answer = await (/event/.test(type) ? read(reply, on) : reply.json());
     failure.detail = answer.error?.message;
-    if (answer.error?.code && !reply.ok) failure.kind = reply.status;
     if (reply.ok) {
       failure.kind = answer.error ? 500 : 'unexpected';
       if (answer.response.trim()) return answer;
-    }
+    } else failure.kind = reply.status;
   } catch {
     if (slow.aborted) failure.kind = 'slow';
     if (stop.aborted) failure.kind = 'stopped';
