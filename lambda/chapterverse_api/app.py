@@ -78,7 +78,9 @@ def create_app(
         ],
     )
     app.state.service = loader = ServiceLoader(settings, service)
+    app.state.load_models = loader.load_models
     app.state.rates = RateLimit(settings, loader)
+    app.state.program_rates = RateLimit(settings, loader, programs=True)
     _add_error_handlers(app, loader)
     _add_routes(app, settings)
     if site_dir is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ProviderError
+from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ModelLoading, ProviderError
 
 #: Failures in a row after which a part is skipped. One failure may be chance.
 FAILURE_THRESHOLD = 3
@@ -85,12 +85,13 @@ class CircuitBreaker:
         Raises:
             CircuitOpen: the part is being skipped; the block did not run. Other circuits may have another error.
         """
-        not_failures: tuple[type[Exception], ...] = (AnswerWithheld, *answers)
+        not_failures: tuple[type[Exception], ...] = (AnswerWithheld, ModelLoading, *answers)
         self._admit()
         try:
             yield
         except not_failures:
-            # A reader must not be able to stop the others' answers by a question that no filter lets pass.
+            # A reader must not be able to stop the others' answers by a question that no filter lets pass, and a model
+            # that is being loaded is asked as soon as it is there.
             self._failures = 0
             raise
         except self._failure_types as error:

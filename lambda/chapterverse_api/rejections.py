@@ -20,7 +20,7 @@ from chapterverse_api.observability import log
 #: The most bytes of a request's line and headers together.
 MAX_HEAD_BYTES = 16 * 1024
 #: Addresses of OpenAI's API, whose clients expect its errors.
-OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
+OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models", "/v1/models/chapterverse"})
 
 _BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
     errors.IndexMissing: (503, "index_missing", "This documentation has not been indexed yet."),

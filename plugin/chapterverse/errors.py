@@ -17,7 +17,8 @@
     └── ProviderError           a model service rejected a call, failed or took too long
         ├── KeyRefused          it doesn't know the key, which may have been replaced
         ├── TextTooLong         one text is over the model's own limit
-        └── AnswerWithheld      the model doesn't answer this question, but may answer others
+        ├── AnswerWithheld      the model doesn't answer this question, but may answer others
+        └── ModelLoading        its server is still loading the model
 
 Each message is one sentence that a user can act on; callers print it as it is.
 """
@@ -139,3 +140,9 @@ class TextTooLong(ProviderError):
 
 class AnswerWithheld(ProviderError):
     """The model, or a content filter, gives no answer to this question; other questions may work."""
+
+
+class ModelLoading(ProviderError):
+    """The server is still loading the model, which may take minutes. It has done no work."""
+
+    unbilled = True

@@ -88,6 +88,7 @@ class Settings:
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
         limiter: where requests and costs are counted: `memory`, `sqlite:PATH` or `dynamodb:TABLE`.
         rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
+        mcp_rates: calls of tools and pages read at `/mcp`, per client, in the same form.
         daily_budget_usd: most US dollars that a site's models may cost per day (UTC); "off" for no limit.
         prices: prices of models that the list lacks or that differ, such as
             "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars per million tokens, or per thousand searches.
@@ -152,6 +153,7 @@ class Settings:
     tools: str = _setting("", "CHAPTERVERSE_TOOLS")
     limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
     rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
+    mcp_rates: str = _setting("120/min,2000/h,20000/day", "CHAPTERVERSE_MCP_RATES")
     daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
     prices: str = _setting("", "CHAPTERVERSE_PRICES")
     economy_generator: str = _setting("", "CHAPTERVERSE_ECONOMY_GENERATOR")

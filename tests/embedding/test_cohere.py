@@ -264,7 +264,13 @@ def test_a_question_does_not_wait_long(server: CohereServer) -> None:
 
 @pytest.mark.parametrize(
     ("status", "reason"),
-    [(400, "malformed"), (401, "COHERE_API_KEY"), (402, "billing"), (404, "does not know this model"), (498, "498")],
+    [
+        (400, "malformed"),
+        (401, "COHERE_API_KEY"),
+        (402, "billing"),
+        (404, "does not know this model"),
+        (498, "content filter"),
+    ],
 )
 def test_a_refusal_is_final_and_says_what_to_do(server: CohereServer, status: int, reason: str) -> None:
     server.play(failing(status))

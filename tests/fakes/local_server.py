@@ -8,6 +8,11 @@ from types import TracebackType
 from typing import Self
 
 
+class _Server(ThreadingHTTPServer):
+    #: Connections that wait to be accepted: fifty clients may come at once.
+    request_queue_size = 128
+
+
 class LocalServer:
     """The server, which answers each connection in a thread.
 
@@ -16,7 +21,7 @@ class LocalServer:
     """
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Server(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 

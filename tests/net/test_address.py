@@ -17,7 +17,9 @@ def test_a_version_at_the_end_is_left_out(end: str) -> None:
     assert strip_version(f" {HOST}/proxy{end}") == f"{HOST}/proxy"
 
 
-@pytest.mark.parametrize("url", [HOST, f"{HOST}/", f"{HOST}/api", f"{HOST}/v1/openai", "https://v1.example.com"])
+@pytest.mark.parametrize(
+    "url", [HOST, f"{HOST}/", f"{HOST}/api", f"{HOST}/v1/openai", f"{HOST}/api/v3", "https://v1.example.com"]
+)
 def test_any_other_address_is_taken_as_it_is(url: str) -> None:
     assert strip_version(url) == url
 
@@ -28,13 +30,25 @@ def test_hosts_of_this_machine_are_private_too(host: str) -> None:
     assert is_private(host)
 
 
-@pytest.mark.parametrize("host", ["10.0.0.7", "192.168.1.2", "fd00::1", "models.local", "gpu.internal"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "10.0.0.7", "192.168.1.2", "fd00::1", "100.64.0.1", "100.127.255.254", "models.local", "gpu.internal", "ollama",
+        "gpu.lan", "gpu.lan.", "vllm.models.svc", "vllm.models.svc.cluster.local", "a.internal", "a.home.arpa",
+    ],
+)  # fmt: skip
 def test_hosts_of_a_private_network_are_not_this_machine(host: str) -> None:
     assert is_private(host)
     assert not is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["93.184.216.34", "localhost.example.com", "example.com", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "93.184.216.34", "100.63.0.1", "100.128.0.1", "2606:2800:220:1::1", "localhost.example.com", "example.com", "",
+        "lan.example.com", "svc.example", "local.example",
+    ],
+)  # fmt: skip
 def test_other_hosts_are_not_private(host: str) -> None:
     assert not is_private(host)
 

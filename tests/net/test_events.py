@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from chapterverse.net.events import Event, Parser
+from chapterverse.net.events import DOCUMENT, Event, Parser
 
 
 def parsed(*pieces: bytes) -> list[Event]:
@@ -48,6 +48,24 @@ def test_a_stream_is_parsed_as_the_standard_says(stream: bytes, events: list[tup
     assert parsed(stream) == events
     assert parsed(*(stream[i : i + 1] for i in range(len(stream)))) == events
     assert parsed(stream.replace(b"\n", b"\r")) == events if b"\r" not in stream else True
+
+
+def ended(*pieces: bytes) -> list[Event]:
+    parser = Parser()
+    return [*(event for piece in pieces for event in parser.feed(piece)), *parser.end()]
+
+
+@pytest.mark.parametrize("body", ['{"a": "é"}', " \n[1]", "<html>é</html>", "\ufeff{}"])
+def test_a_document_is_one_event_at_its_end(body: str) -> None:
+    raw = body.encode()
+    document = [(DOCUMENT, body.removeprefix("\ufeff").removeprefix(" \n"))]
+    assert [(e.name, e.data.strip()) for e in ended(raw)] == document
+    assert [(e.name, e.data.strip()) for e in ended(*(raw[i : i + 1] for i in range(len(raw))))] == document
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+def test_the_last_event_may_lack_its_empty_line(end: str) -> None:
+    assert ended(f"data: a\n\ndata: é{end}".encode()) == [("message", "a"), ("message", "é")]
 
 
 def test_pieces_may_begin_and_stop_anywhere() -> None:

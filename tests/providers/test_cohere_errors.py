@@ -26,7 +26,7 @@ def test_what_passes_may_be_tried_again_when_it_says(status: int) -> None:
     assert "s3cret" not in str(error)
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404, 422, 498, 499])
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 422, 499])
 def test_what_does_not_pass_is_final(status: int) -> None:
     error = CohereErrors().error(status, {"message": "s3cret"}, {})
     assert type(error) is (KeyRefused if status in (401, 403) else ProviderError)

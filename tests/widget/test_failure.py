@@ -21,6 +21,10 @@ SORRY = "Is the assistant set up for this site?"
 
 FAILURES = {
     "forbidden": (refused(403), "takes no questions from this site"),
+    "a firewall": (Reply((b"<h1>Sorry, you have been blocked</h1>",), 403, "text/html"), "ask it in other words"),
+    "a firewall without a page": (Reply((), 403, "text/plain"), "ask it in other words"),
+    "an ended login": (Reply((b"<form>Log in</form>",), 401, "text/html"), "Load this page again"),
+    "a login page": (Reply((b"<!doctype html><form>",), 200, "text/html"), "Load this page again"),
     "too large": (refused(413), "too long"),
     "out of contract": (
         refused(422, "query is over 1000 tokens"),

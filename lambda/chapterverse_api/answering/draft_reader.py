@@ -13,7 +13,7 @@ from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, 
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls
+from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls, without_end_mark
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
 from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -123,7 +123,7 @@ class DraftReader:
         claimed = self._cited.find_ids(self._sentences.text, sentence)
         is_code = sentence.kind == "code"
         if not is_code:
-            text, marked = self._marks.remove(text)
+            text, marked = self._marks.remove(without_end_mark(text))
             claimed = tuple(dict.fromkeys((*claimed, *marked)))
         elif not claimed:
             # Code is announced, "Run this [1]:", and holds no marks of its own.

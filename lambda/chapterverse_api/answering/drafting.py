@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from chapterverse.errors import ProviderError
+from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
 from chapterverse_api.answering.response import make_segment
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes
 
 _QUOTED = "The answer is quoted, since the model failed."
+_WITHHELD = "The answer is quoted, since the model gives none to this question."
 _FAILED = "The model failed."
+_LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
 _STOPPED = "The answer ends early, since the model failed."
+_STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
 _REASONING_NOTICE = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
 )
@@ -54,7 +57,8 @@ class ShownDraft:
         """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
         if self.generator == CuratedAnswer.name:
             return False
-        return self.segments.draft_reader.refused or (self.failure != _STOPPED and not self.segments.verified.cited)
+        ends_early = self.failure in (_STOPPED, _STOPPED_BY_FILTER)
+        return self.segments.draft_reader.refused or not (ends_early or self.segments.verified.cited)
 
     @property
     def reasoning_notice(self) -> str | None:
@@ -77,19 +81,27 @@ def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
         except ProviderError as error:
             turn.log_failure("generator", error)
             yield from map(make_delta, segments.settle())
+            is_withheld = isinstance(error, AnswerWithheld)
             if segments.shown_spans:
-                return ShownDraft(segments, models.generator.name, _STOPPED)
-            return (yield from quote_documents(sources, turn))
+                return ShownDraft(segments, models.generator.name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
+            return (yield from quote_documents(sources, turn, _reason(error)))
         return ShownDraft(segments, models.generator.name)
 
 
-def quote_documents(sources: DraftSources, turn: Turn) -> DraftSteps:
-    """Quote the documentation, since the model failed. Without passages there is nothing to quote."""
+def _reason(error: ProviderError) -> str:
+    """Return why the answer is quoted."""
+    if isinstance(error, ModelLoading):
+        return _LOADING
+    return _WITHHELD if isinstance(error, AnswerWithheld) else _QUOTED
+
+
+def quote_documents(sources: DraftSources, turn: Turn, reason: str = _QUOTED) -> DraftSteps:
+    """Quote the documentation for this reason. Without passages there is nothing to quote."""
     segments = _new_segments(sources.documents, sources.idf)
     if not sources.documents.request.passages:
         return ShownDraft(segments, turn.models.generator.name, _FAILED)
     yield from _stream(segments, Extractive(), sources.documents)
-    return ShownDraft(segments, Extractive.name, _QUOTED)
+    return ShownDraft(segments, Extractive.name, reason)
 
 
 def quote_entry(sources: DraftSources) -> DraftSteps:

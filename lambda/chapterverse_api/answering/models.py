@@ -26,11 +26,12 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
-from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, ToolCaller, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, LoadedModel, ToolCaller, Writer
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
 if TYPE_CHECKING:
+    from chapterverse_api.generation.model_loader import ModelLoader
     from chapterverse_api.grounding.checkers.protocols import Checker
 
 
@@ -115,6 +116,12 @@ class Models:
             prices=Prices.from_settings(settings, embedder.price if embedder else None),
             checker=_open_checker(settings),
         )
+
+    def open_loaders(self) -> list[ModelLoader]:
+        """Return what loads the models that write, where they are on servers of one's own."""
+        generators = (self.generator, *([self.economy.generator] if self.economy else []))
+        loaders = (generator.open_loader() for generator in generators if isinstance(generator, LoadedModel))
+        return [loader for loader in loaders if loader]
 
     @property
     def circuits(self) -> dict[str, CircuitBreaker]:

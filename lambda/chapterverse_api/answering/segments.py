@@ -7,10 +7,11 @@ the verdict or its deadline. The segments behind it wait too, so that none overt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from chapterverse.text.sentences import Sentence
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
@@ -42,6 +43,21 @@ class VoteSource(Protocol):
     def ask(self, document: str, claim: str) -> Vote | None:
         """Return the vote on a claim; None if nobody is asked."""
         ...
+
+
+def check_sentence(
+    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: VoteSource | None
+) -> tuple[CheckedSentence, Vote | None]:
+    """Check one sentence of an answer or of a claim; return it with the open vote on its citations.
+
+    Args:
+        cited_ids: the ids that its author cites.
+        votes: as for `Segments`.
+    """
+    checked = verifier.check(sentence, cited_ids)
+    if votes is None or not checked.needs_second_vote:
+        return checked, None
+    return checked, votes.ask(verifier.document(checked), sentence.plain_text)
 
 
 @dataclass(slots=True)
@@ -132,10 +148,7 @@ class Segments:
     def _read(self, draft_sentence: DraftSentence) -> Iterator[_QueuedSegment]:
         sentence, span = draft_sentence.sentence, draft_sentence.span
         if span is None:
-            checked = self._verifier.check(sentence, draft_sentence.claimed)
-            vote = None
-            if self._votes and checked.needs_second_vote:
-                vote = self._votes.ask(self._verifier.document(checked), sentence.plain_text)
+            checked, vote = check_sentence(self._verifier, sentence, draft_sentence.claimed, self._votes)
             yield _QueuedSegment(Span(draft_sentence.text, checked.citations, check=checked.check), checked, vote)
         elif span.kind == "framing":
             yield _QueuedSegment(replace(span, citations=()))

@@ -80,11 +80,7 @@ def max_turn_cost(
     searches = [corrected_bytes, follow_up_bytes] if history_bytes else [corrected_bytes]
     embedded = sum(prices.embedder.cost(input_tokens=FRAME_TOKENS + text_bytes) for text_bytes in searches)
     reranked = prices.reranker.cost(searches=max_searches(searches[-1]))
-    checked = MAX_CHECKS * prices.checker.cost(
-        input_tokens=FRAME_TOKENS + (CHECK_RULES_BYTES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
-        output_tokens=VERDICT_TOKENS + prompts.MAX_REASONING_TOKENS,
-        searches=math.ceil(MAX_CHECK_BYTES / BILLED_TEXT_CHARS),
-    )
+    checked = _checks_cost(prices)
     economy = embedded + generation_cost(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
     return CostCeiling(max(embedded + reranked + generation_cost(prices.generator) + checked, economy), economy)
@@ -121,6 +117,19 @@ def _generation_requests(
     if is_stored:
         requests.append(_RequestTokens((_RULES_BYTES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.MAX_SUMMARY_TOKENS))
     return requests
+
+
+def max_claim_cost(prices: Prices) -> CostCeiling:
+    """Return the most that the second votes on a claim can cost, besides the searches for its sentences."""
+    return CostCeiling(_checks_cost(prices), 0.0)
+
+
+def _checks_cost(prices: Prices) -> float:
+    return MAX_CHECKS * prices.checker.cost(
+        input_tokens=FRAME_TOKENS + (CHECK_RULES_BYTES + MAX_CHECK_BYTES) / BILLED_TOKEN_BYTES,
+        output_tokens=VERDICT_TOKENS + prompts.MAX_REASONING_TOKENS,
+        searches=math.ceil(MAX_CHECK_BYTES / BILLED_TEXT_CHARS),
+    )
 
 
 def max_search_cost(question: str, prices: Prices) -> CostCeiling:

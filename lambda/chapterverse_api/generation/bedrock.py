@@ -14,8 +14,8 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError
-from chapterverse.providers.bedrock import Runtime
+from chapterverse.errors import ConfigurationError
+from chapterverse.providers.bedrock import ERRORS, Runtime
 from chapterverse.providers.errors import TextRejected, no_reply_error
 from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
 from chapterverse_api.generation.draft import Span, to_spans
@@ -34,11 +34,6 @@ from chapterverse_api.generation.requests import (
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
-
-#: Reasons to stop: the limit of length, a filter, an invalid reply.
-_LENGTH_STOPS = {"max_tokens", "model_context_window_exceeded"}
-_FILTER_STOPS = {"guardrail_intervened", "content_filtered"}
-_ERROR_STOPS = {"malformed_model_output", "malformed_tool_use"}
 
 
 class BedrockGenerator:
@@ -159,19 +154,19 @@ class BedrockGenerator:
             if has_events:
                 raise no_reply_error("Bedrock") from None
             raise
-        return _read_stop_reason(reason)
+        return ERRORS.check_ending(reason)
 
 
 def _read_reply(reply: Any) -> Generator[str, None, bool]:
     """Yield the text of a reply; return whether the length limit ended it."""
     content = _child(_child(reply, "output"), "message").get("content")
     yield "".join(map(_text, content)) if isinstance(content, list) else ""
-    return _read_stop_reason(reply.get("stopReason"))
+    return ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None)
 
 
 def _calls(reply: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools in a reply; malformed ones are left out."""
-    _read_stop_reason(reply.get("stopReason") if isinstance(reply, dict) else None)
+    ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None)
     content = _child(_child(reply, "output"), "message").get("content")
     calls = [_child(block, "toolUse") for block in content] if isinstance(content, list) else []
     return tuple(
@@ -189,19 +184,3 @@ def _text(block: Any) -> str:
     """Return the text of a content block; thoughts are blocks of their own and are left out."""
     text = block.get("text") if isinstance(block, dict) else None
     return text if isinstance(text, str) else ""
-
-
-def _read_stop_reason(value: Any) -> bool:
-    """Return whether the length limit ended the answer.
-
-    Raises:
-        AnswerWithheld: a guardrail or filter ended it.
-        ProviderError: the model wrote no valid reply.
-    """
-    # The value may have any type, and a list is not hashable.
-    reason = value if isinstance(value, str) else ""
-    if reason in _FILTER_STOPS:
-        raise AnswerWithheld("Bedrock withheld the answer by a guardrail or filter: ask in other words.")
-    if reason in _ERROR_STOPS:
-        raise no_reply_error("Bedrock")
-    return reason in _LENGTH_STOPS

@@ -3,7 +3,8 @@
 A mark cites the sentence that it is in or follows. The sentence is shown without it, with the spaces corrected. Code
 keeps its brackets, and so do an array's element that the sources hold, `argv[1]`, a link's text, and words of the
 sources. Models also write "[Source 1]", "(doc 1)", "[1, Installation]", "[1](https://…)", "(1)", "<1>" and tags,
-"<co: 1>". At the end of a sentence or of a clause these are marks; inside it they are its words. A number without a
+"<co: 1>"; further forms are first written as "[1]". What only surrounds a mark goes with it, as in "**[1]**".
+At the end of a sentence or of a clause these are marks; inside it they are its words. A number without a
 word, "(1)" or "<1>", must precede the sentence's full stop and name a passage, because elsewhere it numbers a list
 item, a callout or a section of a manual.
 """
@@ -27,21 +28,38 @@ _MAX_ARRAY_CHARS = 64
 #: "[1-9]" means all nine numbers; a wider range means its ends.
 _MAX_RANGE = 20
 
-_ONE = r"(?:(?:sources?|documents?|docs?|refs?|s)[ .:_-]{0,2})?\^?\d{1,3}\^?"  # "1", "source 1", "^1^"
+_ONE = r"(?:(?:sources?|documents?|docs?|refs?|cite|citation|s)[ .:_-]{0,2})?[\^#]?\d{1,3}\^?"  # "1", "source 1", "#1"
 _SEVERAL = rf"{_ONE}(?:(?: ?[,，、;&–-] ?| and ){_ONE}){{0,9}}"  # "1, 2", "1-3", "1 and 2"
 _TITLE = rf" ?[,:–-] ?[^\W\d][^\[\]()<>\n]{{0,{_MAX_TITLE_CHARS}}}"  # ", Installation"
 _CONTENT = rf" ?(?:see )?(?P<ids>{_SEVERAL})(?P<title>{_TITLE})? ?"
-_LINK = rf"\(https?://[^()\s]{{1,{_MAX_ADDRESS_CHARS}}}\)"
+_LINK = rf"\((?:https?://|#)[^()\s]{{0,{_MAX_ADDRESS_CHARS}}}\)"
+_NOTE = r"(?:†[^\]】\n]{0,24})?"  # "†source"
 #: The forms of a mark, by its first character.
 _FORMS = {
-    "[": re.compile(rf"(?<!\[)\[(?P<twice>\[)?{_CONTENT}\](?(twice)\])(?:{_LINK})?", re.IGNORECASE),
+    "[": re.compile(rf"(?<!\[)\[(?P<twice>\[)?{_CONTENT}{_NOTE}\](?(twice)\])(?:{_LINK})?", re.IGNORECASE),
     "(": re.compile(rf"\({_CONTENT}\)", re.IGNORECASE),
     "<": re.compile(rf"<{_CONTENT}>", re.IGNORECASE),
-    "【": re.compile(r"【 ?(?P<ids>\d{1,3}(?: ?[,，、;–-] ?\d{1,3}){0,9})(?P<title>)(?:†[^】\n]{0,24})? ?】"),
+    "【": re.compile(r"【 ?(?P<ids>\d{1,3}(?: ?[,，、;–-] ?\d{1,3}){0,9})(?P<title>)" + _NOTE + " ?】"),
 }
-_NUMBERED = re.compile(r"[\[【][^A-Za-z(†]*(?:†[^】\n]*)?[\]】]")  # "[1]", "【2†L3】", and not "[source 1]"
+_NUMBERED = re.compile(r"[\[【][^A-Za-z(†]*(?:†[^\]】\n]*)?[\]】]")  # "[1]", "【2†L3】", and not "[source 1]"
 _UNFINISHED = re.compile(r"(?:\[{1,2}|【)[\d ,;^–-]{0,9}\Z")  # "… [1", at the end
 _NUMBERS = re.compile(r"(\d+)(?:\^? ?[–-] ?\^?(\d+))?")  # "1", "1-3"
+# "`[1]`", "\\[1\\]", "［1］", "<sup>1</sup>", and "¹" behind a word or a sentence.
+_ALIAS = re.compile(
+    r"""(`{1,2})(?P<code>(?>(?:\[\d{1,3}\][ ,]?){1,6}))\1
+      | \\\[(?P<escaped>\d{1,3})\\\] | ［(?P<wide>\d{1,3})］
+      | <sup>\s{0,2}\[?(?P<raised>\d{1,3}(?:\s?,\s?\d{1,3}){0,5})\]?\s{0,2}</sup>
+      | (?=[¹²³⁴-⁹])
+        (?:(?<=[^\W\d_]{4})|(?<=[.!?…。`*)]))(?P<power>[¹²³⁴-⁹][⁰¹²³⁴-⁹]?(?:[,\s\u02d2]?[¹²³⁴-⁹][⁰¹²³⁴-⁹]?){0,5})""",
+    re.VERBOSE,
+)
+_POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+# What surrounds a mark and means nothing without it.
+_LABEL = r"sources?|refs?|references?|citations?|quellen?|fuentes?|fonti?"
+_OPEN = re.compile(rf"[(（](?:(?:{_LABEL}|(?P<verb>see|cf|siehe))[.:]?[ \t]?)?\Z", re.IGNORECASE)  # "(", "(Source: "
+_LABEL_END = re.compile(rf"(?<!\w)(?:{_LABEL}):[ \t]?\Z", re.IGNORECASE)  # "Source: "
+_STRESS = re.compile(r"(?:\*{1,3}|_{1,3}|~~|==)\Z")
+_MAX_LABEL_CHARS = 14
 _TAG = re.compile(r"</?co ?: ?\d{1,3}(?: ?, ?\d{1,3}){0,9} ?>|</?co>", re.IGNORECASE)  # "<co: 1>", "</co>"
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _OPENING = re.compile(r"[\[(<【]")
@@ -86,6 +104,7 @@ class CitationMarks:
 
     def remove(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Return a sentence without its marks, and the ids that they cite, whether there are such passages or not."""
+        text = _ALIAS.sub(self._plain, text)
         text = _TAG.sub(lambda tag: tag.group() if tag.group() in self._text else "", text)
         pieces, cited_ids, at = list[str](), dict[str, None](), 0
         for group in self._groups(text):
@@ -96,6 +115,17 @@ class CitationMarks:
         # The limit of the model's length may have cut a mark.
         unfinished = _UNFINISHED.search(rest, max(0, len(rest) - _MAX_UNFINISHED_CHARS))
         return rest[: unfinished.start()].rstrip() if unfinished else rest, tuple(cited_ids)
+
+    def _plain(self, alias: re.Match[str]) -> str:
+        """Return a mark of another form as "[1]", unless the sources hold it or it names no passage."""
+        if code := alias["code"]:
+            return alias.group() if alias.group() in self._text else code
+        numbers = alias["escaped"] or alias["wide"] or alias["raised"] or alias["power"].translate(_POWERS)
+        ids = re.findall(r"\d+", numbers)
+        known = alias["power"] is None or all(number in self._path_words for number in ids)
+        word = _WORD_END.search(alias.string, max(0, alias.start() - _MAX_ARRAY_CHARS), alias.start())
+        context = f"{word.group() if word else ''}{alias.group()}"
+        return f"[{', '.join(ids)}]" if known and context not in self._text else alias.group()
 
     def _groups(self, text: str) -> Iterator[_MarkGroup]:
         code = [match.span() for match in _CODE.finditer(text)]
@@ -146,9 +176,7 @@ class CitationMarks:
             cites = _are_at_end(text, marks)
         if not cites:
             return None
-        while text[:start].endswith("(") and text[end : end + 1] == ")":
-            # "([1])" leaves nothing behind.
-            start, end = start - 1, end + 1
+        start, end = _with_surroundings(text, start, end)
         before = len(text[:start].rstrip(" \t"))
         after = len(text) - len(text[end:].lstrip(" \t"))
         return _MarkGroup(before, after, _gap_between(text, before, start, end, after), ids)
@@ -178,6 +206,20 @@ class CitationMarks:
             return False
         context = text[max(0, start - _CONTEXT_CHARS) :]
         return bool(text[max(0, start - _CONTEXT_CHARS) : start].strip()) and " ".join(context.split()) in self._text
+
+
+def _with_surroundings(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range of a mark with the brackets, stress and label that would be left behind empty."""
+    while True:
+        before, following = text[max(0, start - _MAX_LABEL_CHARS) : start], text[end : end + 3]
+        opening, stress = _OPEN.search(before), _STRESS.search(before)
+        if opening and following[:1] in (")", "）") and (not opening["verb"] or _STOP.match(text, end + 1)):
+            start, end = start - len(opening.group()), end + 1
+        elif stress and following.startswith(stress.group()) and text.count(stress.group(), 0, start) % 2:
+            start, end = start - len(stress.group()), end + len(stress.group())
+        else:
+            label = _LABEL_END.search(before) if _STOP.match(text, end) else None
+            return start - len(label.group() if label else ""), end
 
 
 def _ids(mark: re.Match[str]) -> list[str]:
@@ -216,5 +258,7 @@ def _gap_between(text: str, before: int, start: int, end: int, after: int) -> st
         return gap
     if not following or following == "\n" or following in _AFTER_WORDS or text[:before].endswith("("):
         return text[end:after] if not following else ""
+    if following == "*" and text[:before].endswith("*"):
+        return " "
     are_words = following.isascii() and following.isalnum() and text[before - 1 : before].isascii()
     return text[end:after] or gap or (" " if are_words else "")

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from chapterverse.errors import AnswerWithheld
 from chapterverse.net import JsonClient, Reply, Stream, bearer
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
@@ -39,7 +38,6 @@ _CONNECT_SECONDS = 1.5
 #: Readers wait for thoughts and never see them, and their tokens are billed. Two models think unless this is sent.
 _THINKING = {"type": "disabled"}
 
-_NO_ANSWER = "no_valid_response"
 #: Statuses for a request that a model can't take.
 _MALFORMED = {400, 422}
 
@@ -179,15 +177,9 @@ class CohereGenerator:
 
     def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
         """Raise the `ProviderError` for a status other than 200."""
-        if status == 200:
-            self.errors.save_limits(headers)
-        elif status == 422 and _NO_ANSWER in str(reply).lower():
-            # Seen on requests with nothing wrong in them; the same one meets the same end.
-            raise AnswerWithheld("Cohere found no valid answer to this question: ask it in other words.")
-        elif status == 498:
-            raise AnswerWithheld("Cohere refused a word of the question or of its answer: ask in other words.")
-        else:
+        if status != 200:
             raise self.errors.error(status, reply, headers)
+        self.errors.save_limits(headers)
 
 
 def _document(passage: Passage) -> dict[str, Any]:

@@ -16,23 +16,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from chapterverse.errors import ProviderError
 from chapterverse.net import Event
+from chapterverse.providers.cohere import ERRORS
 from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
 from chapterverse_api.generation.requests import MAX_TOKENS, ToolCall, Usage, function_calls
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MAX_CITATIONS = 300
 _MAX_SOURCES = 20
-
-#: Reasons to stop: the answer is complete, the limit of length, calls of tools. After any other the text is unusable.
-_COMPLETE_STOPS = ("COMPLETE", "STOP_SEQUENCE")
-_LENGTH_STOP = "MAX_TOKENS"
-_TOOL_STOP = "TOOL_CALL"
 
 #: Characters of the next sentence that are needed to see that the previous one ended.
 _LOOKAHEAD_CHARS = 24
@@ -66,7 +61,7 @@ class CohereAnswer:
         self._starts: dict[Any, int] = {}
         self._thoughts: set[Any] = set()
         self._citations: list[_CohereCitation] = []
-        self._finish = ""
+        self._is_cut = False
 
     def read(self, event: Event) -> Iterator[Span]:
         """Take an event and yield the text whose citations are complete.
@@ -79,7 +74,7 @@ class CohereAnswer:
         document = _parse(event.data)
         kind, delta = document.get("type") or event.name, _to_mapping(document.get("delta"))
         if delta.get("error") is not None:
-            raise broken_stream_error()
+            raise ERRORS.error_in_reply(delta)
         message = _to_mapping(delta.get("message"))
         if kind in ("content-start", "content-delta"):
             self._read_text(document.get("index"), _to_mapping(message.get("content")))
@@ -89,7 +84,7 @@ class CohereAnswer:
             start = self._citations[-1].start if self._citations else 0
             yield from self._yield_sentences(max((end for end in self._ends if end <= start), default=0))
         elif kind == "message-end":
-            self._finish = read_finish_reason(delta.get("finish_reason"))
+            self._is_cut = ERRORS.check_ending(delta.get("finish_reason"))
             billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
@@ -101,11 +96,11 @@ class CohereAnswer:
             ProviderError: the stream ended before the answer did, or held no text.
         """
         if not self.is_over:
-            raise ProviderError("Cohere broke off in the middle of its answer: try again later.", retryable=True)
+            raise ERRORS.broken_error()
         if not self._sentences.text.strip():
-            raise empty_error()
+            raise silence_error(self._is_cut)
         yield from self._spans(len(self._sentences.text))
-        if self._finish == _LENGTH_STOP:
+        if self._is_cut:
             yield Span("", cut=True)
 
     def _yield_sentences(self, end: int) -> Iterator[Span]:
@@ -178,12 +173,12 @@ def read_reply_text(body: Any) -> str:
     """
     if not isinstance(body, dict):
         raise no_reply_error("Cohere")
-    read_finish_reason(body.get("finish_reason"))
+    is_cut = ERRORS.check_ending(body.get("finish_reason"))
     content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
     if not text.strip():
-        raise empty_error()
+        raise silence_error(is_cut)
     return _replace_surrogates(text)
 
 
@@ -195,28 +190,8 @@ def read_tool_calls(body: Any) -> tuple[ToolCall, ...]:
     """
     if not isinstance(body, dict):
         raise no_reply_error("Cohere")
-    if body.get("finish_reason") != _TOOL_STOP:
-        read_finish_reason(body.get("finish_reason"))
+    ERRORS.check_ending(body.get("finish_reason"))
     return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
-
-
-def read_finish_reason(reason: Any) -> str:
-    """Return why an answer ended.
-
-    Raises:
-        ProviderError: it ended for a reason that leaves no answer.
-    """
-    if reason not in (*_COMPLETE_STOPS, _LENGTH_STOP):
-        raise broken_stream_error()
-    return str(reason)
-
-
-def broken_stream_error() -> ProviderError:
-    return ProviderError("Cohere gave up in the middle of its answer: try again later.", retryable=True)
-
-
-def empty_error() -> ProviderError:
-    return ProviderError("Cohere answered with nothing: try again later.", retryable=True)
 
 
 def _parse(data: str) -> dict[str, Any]:

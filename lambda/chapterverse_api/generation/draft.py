@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from chapterverse.errors import ProviderError
+from chapterverse.errors import AnswerWithheld, ProviderError
 
 #: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
 MAX_ANSWER_CHARS = 60_000
@@ -58,9 +58,12 @@ def length_error() -> ProviderError:
 
 
 def silence_error(cut: bool) -> ProviderError:
-    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning."""
+    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning.
+
+    Without the limit it is this question that gets no answer: services withhold one also by an empty text.
+    """
     if cut:
         return ProviderError(
             "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
         )
-    return ProviderError("The model answered with nothing: try again.", retryable=True)
+    return AnswerWithheld("The model answered with nothing: ask in other words.")

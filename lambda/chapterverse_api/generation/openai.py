@@ -9,20 +9,23 @@ The address has no `/v1`. These models take no documents, so they get numbered s
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
-from chapterverse.errors import AnswerWithheld, ConfigurationError, ProviderError
-from chapterverse.net import Event, JsonClient, Reply, Stream
-from chapterverse.net.messages import parse_reply
-from chapterverse.providers.openai import OpenAIErrors, access, is_openai, require_key
+from chapterverse.errors import ConfigurationError
+from chapterverse.net import JsonClient
+from chapterverse.net.address import is_private
+from chapterverse.providers.errors import PromptTooLong
+from chapterverse.providers.openai import OpenAIService, service_errors
+from chapterverse.providers.replies import Fault, find_error
 from chapterverse.settings import Settings
-from chapterverse.text.json_text import parse_json
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation.chat_reply import RequestRejected, first_choice, read_message, read_texts
 from chapterverse_api.generation.draft import Span, to_spans
+from chapterverse_api.generation.model_loader import ModelLoader
 from chapterverse_api.generation.prompts import (
     MAX_ANSWER_TOKENS,
     MAX_REASONING_TOKENS,
@@ -44,16 +47,14 @@ from chapterverse_api.generation.requests import (
     function_specs,
 )
 
-_PATH = "/v1/chat/completions"
+_ROUTE = "/chat/completions"
 
-#: Seconds for the token counts that a stream sends after the answer.
-_USAGE_SECONDS = 1.0
+_ERRORS = service_errors("The model service", "its name")
 
-_PROVIDER = "The model service"
-
-_ERRORS = OpenAIErrors(_PROVIDER, "its name")
-#: How servers say that they don't take a field.
-_MALFORMED = {400, 422}
+#: How servers say that they don't take a field; some do so inside a reply.
+_MALFORMED = {200, 400, 422}
+#: How often a prompt that is too long is sent again with half of its sources.
+_MAX_HALVINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class _Dialect:
         counts: whether a stream reports its tokens, which include those of thoughts.
         schema: whether it takes a `response_format`; else only the instructions describe the data.
         tools: whether it takes `tools`; some models don't.
+        system: whether it takes a system message; else the first message of the user begins with the instructions.
+        streams: whether it streams.
     """
 
     limit: str
@@ -75,6 +78,8 @@ class _Dialect:
     counts: bool = True
     schema: bool = True
     tools: bool = True
+    system: bool = True
+    streams: bool = True
 
     def fields(self, tokens: int, *, streams: bool) -> dict[str, Any]:
         options: dict[str, Any] = {"stream_options": {"include_usage": True}} if streams and self.counts else {}
@@ -82,7 +87,14 @@ class _Dialect:
             return {self.limit: tokens, "temperature": TEMPERATURE, **options}
         return {self.limit: tokens + MAX_REASONING_TOKENS, **options}
 
-    def adapt(self, reply: Stream | Reply, *, tools: bool = False) -> _Dialect:
+    def messages(self, request: ModelRequest) -> list[dict[str, str]]:
+        messages = chat_messages(request)
+        if self.system:
+            return messages
+        system, first, *others = messages
+        return [{"role": "user", "content": f"{system['content']}\n\n{first['content']}"}, *others]
+
+    def adapt(self, status: int, body: Any, *, tools: bool = False) -> _Dialect:
         """Return the dialect to try after a rejection.
 
         Args:
@@ -91,28 +103,43 @@ class _Dialect:
         Raises:
             ProviderError: another dialect would not help.
         """
-        error = json.dumps(reply.body) if reply.status in _MALFORMED else ""
-        if tools and self.tools and "tool" in error:
+        cause = _ERRORS.cause(status, body)
+        dialect: _Dialect | None = None
+        if cause == "no_stream" and self.streams:
+            dialect = replace(self, streams=False)
+        elif cause == "no_system" and self.system:
+            dialect = replace(self, system=False)
+        elif cause is None and status in _MALFORMED:
+            dialect = self._without_field(Fault.read(body), tools=tools)
+        if dialect is None:
+            raise _ERRORS.error_in_reply(body) if status == 200 else _ERRORS.error(status, body)
+        return dialect
+
+    def _without_field(self, fault: Fault, *, tools: bool) -> _Dialect | None:
+        """Return the dialect without the field that a server rejects; None if that is none of ours."""
+        if tools and self.tools and fault.names("tools?", "tool_choice", "tool_calls?", "functions?"):
             return replace(self, tools=False)
-        if self.schema and ("response_format" in error or "schema" in error):
+        if self.schema and fault.names("response_format", "json_schema", "schema"):
             return replace(self, schema=False)
-        if self.counts and "stream_options" in error:
+        if self.counts and fault.names("stream_options"):
             return replace(self, counts=False)
-        if not self.renamed and self.limit in error:
+        if not self.renamed and fault.names(self.limit):
             other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
             return replace(self, limit=other, renamed=True)
-        if self.temperature and "temperature" in error:
-            return replace(self, temperature=False)
-        raise _ERRORS.error(reply.status, reply.body)
+        return replace(self, temperature=False) if self.temperature and fault.names("temperature") else None
 
 
 class OpenAIGenerator:
     """One model behind one address; a `Writer` too. Safe to share between threads."""
 
-    def __init__(self, model: str, rest: JsonClient, limit: str) -> None:
+    def __init__(self, model: str, service: OpenAIService) -> None:
         self._model = model
-        self._rest = rest
-        self._dialect = _Dialect(limit)
+        self._path = service.path(_ROUTE)
+        self._rest = JsonClient(service.url, service.headers, billed=True)
+        self._is_private = is_private(urlsplit(service.url).hostname or "")
+        self._loader: ModelLoader | None = None
+        # OpenAI's newer models reject the old name, and Ollama silently ignores the new one.
+        self._dialect = _Dialect("max_completion_tokens" if service.is_openai else "max_tokens")
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str, *, part: str = "generator") -> OpenAIGenerator:
@@ -128,18 +155,41 @@ class OpenAIGenerator:
             raise ConfigurationError(
                 "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini."
             )
-        url, headers = access(settings)
-        rest = JsonClient(url, headers, billed=True)
-        require_key(url, headers, part)
-        # OpenAI's newer models reject the old name, and Ollama silently ignores the new one.
-        return cls(model, rest, "max_completion_tokens" if is_openai(url) else "max_tokens")
+        service = OpenAIService.from_settings(settings)
+        service.require_key(part)
+        return cls(model, service)
 
     @property
     def name(self) -> str:
         return f"openai:{self._model}"
 
+    def open_loader(self) -> ModelLoader | None:
+        """Return what loads the model in the background; None for a server that is not one's own."""
+        if self._is_private and self._loader is None:
+            self._loader = ModelLoader(self._load)
+        return self._loader
+
+    def _load(self, deadline: Deadline) -> None:
+        body = {"model": self._model, "messages": [{"role": "user", "content": "Hello"}], self._dialect.limit: 1}
+        reply = self._rest.post(self._path, body, seconds=deadline.seconds_left, closing=deadline.closing)
+        if reply.status != 200:
+            raise _ERRORS.error(reply.status, reply.body)
+
+    def _asking(self, deadline: Deadline) -> AbstractContextManager[Deadline]:
+        return self._loader.asking(deadline) if self._loader else nullcontext(deadline)
+
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
-        """Yield the draft as it is written; see `AnswerGenerator`."""
+        """Yield the draft as it is written; see `AnswerGenerator`. A prompt too long is sent with fewer sources."""
+        for _ in range(_MAX_HALVINGS):
+            try:
+                return (yield from self._generate(request))
+            except PromptTooLong:
+                if len(request.passages) < 2:
+                    raise
+            request = replace(request, passages=request.passages[: len(request.passages) // 2])
+        yield from self._generate(request)
+
+    def _generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         nonce = new_nonce()
         messages = conversation(request, nonce)
         system = instructions(request, nonce)
@@ -156,55 +206,62 @@ class OpenAIGenerator:
 
     def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
         """Return the calls that the model asks for; see `ToolCaller`."""
-        dialect = self._dialect
+        with self._asking(request.deadline) as deadline:
+            return self._choose_tools(replace(request, deadline=deadline), tools)
+
+    def _choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
+        dialect, deadline = self._dialect, request.deadline
         while dialect.tools:
-            body = {
-                "model": self._model,
-                "messages": chat_messages(request),
-                "stream": False,
-                "tools": function_specs(tools),
-                **dialect.fields(request.max_tokens, streams=False),
-            }
-            reply = self._post(body, request.deadline)
-            if reply.status == 200:
+            body = {**self._body(request, dialect, streams=False), "tools": function_specs(tools)}
+            reply = self._rest.post(self._path, body, seconds=deadline.seconds_left, closing=deadline.closing)
+            if reply.status == 200 and find_error(reply.body) is None:
                 self._dialect = dialect
-                return _calls(_first(reply.body).get("message"))
-            dialect = dialect.adapt(reply, tools=True)
+                message = first_choice(reply.body, _ERRORS).get("message")
+                read_message(message, _ERRORS)
+                self._note_answer()
+                return function_calls(message.get("tool_calls") if message else None)
+            dialect = dialect.adapt(reply.status, reply.body, tools=True)
         self._dialect = dialect
         return None
 
     def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Generator[str, None, bool]:
         """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
-        messages, usage, deadline = chat_messages(request), request.usage, request.deadline
-        dialect, streams = self._dialect, usage is not None
+        with self._asking(request.deadline) as deadline:
+            return (yield from self._ask(replace(request, deadline=deadline), schema))
+
+    def _note_answer(self) -> None:
+        if self._loader:
+            self._loader.note_answer()
+
+    def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> Generator[str, None, bool]:
+        dialect = self._dialect
         while True:
-            fields = dialect.fields(request.max_tokens, streams=streams)
+            streams = dialect.streams and request.usage is not None
+            body = self._body(request, dialect, streams=streams)
             if schema and dialect.schema:
-                fields["response_format"] = _response_format(schema)
-            body = {"model": self._model, "messages": messages, "stream": streams, **fields}
-            reply: Stream | Reply
-            if usage is not None:
-                with self._rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as reply:
-                    if reply.status == 200:
-                        self._dialect = dialect
-                        return (yield from _read_stream(reply, usage))
-            else:
-                reply = self._post(body, deadline)
-                if reply.status == 200:
+                body["response_format"] = _response_format(schema)
+            with self._rest.stream(
+                self._path,
+                body,
+                seconds=request.deadline.seconds_left,
+                closing=request.deadline.closing,
+                accept="text/event-stream" if streams else "application/json",
+            ) as reply:
+                status, rejected = reply.status, reply.body
+                if status == 200:
+                    known = self._dialect
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
-                    return (yield from _read_reply(reply.body))
-            dialect = dialect.adapt(reply)
+                    self._note_answer()
+                    try:
+                        return (yield from read_texts(reply, request.usage or Usage(), _ERRORS))
+                    except RequestRejected as rejection:
+                        self._dialect, rejected = known, rejection.body
+            dialect = dialect.adapt(status, rejected)
 
-    def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
-        return self._rest.post(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing)
-
-
-def _calls(message: Any) -> tuple[ToolCall, ...]:
-    """Return the calls of tools in a message; malformed ones are left out."""
-    _require_message(message)
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    return function_calls(calls)
+    def _body(self, request: ModelRequest, dialect: _Dialect, *, streams: bool) -> dict[str, Any]:
+        fields = dialect.fields(request.max_tokens, streams=streams)
+        return {"model": self._model, "messages": dialect.messages(request), "stream": streams, **fields}
 
 
 def _response_format(schema: ResponseSchema) -> dict[str, Any]:
@@ -223,109 +280,3 @@ def _is_closed(schema: Any) -> bool:
         is_closed = schema.get("additionalProperties") is False and set(members) == set(schema.get("required", ()))
         return is_closed and all(map(_is_closed, members.values()))
     return all(_is_closed(schema[key]) for key in ("items", "anyOf") if key in schema)
-
-
-def _read_stream(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
-    """Yield the text of a reply, in pieces or whole as the server sends it: a second request would be billed, too."""
-    if "json" not in stream.headers.get("content-type", ""):
-        return (yield from _read_events(stream, usage))
-    body = parse_reply(stream.read_all())
-    _count(body, usage)
-    return (yield from _read_reply(body))
-
-
-def _read_events(stream: Stream, usage: Usage) -> Generator[str, None, bool]:
-    """Yield the text of a stream that ends with a reason, with `[DONE]`, or else has failed."""
-    events = stream.events()
-    for event in events:
-        if event.data.strip() == "[DONE]":
-            return False
-        # Some servers give their chunks a name.
-        chunk = _chunk(event.data if event.name != "error" else "")
-        _count(chunk, usage)
-        choice = _first(chunk)
-        if text := _text(choice.get("delta")):
-            yield text
-        if reason := choice.get("finish_reason"):
-            cut = _read_finish_reason(reason)
-            _count_rest(stream, events, usage)
-            return cut
-    raise _broken_stream_error()
-
-
-def _count_rest(stream: Stream, events: Iterator[Event], usage: Usage) -> None:
-    """Read the token counts behind the answer. If they break off, the answer is complete nevertheless."""
-    stream.limit_remaining_time(_USAGE_SECONDS)
-    with suppress(ProviderError):
-        for event in events:
-            if event.data.strip() == "[DONE]":
-                return
-            _count(_chunk(event.data), usage)
-
-
-def _count(reply: Any, usage: Usage) -> None:
-    """Fill in the token counts of a reply, or of a piece of one."""
-    counts = reply.get("usage") if isinstance(reply, dict) else None
-    if isinstance(counts, dict):
-        usage.take(counts.get("prompt_tokens"), counts.get("completion_tokens"), counts.get("total_tokens"))
-
-
-def _read_reply(body: Any) -> Generator[str, None, bool]:
-    """Yield the text of a reply; return whether the length limit ended it."""
-    choice = _first(body)
-    yield _text(choice.get("message"))
-    return _read_finish_reason(choice.get("finish_reason"))
-
-
-def _chunk(data: str) -> Any:
-    try:
-        return parse_json(data)
-    except ValueError:
-        raise _broken_stream_error() from None
-
-
-def _first(chunk: Any) -> dict[str, Any]:
-    """Return the first choice of a reply or a piece of one; an empty one if it holds none or only others."""
-    if not isinstance(chunk, dict) or chunk.get("error"):
-        raise _broken_stream_error()
-    # A chunk with token counts may leave them out.
-    choices = chunk.get("choices", [] if isinstance(chunk.get("usage"), dict) else None)
-    if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
-        raise _broken_stream_error()
-    return next((c for c in choices if c.get("index") in (None, 0)), {})
-
-
-def _text(message: Any) -> str:
-    """Return the text of a message; thoughts have fields and parts of their own and are left out."""
-    _require_message(message)
-    content = message.get("content") if message else None
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in texts if isinstance(text, str))
-    return content or ""
-
-
-def _require_message(message: Any) -> None:
-    """Raise `ProviderError` unless this is a message, or null in its place, with a content of a known form."""
-    if message is None:
-        return
-    if not isinstance(message, dict) or not isinstance(message.get("content"), str | list | None):
-        raise _broken_stream_error()
-
-
-def _read_finish_reason(reason: Any) -> bool:
-    """Return whether the length limit ended the answer.
-
-    Raises:
-        AnswerWithheld: a filter ended it.
-        ProviderError: an error ended it.
-    """
-    if reason == "content_filter":
-        raise AnswerWithheld(f"{_PROVIDER} withheld the answer by its content filter: ask in other words.")
-    if reason == "error":
-        raise _broken_stream_error()
-    return bool(reason == "length")
-
-
-def _broken_stream_error() -> ProviderError:
-    return ProviderError(f"{_PROVIDER} broke off in the middle of its answer: try again later.", retryable=True)

@@ -16,6 +16,7 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse.text.invisible import INVISIBLE
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse_api.generation.marks import TURN
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
@@ -61,12 +62,6 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?(?![a-z
 # Our own marks, with another bracket, case, hyphen or blanks: a reader of it might take them for ours.
 _MARK = re.compile(
     r"[<＜﹤‹〈⟨](?=[\s\u200c\u200d]*+[/\\]?[\s\u200c\u200d]*+cv\s*+[-_‐‑‒–—―]\s*+(?:source|persona))", re.IGNORECASE
-)
-# Beginnings and ends of turns in the templates of open models. Local servers interpret them anywhere in a text.
-_TURN = re.compile(
-    r"""<(?=[|｜][^\s|｜<>]{1,64}[|｜]>|/?(?:s|bos|eos)>|(?:start|end)_of_turn>|</?SYS>>)
-        | \[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])""",
-    re.VERBOSE,
 )
 # What shows as nothing: also controls, separators, annotations and half characters. The joiners that Persian, Indic
 # languages and emoji are written with are left after their letters.
@@ -189,7 +184,7 @@ def render_sources(request: GenerationRequest, nonce: str) -> str:
 
 def defuse(text: str) -> str:
     """Return a text of others so that nothing in it passes for a mark of ours, and nothing is hidden in it."""
-    return _TURN.sub("(", _MARK.sub("(", _HIDDEN.sub("", text)))
+    return TURN.sub("(", _MARK.sub("(", _HIDDEN.sub("", text)))
 
 
 # A sentence from the model's memory can be right and is still not in these docs.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from chapterverse_api.generation.model_loader import ModelLoader
 
 
 class AnswerGenerator(Protocol):
@@ -63,4 +66,13 @@ class ToolCaller(Protocol):
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
         """
+        ...
+
+
+@runtime_checkable
+class LoadedModel(Protocol):
+    """A generator whose language model may have to be loaded first."""
+
+    def open_loader(self) -> ModelLoader | None:
+        """Return what loads the model in the background; None if nothing has to."""
         ...

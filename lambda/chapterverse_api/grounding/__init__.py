@@ -15,7 +15,7 @@ clearly supports it. Otherwise it is shown without one, and counted as unsupport
     CheckedSentence   a sentence with the citations that hold, until a second vote decides (`Verifier.check`)
     SentenceCheck     its result, for a trace
     VerifiedDraft     the results of a whole draft (`verify`)
-    SourceVerdict     of all passages on one sentence that cites none (`Verifier.consult`)
+    SourceVerdict     of all passages on one sentence that cites none (`Verifier.verdict`)
 
 If the words alone leave a sentence undecided, a model may have a second vote (`checkers`). It can drop a citation and
 never add one.

@@ -13,6 +13,9 @@ from chapterverse_api.grounding.results import IdfFunction, SentenceCheck
 from chapterverse_api.grounding.support_model import SupportModel
 from chapterverse_api.grounding.verdict import Outcome, Verdict, judge, most_similar
 
+#: Stands for a part of a character that a model's server has lost, so that the words around it are not the model's.
+_LOST_CHARACTER = "\ufffd"
+
 
 @dataclass(slots=True)
 class CheckedSentence:
@@ -83,7 +86,10 @@ class SentenceChecker:
         analyzed = AnalyzedSentence(sentence.plain_text, sentence.kind, self._language, self._idf(sentence.plain_text))
         claim, search = is_claim(analyzed), _SupportSearch(analyzed, list(self._sources.values()), self._model)
         citations: tuple[str, ...] = ()
-        if not (analyzed.is_empty or says_nothing(analyzed)):
+        is_damaged = _LOST_CHARACTER in sentence.plain_text and not any(
+            _LOST_CHARACTER in source.normalized for source in self._sources.values()
+        )
+        if not (is_damaged or analyzed.is_empty or says_nothing(analyzed)):
             cited = [self._sources[i] for i in cited_ids if i in self._sources]
             # A sentence that needs no source gets none that the generator doesn't cite.
             citations = tuple(s.id for s in search.find_sources(cited, uncited=claim or bool(cited_ids)))
@@ -93,7 +99,7 @@ class SentenceChecker:
             analyzed=analyzed,
             cited_ids=tuple(cited_ids),
             citations=citations,
-            is_claim=claim,
+            is_claim=claim or is_damaged,
             dropped=sum(i not in citations for i in cited_ids),
             outcome=best.outcome if best else None,
             support_probability=self._model.probability(best.score) if best else 0.0,

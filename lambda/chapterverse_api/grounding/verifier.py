@@ -69,9 +69,8 @@ class Verifier:
         if checked.is_unsupported and self._context:
             checked.is_claim = not judge(checked.analyzed, [self._context], [], self._model).supports
 
-    def consult(self, sentence: Sentence) -> SourceVerdict:
-        """Check a sentence that cites no passage, as `check` does, and return which passage decides, by which words."""
-        checked = self.check(sentence, ())
+    def verdict(self, checked: CheckedSentence) -> SourceVerdict:
+        """Return which passage decides on a sentence, and by which words."""
         source = self._sources[checked.citations[0]] if checked.citations else checked.contradicting_source
         probability = checked.probability or 0.0
         if source is None:

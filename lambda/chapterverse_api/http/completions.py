@@ -155,8 +155,12 @@ class Completion:
 
 def model_list() -> dict[str, Any]:
     """Return the list of models, with its one entry."""
-    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
-    return {"object": "list", "data": [model]}
+    return {"object": "list", "data": [model_entry()]}
+
+
+def model_entry() -> dict[str, Any]:
+    """Return the one model."""
+    return {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
 
 
 def _query(body: Mapping[str, Any]) -> ChatQuery:

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -37,6 +38,7 @@ def server(app: ASGIApp, *, log_to: int | None = None, bounds: Bounds | None = N
 class _Server(Server):
     def __init__(self, config: ServerConfig, log_to: int | None) -> None:
         super().__init__(config)
+        self._stop_loading: Callable[[], None] | None = None
         self._throttled_errors = config.throttled_errors
         self._lines = None if log_to is None else LineWriter(log_to)
 
@@ -47,11 +49,15 @@ class _Server(Server):
         uvicorn.handlers[:], uvicorn.propagate = [_ErrorHandler(self._throttled_errors)], False
         asyncio.get_running_loop().set_exception_handler(self._report)
         await super().startup(sockets)
+        load_models = getattr(getattr(self.config.app, "state", None), "load_models", None)
+        self._stop_loading = load_models() if load_models else None
         # asyncio has set a backlog as small as the number it accepts at once.
         for listening in sockets or ():
             listening.listen(_BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._stop_loading:
+            self._stop_loading()
         await super().shutdown(sockets)
         if self._lines:
             self._lines.close()

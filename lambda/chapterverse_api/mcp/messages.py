@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from chapterverse import __version__
 from chapterverse_api.rejections import Rejection
 
 #: The supported revisions: with metadata in each request, and with a handshake by `initialize`.
@@ -109,6 +110,29 @@ class McpCall:
     @property
     def modern(self) -> bool:
         return self.version in MODERN
+
+
+def limit_reply(call: McpCall, rejection: Rejection) -> dict[str, Any]:
+    """Return the message for a call too many: of a tool a result that a model can read, else an error."""
+    seconds = rejection.retry_after or 1
+    if call.method != "tools/call":
+        data = {"code": rejection.code, "retry_after": seconds}
+        return McpError(rejection.status, rejection.message, data).reply(call.id)
+    text = f"These are more calls than this server takes from one address: retry after {seconds} seconds."
+    return result_reply(call, {"content": [{"type": "text", "text": text}], "isError": True})
+
+
+def result_reply(call: McpCall, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message with a result, with the fields that the revision of the call adds to each."""
+    if call.modern:
+        result = {**result, "resultType": "complete", "_meta": {SERVER_KEY: server_info()}}
+    else:
+        result = {key: value for key, value in result.items() if key not in ("ttlMs", "cacheScope")}
+    return {"jsonrpc": "2.0", "id": call.id, "result": result}
+
+
+def server_info() -> dict[str, str]:
+    return {"name": "chapterverse", "title": "Chapter & Verse", "version": __version__}
 
 
 def read_id(message: object) -> Id:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse_api import rejections
 from chapterverse_api.deadline import ClientDisconnected
@@ -18,9 +17,10 @@ from chapterverse_api.mcp.messages import (
     METHOD_NOT_FOUND,
     MODERN,
     RESOURCE_NOT_FOUND,
-    SERVER_KEY,
     McpCall,
     McpError,
+    result_reply,
+    server_info,
 )
 from chapterverse_api.observability import log
 from chapterverse_api.tools.documentation import registry
@@ -71,7 +71,7 @@ class McpServer:
             raise
         except Exception as error:
             raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
-        return {"jsonrpc": "2.0", "id": call.id, "result": _with_metadata(result, call)}
+        return result_reply(call, result)
 
     def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
         tools = [
@@ -105,17 +105,6 @@ class McpServer:
         log.event("tool_called", tool=name, ok=True)
         written = json.dumps(result, ensure_ascii=False)
         return {"content": [_text(written)], "structuredContent": result, "isError": False}
-
-
-def _with_metadata(result: RpcResult, call: McpCall) -> RpcResult:
-    """Return a result with the fields that the revision of the call adds to each, without those that it lacks."""
-    if call.modern:
-        return {**result, "resultType": "complete", "_meta": {SERVER_KEY: _server()}}
-    return {key: value for key, value in result.items() if key not in ("ttlMs", "cacheScope")}
-
-
-def _server() -> dict[str, str]:
-    return {"name": "chapterverse", "title": "Chapter & Verse", "version": __version__}
 
 
 def _capabilities() -> RpcResult:
@@ -152,7 +141,7 @@ def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
     return {
         "protocolVersion": version if version in LEGACY else LEGACY[0],
         "capabilities": _capabilities(),
-        "serverInfo": _server(),
+        "serverInfo": server_info(),
         "instructions": _instructions(context),
     }
 

@@ -25,7 +25,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from chapterverse.database import Database, Faults, Row, Statements
+from chapterverse.database import Database, Faults, Row, Statements, connection_faults
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import replace_unstorable
 from chapterverse_api.records.protocols import (
@@ -172,10 +172,7 @@ _POSTGRES_FAULTS: Faults = {
         "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the "
         "password percent-encoded."
     ),
-    "unreachable": RecordsFault(
-        "The database of the conversations can't be reached: see that its server runs, and correct "
-        "CHAPTERVERSE_RECORDS."
-    ),
+    **connection_faults("the database of the conversations", "CHAPTERVERSE_RECORDS", RecordsFault),
     "lost": RecordsFault("The connection to the database of the conversations broke off, or took too long."),
     # The server's message is not shown, because it may hold a password.
     "unusable": RecordsFault(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,12 @@ from mangum.types import LambdaHandler as Request
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
+
+#: The end of a path that is one of the service's.
+_OWN_PATH = re.compile(
+    r"(?P<path>/(?:v1/(?:chat|retrieve|schema|feedback|health|status|plans|models|threads)(?:/[^/]+)?"
+    r"|mcp|widget/.+|openapi\.json))\Z"
+)
 
 
 class LambdaHandler:
@@ -90,20 +97,29 @@ def is_request(event: Any) -> bool:
 
 
 def _normalize(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event of format 2.0 in the form that Mangum reads: with a source address, and a path without the stage.
+    """Return an event in the form that Mangum reads: with a source address, and a path without what stands before ours.
 
-    A missing address becomes "", so such callers share one rate limit. At an HTTP API's default domain the path starts
-    with the stage's name.
+    A missing address becomes "", so such callers share one rate limit. The path of an HTTP API begins with the stage at
+    its default domain, and that of any gateway with the key by which a domain of one's own is mapped to it.
     """
     context = event["requestContext"]
-    http = context.get("http") if isinstance(context, dict) else None
-    if not isinstance(http, dict):
+    if not isinstance(context, dict):
         return event
-    readable_http = {"sourceIp": "", **http}
-    stage, path = f"/{context.get('stage')}", str(http.get("path"))
-    if ".execute-api." in str(context.get("domainName")) and path.startswith(f"{stage}/"):
-        readable_http["path"] = path.removeprefix(stage)
-    return event | {"requestContext": context | {"http": readable_http}}
+    http = context.get("http")
+    if isinstance(http, dict):
+        path, stage = http.get("path"), f"/{context.get('stage')}"
+        if ".execute-api." not in str(context.get("domainName")):
+            path = _own_path(path)
+        elif str(path).startswith(f"{stage}/"):
+            path = str(path).removeprefix(stage)
+        return event | {"requestContext": context | {"http": {"sourceIp": "", **http, "path": path}}}
+    return event | {"path": _own_path(event["path"])} if "path" in event else event
+
+
+def _own_path(path: Any) -> Any:
+    """Return a path without what a gateway put before it; the path itself if nothing of it is ours."""
+    own = _OWN_PATH.search(path) if isinstance(path, str) else None
+    return own["path"] if own else path
 
 
 def function_url_response(rejection: Rejection) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
 from chapterverse.settings import Settings
+from chapterverse.text.json_text import parse_json
 from chapterverse_api import validation
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, Events, dump
@@ -110,7 +111,7 @@ def make_tool(
 
     def run(document: JsonObject, context: ToolContext) -> JsonObject:
         try:
-            parsed = arguments.model_validate(document)
+            parsed = arguments.model_validate(_present(document, arguments))
         except ValidationError as error:
             problems = [{**problem, "loc": ("arguments", *problem["loc"])} for problem in error.errors()]
             rejected = validation.rejection(problems, {*arguments.model_fields}, subject="The object of arguments")
@@ -119,6 +120,26 @@ def make_tool(
 
     description = " ".join((function.__doc__ or "").split())
     return Tool(name, title, description, make_schema(arguments), make_schema(result, "serialization"), run)
+
+
+def _present(document: JsonObject, arguments: type[BaseModel]) -> dict[str, Any]:
+    """Return the arguments that a client gives: some send null or "" for what they leave out, and texts of JSON."""
+    present = dict[str, Any]()
+    for name, value in document.items():
+        field = arguments.model_fields.get(name)
+        if value in (None, "") and field and not field.is_required():
+            continue
+        present[name] = _read_json(value) if field and field.default_factory in (dict, list) else value
+    return present
+
+
+def _read_json(value: Any) -> Any:
+    """Return the object or the list that a text holds as JSON; else the value as it is."""
+    try:
+        parsed = parse_json(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return parsed if isinstance(parsed, dict | list) else value
 
 
 def make_schema(model: type[BaseModel], mode: Any = "validation") -> JsonObject:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
 from chapterverse.calibration import read_weights
-from chapterverse.errors import InputError
+from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
+from chapterverse_api import rejections
+from chapterverse_api.answering.models import TurnModels
+from chapterverse_api.answering.second_votes import SecondVotes
+from chapterverse_api.answering.segments import check_sentence
+from chapterverse_api.answering.turn_cost import max_claim_cost
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
+from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.results import SourceVerdict
 from chapterverse_api.grounding.verifier import Verifier
@@ -101,7 +108,8 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
         )
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
-    checks = [_StatementCheck.run(s, arguments, filters, context) for s in sentences]
+    with _second_votes(context) as votes:
+        checks = [_StatementCheck.run(s, arguments, filters, context, votes) for s in sentences]
     if not any(check.verdict.is_claim for check in checks):
         raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
     head = checks[0].head
@@ -142,7 +150,12 @@ class _StatementCheck:
 
     @classmethod
     def run(
-        cls, sentence: Sentence, arguments: ClaimArguments, filters: dict[str, Any], context: ToolContext
+        cls,
+        sentence: Sentence,
+        arguments: ClaimArguments,
+        filters: dict[str, Any],
+        context: ToolContext,
+        votes: SecondVotes | None,
     ) -> _StatementCheck:
         query = make_tool_query(sentence.plain_text, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
@@ -152,7 +165,13 @@ class _StatementCheck:
         sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
         language = candidates[0].chunk.language if candidates else snapshot.head.main_language
         verifier = Verifier(sources, language, lambda text: read_weights(text, snapshot.head.languages, snapshot))
-        return cls(sentence, results, snapshot.head, candidates, sources, verifier.consult(sentence))
+        # As of an answer's sentence, whose marks of sources are no words of it.
+        text, _ = CitationMarks(sources).remove(sentence.plain_text)
+        sentence = replace(sentence, plain_text=text)
+        checked, vote = check_sentence(verifier, sentence, (), votes)
+        if vote and vote.rejects():
+            verifier.reject(checked)
+        return cls(sentence, results, snapshot.head, candidates, sources, verifier.verdict(checked))
 
     def statement(self) -> Statement:
         verdict = self.verdict
@@ -179,6 +198,23 @@ class _StatementCheck:
             Nearest(chapter=c.chapter_title, section=c.section_heading, url=index.public_url(c, self.head))
             for c in chunks
         ]
+
+
+@contextmanager
+def _second_votes(context: ToolContext) -> Iterator[SecondVotes | None]:
+    """Give the second votes that an answer would ask for, within the day's budget; None if the words decide."""
+    resources = context.service.resources
+    with resources.budget.reserving(max_claim_cost(resources.models.prices)) as turn_budget:
+        checker = TurnModels.for_budget(resources.models, turn_budget).checker
+        if checker is None:
+            yield None
+            return
+        with closing(SecondVotes(checker, "", context.deadline, _report_checker)) as votes:
+            yield votes
+
+
+def _report_checker(error: ProviderError) -> None:
+    rejections.report(error, part="checker")
 
 
 def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from chapterverse.database.statements import Database, Faults, Row, Statements
+from chapterverse.database.statements import Database, Faults, Row, Statements, connection_faults
 
-__all__ = ["Database", "Faults", "Row", "Statements"]
+__all__ = ["Database", "Faults", "Row", "Statements", "connection_faults"]

@@ -25,7 +25,10 @@ _T = TypeVar("_T")
 
 #: Patterns of libpq's messages with the failure's name in `Faults`. A failed connection has no SQLSTATE.
 _FAILURES = (
-    ('authentication|no password supplied|pg_hba.conf|role ".*" (does not exist|is not permitted)', "user"),
+    (
+        'authentication|no password supplied|pg_hba.conf|no such user|role ".*" (does not exist|is not permitted)',
+        "user",
+    ),
     ("SSL|TLS|certificate", "tls"),
     ('database ".*" does not exist|no such database|permission denied for database', "database"),
     ("resolve host|translate host name", "host"),
@@ -36,6 +39,10 @@ _BUSY_STATES = {"55P03", "40001", "40P01"}
 _SLOW_STATE, _NOT_ALLOWED_STATE = "57014", "42501"
 #: Connection exceptions, shutdowns, time limits that end a session.
 _LOST_STATES = ("08", "57P", "25P03", "25P04")
+
+
+#: A hint of other programs that the server is a pooler, which libpq rejects; it changes nothing here.
+_HINT = re.compile(r"(?<=[?&])pgbouncer=[^&]*&?")
 
 
 class PostgresDatabase:
@@ -81,7 +88,7 @@ class PostgresDatabase:
             "tcp_user_timeout": 1000 * silence_seconds,
         }
         try:
-            self._address: dict[str, Any] = {**defaults, **conninfo_to_dict(uri)}
+            self._address: dict[str, Any] = {**defaults, **conninfo_to_dict(_without_hint(uri))}
         except (psycopg.Error, UnicodeError):
             # The cause quotes the address.
             raise make_fault(faults, "address") from None
@@ -194,6 +201,11 @@ class _PostgresStatements:
             " (version INTEGER PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
         )
         self.change(f"INSERT INTO {name} (version) VALUES (?)", (number,))  # noqa: S608
+
+
+def _without_hint(uri: str) -> str:
+    address = _HINT.sub("", uri)
+    return uri if address == uri else address.rstrip("?&")
 
 
 def _mark(sql: str) -> bytes:

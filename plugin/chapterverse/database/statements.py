@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from chapterverse.errors import ChapterVerseError
+from chapterverse.errors import ChapterVerseError, ConfigurationError
 
 _T = TypeVar("_T")
 
@@ -34,6 +34,25 @@ def make_fault(faults: Faults, name: str, **values: object) -> ChapterVerseError
     template = faults.get(name) or faults[_BROADER[name]]
     # A new error, because an exception keeps the traceback of its last raise.
     return type(template)(str(template).format(**values))
+
+
+def connection_faults(subject: str, variable: str, error: type[ChapterVerseError]) -> Faults:
+    """Return the errors of a connection that is not made.
+
+    Args:
+        subject: what is kept there, in small letters.
+        variable: the setting with the address.
+        error: the type of the errors, but for those of the address.
+    """
+    title = subject[:1].upper() + subject[1:]
+    return {
+        "option": ConfigurationError(f"The address of {subject} has an option that is not accepted: correct it."),
+        "user": error(f"{title} refuses the user or the password: correct {variable}."),
+        "tls": error(f"{title} can't be reached with the TLS that sslmode asks for: correct one of the two."),
+        "database": error(f"The server of {subject} has no such database, or keeps it closed: create it first."),
+        "host": error(f"The host of {subject} can't be found: correct {variable}."),
+        "unreachable": error(f"{title} can't be reached: see that its server runs, and correct {variable}."),
+    }
 
 
 class Statements(Protocol):

@@ -24,7 +24,7 @@ from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.providers.errors import TextRejected, no_reply_error
-from chapterverse.providers.openai import OpenAIErrors, access, require_key
+from chapterverse.providers.openai import OpenAIService, service_errors
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
@@ -54,19 +54,26 @@ _SHORT_CHARS = 64
 _PROVIDER = "The embedding service"
 
 #: How servers say that they will never take a request as it is: 413 and 422 are those of text-embeddings-inference.
-_ERRORS = OpenAIErrors(_PROVIDER, "the embedder's name", rejected=frozenset({400, 413, 422}))
+_ERRORS = service_errors(_PROVIDER, "the embedder's name", rejected_statuses=frozenset({400, 413, 422}))
 
 
 class OpenAIEmbedder:
     """One model behind one address. Safe to share between threads."""
 
     def __init__(
-        self, spelling: Spelling, asking: JsonClient, building: JsonClient, retry: RetryPolicy, size: int = 0
+        self,
+        spelling: Spelling,
+        path: str,
+        asking: JsonClient,
+        building: JsonClient,
+        retry: RetryPolicy,
+        size: int = 0,
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
         self._entry = MODELS.get(spelling.name)
         self._document, self._question = _markers(spelling.name)
+        self._path = path
         self._asking = asking
         self._building = building
         self._retry = retry
@@ -98,11 +105,11 @@ class OpenAIEmbedder:
         entry = MODELS.get(spelling.name)
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
-        url, headers = access(settings)
-        asking = JsonClient(url, headers, billed=True)
-        building = JsonClient(url, headers, total_seconds=_BUILD_SECONDS, tries=1)
-        require_key(url, headers, "embedder")
-        return cls(spelling, asking, building, retry or RetryPolicy(), size)
+        service = OpenAIService.from_settings(settings)
+        asking = JsonClient(service.url, service.headers, billed=True)
+        building = JsonClient(service.url, service.headers, total_seconds=_BUILD_SECONDS, tries=1)
+        service.require_key("embedder")
+        return cls(spelling, service.path("/embeddings"), asking, building, retry or RetryPolicy(), size)
 
     @property
     def card(self) -> EmbedderCard:
@@ -144,11 +151,11 @@ class OpenAIEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         size = self._learned_size()
-        return _vectors(self._asking.post("/v1/embeddings", self._body([self._question + text])), 1, size)[0]
+        return _vectors(self._asking.post(self._path, self._body([self._question + text])), 1, size)[0]
 
     def _learned_size(self) -> int:
         if not self._size:
-            reply = self._asking.post("/v1/embeddings", self._body(["size"]))
+            reply = self._asking.post(self._path, self._body(["size"]))
             self._size = len(_vectors(reply, 1)[0])
         return self._size
 
@@ -158,7 +165,7 @@ class OpenAIEmbedder:
 
     def _build(self, texts: Sequence[str]) -> list[Vector]:
         size, body = self._learned_size(), self._body([self._document + text for text in texts])
-        return self._retry.run(lambda: _vectors(self._building.post("/v1/embeddings", body), len(texts), size))
+        return self._retry.run(lambda: _vectors(self._building.post(self._path, body), len(texts), size))
 
     def _check_that_it_tells(self) -> None:
         """Reject a server that silently truncates long texts, as some do.

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from chapterverse.database import Database, Faults, Statements
+from chapterverse.database import Database, Faults, Statements, connection_faults
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.ledger.protocols import LedgerRow
 from chapterverse.model import Scope, replace_unstorable
@@ -87,18 +87,7 @@ _POSTGRES_FAULTS: Faults = {
         "The address of the Postgres ledger can't be read: write postgresql://USER:PASSWORD@HOST/NAME, the password "
         "percent-encoded."
     ),
-    "option": ConfigurationError("The address of the Postgres ledger has an option that is not accepted: correct it."),
-    "user": IndexFault("The Postgres ledger refuses the user or the password: correct CHAPTERVERSE_LEDGER."),
-    "tls": IndexFault(
-        "The Postgres ledger can't be reached with the TLS that sslmode asks for: correct one of the two."
-    ),
-    "database": IndexFault(
-        "The server of the Postgres ledger has no such database, or keeps it closed: create it first."
-    ),
-    "host": IndexFault("The host of the Postgres ledger can't be found: correct CHAPTERVERSE_LEDGER."),
-    "unreachable": IndexFault(
-        "The Postgres ledger can't be reached: see that its server runs, and correct its address."
-    ),
+    **connection_faults("the Postgres ledger", "CHAPTERVERSE_LEDGER", IndexFault),
     "lost": IndexFault("The connection to the Postgres ledger broke off: nothing was written."),
     "commit": IndexFault("The connection to the Postgres ledger broke off at the last moment: run again."),
     "busy": IndexLocked("Another process is writing to the Postgres ledger: wait for it, then run again."),

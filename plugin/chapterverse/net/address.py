@@ -14,7 +14,16 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.net.messages import is_header_safe
 
 _PORTS = {"http": 80, "https": 443}
-_VERSION = re.compile(r"/v\d{1,3}/*\Z", re.IGNORECASE)
+_VERSION = re.compile(r"/v[12]/*\Z", re.IGNORECASE)
+
+#: Ends of names of private networks: multicast DNS (RFC 6762), the end set aside for them, that of homes (RFC 8375),
+#: Kubernetes' services, and the ends that routers and companies use (RFC 6762, appendix G). No one can register any.
+_PRIVATE_NAMES = (
+    ".local", ".internal", ".home.arpa", ".svc", ".lan", ".home", ".corp", ".intranet", ".private", ".localdomain",
+    ".docker",
+)  # fmt: skip
+#: Addresses that a provider shares among its customers (RFC 6598); private overlay networks use them too.
+_SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 
 #: The part of IPv6 that is given out (RFC 4291).
 _GLOBAL = ipaddress.IPv6Network("2000::/3")
@@ -99,9 +108,12 @@ def is_loopback(host: str) -> bool:
 def is_private(host: str) -> bool:
     """Return whether a host name in lower case, or an IP address, is of this machine or of a private network."""
     try:
-        return ipaddress.ip_address(host).is_private
+        ip = ipaddress.ip_address(host)
     except ValueError:
-        return is_loopback(host) or host.endswith((".local", ".internal"))
+        name = host.rstrip(".")
+        # A name without a dot is one of the own network, as those of containers are.
+        return is_loopback(name) or ("." not in name and name != "") or name.endswith(_PRIVATE_NAMES)
+    return ip.is_private or (ip.version == 4 and ip in _SHARED)
 
 
 def is_public(address: str) -> bool:

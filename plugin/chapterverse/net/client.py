@@ -130,7 +130,15 @@ class JsonClient:
             return self._reply(request)
 
     @contextmanager
-    def stream(self, path: str, body: Mapping[str, Any], *, seconds: float, closing: Closing) -> Iterator[Stream]:
+    def stream(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        seconds: float,
+        closing: Closing,
+        accept: str = "text/event-stream",
+    ) -> Iterator[Stream]:
         """Send `body` and yield the stream that answers it. It is tried again as in `post`, until the stream begins.
 
         Args:
@@ -138,11 +146,12 @@ class JsonClient:
             body: the document that is sent as JSON.
             seconds: the time for all of it: connecting, tries, pauses and every read.
             closing: as for `post`.
+            accept: the type of the reply that is asked for.
 
         Raises:
             ProviderError: no reply came within the time, or it was ended; `Stream.events` raises the same.
         """
-        request = self._request("POST", path, body, seconds, accept="text/event-stream")
+        request = self._request("POST", path, body, seconds, accept=accept)
         with closing(request.abort.trigger):
             stream = self._send(request, lambda exchange: Stream(exchange, self._connections, request))
             try:

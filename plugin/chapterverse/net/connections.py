@@ -262,19 +262,22 @@ class Response(http.client.HTTPResponse):
         self._timed = _TimedReader(self.fp.detach(), sock, deadline, stall)
         self.fp = io.BufferedReader(self._timed)
 
-    def limit_remaining_time(self, seconds: float) -> None:
-        """Limit the time of all further reads to so many seconds."""
-        self._timed.deadline = min(self._timed.deadline, time.monotonic() + seconds)
+    def limit_remaining_time(self, seconds: float | None) -> None:
+        """Limit the time of all further reads to so many seconds; None for the time of the whole request again."""
+        self._timed.limit(seconds)
 
 
 class _TimedReader(io.RawIOBase):
     """Reads from a socket, each time with the rest of the total time as its limit."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float, stall: float) -> None:
-        self.deadline = deadline
+        self.deadline = self._total = deadline
         self._stall = stall
         self._raw = raw
         self._sock = sock
+
+    def limit(self, seconds: float | None) -> None:
+        self.deadline = self._total if seconds is None else min(self._total, time.monotonic() + seconds)
 
     def readable(self) -> bool:
         return True

@@ -1,4 +1,7 @@
-"""Parses server-sent events from bytes (HTML standard, section 9.2.6)."""
+"""Parses server-sent events from bytes (HTML standard, section 9.2.6).
+
+A body that begins as JSON or HTML does is no stream, whatever its label says: it is one event, `DOCUMENT`, at its end.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,11 @@ from typing import NamedTuple
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+#: The first character of a document; no line of a stream begins so.
+_DOCUMENT_START = (b"{", b"[", b"<")
+
+#: The name of the one event of a body that is a document.
+DOCUMENT = "document"
 
 
 class Event(NamedTuple):
@@ -18,7 +26,7 @@ class Event(NamedTuple):
 
 
 class Parser:
-    """Parses bytes to events; an event without the empty line that ends it is ignored."""
+    """Parses bytes to events; an event without the empty line that ends it is ignored, unless the stream ends there."""
 
     def __init__(self) -> None:
         self._line = bytearray()
@@ -27,6 +35,8 @@ class Parser:
         self._name = ""
         self._data: list[str] = []
         self._pending = 0
+        # Unknown until the first character that is no blank.
+        self._is_document: bool | None = None
 
     @property
     def pending(self) -> int:
@@ -35,6 +45,12 @@ class Parser:
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield the events that these bytes end. They may begin and stop anywhere, even within a character."""
+        start = (self._line + piece).lstrip() if self._is_document is None else b""
+        if start and not _BOM.startswith(start):
+            self._is_document = start.removeprefix(_BOM).lstrip().startswith(_DOCUMENT_START)
+        if self._is_document:
+            self._line += piece
+            return
         for line in self._lines(piece):
             self._pending += len(line)
             if line:
@@ -43,6 +59,13 @@ class Parser:
             if self._data:
                 yield Event(self._name or "message", "\n".join(self._data))
             self._name, self._data, self._pending = "", [], 0
+
+    def end(self) -> Iterator[Event]:
+        """Yield the event that the end of the body ends: servers leave out the empty line behind the last one."""
+        if self._is_document:
+            yield Event(DOCUMENT, self._line.decode(errors="replace").removeprefix("\ufeff"))
+            return
+        yield from self.feed(b"\n\n")
 
     def _lines(self, piece: bytes) -> Iterator[bytes]:
         # A carriage return ends its line at once, and the line feed that may follow belongs to it.

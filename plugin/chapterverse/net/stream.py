@@ -1,4 +1,4 @@
-"""Reads a streamed reply: server-sent events as they arrive, or a large object."""
+"""Reads a streamed reply: server-sent events as they arrive, a document in their place, or a large object."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Stream:
             self.finish()
 
     def events(self) -> Iterator[Event]:
-        """Yield the events as they come. An event that the server did not end is dropped.
+        """Yield the events as they come; a body that is a document is one event, at its end.
 
         Raises:
             ProviderError: the stream broke off, took too long, was aborted, or is larger than any answer.
@@ -61,22 +61,10 @@ class Stream:
             yield from parser.feed(piece)
             if total > MAX_REPLY_BYTES or parser.pending > _MAX_EVENT_BYTES:
                 raise too_large(self._connections.host)
+        yield from parser.end()
 
-    def read_all(self) -> bytes:
-        """Return the whole body of a server that sends no events.
-
-        Raises:
-            ProviderError: as `events`.
-        """
-        raw = bytearray()
-        for piece in self.pieces():
-            raw += piece
-            if len(raw) > MAX_REPLY_BYTES:
-                raise too_large(self._connections.host)
-        return bytes(raw)
-
-    def limit_remaining_time(self, seconds: float) -> None:
-        """Limit the time of all further reads to so many seconds."""
+    def limit_remaining_time(self, seconds: float | None) -> None:
+        """Limit the time of all further reads to so many seconds; None for the time of the whole request again."""
         if self._is_open:
             self._exchange.response.limit_remaining_time(seconds)
 

@@ -19,7 +19,7 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
 from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.providers.errors import TextRejected, no_reply_error
+from chapterverse.providers.errors import ServiceErrors, TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
 #: Retries for a question: one, after a short pause, because a reader is waiting, and only if the first was not billed.
@@ -30,6 +30,9 @@ _USAGE_SECONDS = 1.0
 
 #: A cross-region inference profile is the model's id behind a geography: "us.cohere.embed-v4:0".
 _PROFILE = re.compile(r"(?P<geography>[a-z][a-z-]*\.)?(?P<model>cohere\..*)")
+
+#: How replies of its models end, and errors that name no code. The key is that of boto3's configuration.
+ERRORS = ServiceErrors("Bedrock", "AWS_PROFILE", "the region")
 
 #: Messages with what the operator can do, by the service's code of the error.
 _REASONS = {
@@ -360,18 +363,23 @@ def _connection_error() -> ProviderError:
 
 
 def _failure(response: Any, reasons: Mapping[str, str]) -> ProviderError:
-    # The service's own message is not shown, because it may quote the request, and ours are printed and logged.
     code = str(response.get("Error", {}).get("Code", ""))
     # Inside a stream, codes begin with a small letter.
     code = code[:1].upper() + code[1:]
     meta = response.get("ResponseMetadata", {})
     status = int(meta.get("HTTPStatusCode", 0))
-    message = f"Bedrock {reasons.get(code, f'failed with status {status}')}."
-    failure = ProviderError(message)
-    if code in _RETRIED_CODES or status == 429 or status >= 500:
-        failure = BusyError(message, pause=asked_pause(meta.get("HTTPHeaders", {})))
-    elif code == "ValidationException":
-        failure = TextRejected(message)
+    if code == "ValidationException" and ERRORS.cause(400, response) == "too_long":
+        failure = ERRORS.error(400, response)
+    else:
+        failure = _error_of_code(code, status, reasons, meta)
     # Inside a stream there is no status, and the events before the error are billed.
     failure.unbilled = is_unbilled(status)
     return failure
+
+
+def _error_of_code(code: str, status: int, reasons: Mapping[str, str], meta: Any) -> ProviderError:
+    # The service's own message is not shown, because it may quote the request, and ours are printed and logged.
+    message = f"Bedrock {reasons.get(code, f'failed with status {status}')}."
+    if code in _RETRIED_CODES or status == 429 or status >= 500:
+        return BusyError(message, pause=asked_pause(meta.get("HTTPHeaders", {})))
+    return TextRejected(message) if code == "ValidationException" else ProviderError(message)

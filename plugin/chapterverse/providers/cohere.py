@@ -1,4 +1,4 @@
-"""Cohere's address and key, its errors as ours, and the limits of a trial key."""
+"""Cohere's address and key, and the limits of a trial key."""
 
 from __future__ import annotations
 
@@ -11,17 +11,11 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import asked_pause, is_unbilled
 from chapterverse.net.address import strip_version
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.errors import no_reply_error, provider_error
+from chapterverse.providers.errors import ServiceErrors
 from chapterverse.settings import Settings
 
-_REASONS = {
-    400: "refused the request as malformed",
-    401: "refused the key: check COHERE_API_KEY",
-    402: "asks for payment: check the account's billing",
-    403: "refused the key: check COHERE_API_KEY",
-    404: "does not know this model: check its name and CHAPTERVERSE_COHERE_URL",
-    429: "has a rate limit that was reached: try again later",
-}
+#: The errors of all its endpoints.
+ERRORS = ServiceErrors("Cohere", "COHERE_API_KEY", "CHAPTERVERSE_COHERE_URL")
 
 #: Headers with the limits of a trial key: calls in a month, and in a minute.
 _LIMIT_HEADERS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
@@ -57,19 +51,13 @@ class CohereErrors:
         self.trial.update({name: headers[name] for name in _LIMIT_HEADERS if headers.get(name, "").isdigit()})
 
     def error(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
-        """Return the error of a reply with any status but 200.
-
-        Cohere's own message is not shown, because it may quote the request, and ours are printed and logged.
-        """
-        if 200 <= status < 300:
-            return no_reply_error("Cohere")
+        """Return the error of a reply with any status but 200."""
         text = str(body).lower()
         if status == 429 and (self.trial or "trial key" in text):
             failure = self._trial_error(text, headers)
             failure.unbilled = is_unbilled(status)
             return failure
-        message = f"Cohere {_REASONS.get(status, f'failed with status {status}')}."
-        return provider_error(message, status, asked_pause(headers))
+        return ERRORS.error(status, body, asked_pause(headers))
 
     def _trial_error(self, text: str, headers: Mapping[str, str]) -> ProviderError:
         month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMIT_HEADERS)

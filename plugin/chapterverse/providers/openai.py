@@ -1,71 +1,89 @@
-"""The address and key of a server with OpenAI's interface, and its errors as ours."""
+"""The address and key of a server with OpenAI's interface, and its errors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlsplit
+import re
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
 
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError
 from chapterverse.net import bearer
 from chapterverse.net.address import strip_version
-from chapterverse.providers.errors import provider_error
+from chapterverse.providers.errors import ServiceErrors
 from chapterverse.settings import Settings
 
-_REASONS = {
-    400: "refused the request as malformed",
-    401: "refused the key: check OPENAI_API_KEY",
-    402: "asks for payment: check the account's billing",
-    403: "refused the key: check OPENAI_API_KEY",
-    404: "does not know this model: check {name} and CHAPTERVERSE_OPENAI_URL",
-    413: "refused the request as too large",
-    422: "refused the request as malformed",
-    429: "has a rate limit that was reached: try again later",
-}
-
-
-def access(settings: Settings) -> tuple[str, dict[str, str]]:
-    """Return the server's address, without a version, and the headers with the key; none without a key."""
-    key = settings.openai_api_key.strip()
-    return strip_version(settings.openai_url), bearer(key, "OPENAI_API_KEY") if key else {}
-
-
-def is_openai(url: str) -> bool:
-    return urlsplit(url).hostname == "api.openai.com"
-
-
-def require_key(url: str, headers: dict[str, str], part: str) -> None:
-    """Raise `ConfigurationError` if OpenAI itself is asked without a key.
-
-    Args:
-        part: the part that needs it, for the message: "embedder" or "generator".
-    """
-    if not headers and is_openai(url):
-        raise ConfigurationError(
-            f"The {part} openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
-            "a server that needs none."
-        )
+#: What follows the address of a service that is no proxy of several.
+_VERSION = "/v1"
+_ROUTE = re.compile(r"/(?:chat/completions|embeddings)\Z", re.IGNORECASE)
+#: The end of an address to which no version is added: another one, "/api/paas/v4" or "/v1beta/openai", a deployment,
+#: "/openai/deployments/NAME", or the route itself.
+_WHOLE = re.compile(
+    rf"/v(?![12]\Z)\d{{1,3}}(?:(?:alpha|beta|preview)\d{{0,3}})?(?:/openai)?\Z|/deployments/[^/]+\Z|{_ROUTE.pattern}",
+    re.IGNORECASE,
+)
+#: The parameter by which Azure wants its version.
+_QUERY_VERSION = "api-version"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIErrors:
-    """The errors of one endpoint.
+class OpenAIService:
+    """A server with OpenAI's interface.
 
     Attributes:
-        service: the name of the endpoint at the start of a sentence.
-        name: the setting to check if it doesn't know the model.
-        rejected: statuses of a request that it will never accept as it is.
+        url: its address, without a version that is ours to add, and without a query.
+        headers: those with the key; none without a key.
     """
 
-    service: str
-    name: str
-    rejected: frozenset[int] = frozenset()
+    url: str
+    headers: dict[str, str] = field(repr=False)
+    _version: str = _VERSION
+    _query: str = ""
 
-    def error(self, status: int, body: Any, pause: float | None = None) -> ProviderError:
-        """Return the error of a reply with any status but 200; `pause` as in `provider_error`."""
-        # The service's own message is not shown, because it may quote the request, or a part of the key.
-        error = body.get("error") if isinstance(body, dict) else None
-        if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
-            status = 402
-        reason = _REASONS.get(status, f"failed with status {status}").format(name=self.name)
-        return provider_error(f"{self.service} {reason}.", status, pause, self.rejected)
+    @classmethod
+    def from_settings(cls, settings: Settings) -> OpenAIService:
+        """Return the server that the settings name; nothing is sent.
+
+        Raises:
+            ConfigurationError: the key is malformed, or the address holds a query other than `api-version`.
+        """
+        address, _, query = settings.openai_url.strip().partition("?")
+        names = {name.lower() for name, _ in parse_qsl(query, keep_blank_values=True)}
+        if names - {_QUERY_VERSION}:
+            raise ConfigurationError(
+                "CHAPTERVERSE_OPENAI_URL holds a query that no model service gets: leave out all but api-version."
+            )
+        address = address.rstrip("/")
+        is_whole = _WHOLE.search(address) is not None
+        url = _ROUTE.sub("", address) if is_whole else strip_version(address)
+        key = settings.openai_api_key.strip()
+        headers = bearer(key, "OPENAI_API_KEY") if key else {}
+        if key and query:
+            # Azure's name for it, where the version is a query.
+            headers["api-key"] = key
+        return cls(url, headers, "" if is_whole else _VERSION, f"?{query}" if query else "")
+
+    def path(self, route: str) -> str:
+        """Return the path of a route, `/chat/completions`, below the address."""
+        return f"{self._version}{route}{self._query}"
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it is OpenAI's own."""
+        return urlsplit(self.url).hostname == "api.openai.com"
+
+    def require_key(self, part: str) -> None:
+        """Raise `ConfigurationError` if OpenAI itself is asked without a key.
+
+        Args:
+            part: the part that needs it, for the message: "embedder" or "generator".
+        """
+        if not self.headers and self.is_openai:
+            raise ConfigurationError(
+                f"The {part} openai needs a key: set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL to "
+                "a server that needs none."
+            )
+
+
+def service_errors(service: str, model: str, rejected_statuses: frozenset[int] = frozenset()) -> ServiceErrors:
+    """Return the errors of one endpoint; arguments as the attributes of `ServiceErrors`."""
+    return ServiceErrors(service, "OPENAI_API_KEY", "CHAPTERVERSE_OPENAI_URL", model, rejected_statuses)

@@ -256,7 +256,10 @@ def test_a_model_that_breaks_off_leaves_no_half_sentence_in_the_answer(index: Pa
 
 def test_a_model_that_says_nothing_is_replaced_by_quotes(index: Path) -> None:
     for said in ((), (Span("", ("1",)),), (Span("[1] \n"),), (Span("<think>Hm."),)):
-        assert ask(told(index, *said)[0], QUESTION).degraded_reason == "The answer is quoted, since the model failed."
+        assert (
+            ask(told(index, *said)[0], QUESTION).degraded_reason
+            == "The answer is quoted, since the model gives none to this question."
+        )
 
 
 def test_a_model_that_says_that_the_docs_say_nothing_is_a_refusal(index: Path) -> None:

@@ -191,7 +191,7 @@ def test_thoughts_are_never_shown(server: BedrockServer) -> None:
         ([said("A"), stopped("guardrail_intervened")], WITHHELD),
         ([said("A"), stopped("content_filtered")], WITHHELD),
         ([said("A"), stopped("malformed_model_output")], NO_REPLY),
-        ([said(" \n[1] "), stopped()], "The model answered with nothing: try again."),
+        ([said(" \n[1] "), stopped()], "The model answered with nothing: ask in other words."),
     ],
 )  # fmt: skip
 def test_a_stream_that_failed_is_one_sentence(server: BedrockServer, frames: list[bytes], sentence: str) -> None:

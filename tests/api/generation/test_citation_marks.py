@@ -47,6 +47,18 @@ MARKS: list[tuple[str, Cited]] = [
     ("word [1]and more [2] .", [("word and more.", ("1", "2"))]),
     ("Set it [[1]]. Build[[1,2]]", [("Set it. ", ("1",)), ("Build", ("1", "2"))]),
     ("  \n Set it [1]  \n", [("Set it\n", ("1",))]),
+    # Forms of other models, and what surrounds a mark.
+    ("Set it fast¹. Build fast.²", [("Set it fast. ", ("1",)), ("Build fast.", ("2",))]),
+    ("Set it [#1]. Build [1†source].", [("Set it. ", ("1",)), ("Build.", ("1",))]),
+    ("Set it `[1]`. Build `[1][2]`.", [("Set it. ", ("1",)), ("Build.", ("1", "2"))]),
+    ("Set it [1](#1). Build ([1](#1), [2](#ref-2)).", [("Set it. ", ("1",)), ("Build.", ("1", "2"))]),
+    ("Set it (Source 1). Build (Source: [1]).", [("Set it. ", ("1",)), ("Build.", ("1",))]),
+    ("Set it (Sources: [1], [2]). Build (see [1]).", [("Set it. ", ("1", "2")), ("Build.", ("1",))]),
+    ("Set it **[1]**. Build *[2]*.", [("Set it. ", ("1",)), ("Build.", ("2",))]),
+    ("**Set** it **[1]**. **Build**[1]**all**.", [("**Set** it. ", ("1",)), ("**Build** **all**.", ("1",))]),
+    ("Set it<sup>1</sup>. Build <sup>[1, 2]</sup>.", [("Set it. ", ("1",)), ("Build.", ("1", "2"))]),
+    ("Set it \\[1\\]. Build ［2］。", [("Set it. ", ("1",)), ("Build。", ("2",))]),
+    ("Set it [cite: 1, 2]; source: [1]", [("Set it;", ("1", "2"))]),
 ]  # fmt: skip
 
 NO_MARKS = [
@@ -57,6 +69,7 @@ NO_MARKS = [
     "the name is argv[1] there",
     "x[1] and f()[1] and d[0][2] and a[1]=2 and b_c[1](2)",
     "[x] done, [ ] to do, [404a], [2024], [1.5], [one], [], [1;], [,1], [-1]",
+    "an area of 5 m² or 10² has x³ of km², and footnote⁹",
     "[1](https://docs.example.com) is a link, and so is [2](/x)",
     "[[one]] [[1] [ [x] [[",
     "a[0] is the first",

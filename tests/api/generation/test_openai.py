@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -25,6 +26,10 @@ from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
 from fakes.openai_server import KEY, OpenAIServer, chunk, event
 
 BROKEN = "The model service broke off in the middle of its answer: try again later."
+NOTHING = "The model answered with nothing: ask in other words."
+WITHHELD = "The model service withheld the answer by its content filter: ask in other words."
+SPENT = "has a budget, a quota or a balance that is used up: check the account's billing"
+TOO_LONG = "finds the prompt longer than its model's context: give the model at least 8,000 tokens"
 
 
 @pytest.fixture
@@ -116,7 +121,8 @@ def test_openai_itself_is_asked_by_the_new_name() -> None:
 
 
 def test_a_server_that_refuses_the_new_name_is_asked_by_the_old_one(server: OpenAIServer) -> None:
-    made = OpenAIGenerator("strict-model", generator(server)._rest, "max_completion_tokens")
+    made = generator(server, "strict-model")
+    made._dialect = replace(made._dialect, limit="max_completion_tokens")
     assert drafted(made)
     assert [("max_tokens" in r.body) for r in server.history] == [False, True]
 
@@ -156,19 +162,16 @@ def test_thoughts_are_never_shown(server: OpenAIServer) -> None:
         ([chunk({"content": "A"}), chunk({}, "error")], BROKEN),
         ([chunk({"content": 5}), chunk({}, "stop")], BROKEN),
         ([chunk("s3cret"), chunk({}, "stop")], BROKEN),
-        ([event([]), chunk({}, "stop")], BROKEN),
+        ([event([]), chunk({}, "stop")], NOTHING),
         ([event({"choices": [[]]}), chunk({}, "stop")], BROKEN),
         ([b"data: {s3cret\n\n", chunk({}, "stop")], BROKEN),
-        ([b"data: " + b"[" * 100_000 + b"\n\n", chunk({}, "stop")], BROKEN),
+        ([b"data: " + b"[" * 100_000 + b"\n\n", chunk({}, "stop")], NOTHING),
         (
             [chunk({"content": "A"}), chunk({}, "content_filter")],
-            "The model service withheld the answer by its content filter: ask in other words.",
+            WITHHELD,
         ),
-        ([chunk({"content": " \n[1] "}), chunk({}, "stop")], "The model answered with nothing: try again."),
-        (
-            [chunk({"content": None, "refusal": "No."}), b"data: [DONE]\n\n"],
-            "The model answered with nothing: try again.",
-        ),
+        ([chunk({"content": " \n[1] "}), chunk({}, "stop")], NOTHING),
+        ([chunk({"content": None, "refusal": "No."}), b"data: [DONE]\n\n"], WITHHELD),
         (
             [chunk({"content": "<think>on and on"}), chunk({}, "length")],
             "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off.",
@@ -217,9 +220,8 @@ def test_half_a_character_never_passes(server: OpenAIServer) -> None:
             "does not know this model: check its name and CHAPTERVERSE_OPENAI_URL",
             False,
         ),
-        (Fault(413, said="s3cret"), "refused the request as too large", False),
         (Fault(400, said="s3cret"), "refused the request as malformed", False),
-        (Fault(429, code="insufficient_quota", said="s3cret"), "asks for payment: check the account's billing", False),
+        (Fault(429, code="insufficient_quota", said="s3cret"), SPENT, False),
         (Fault(418, said="s3cret"), "failed with status 418", False),
         (rate_limited(30), "has a rate limit that was reached: try again later", True),
         (failing(503), "failed with status 503", True),

@@ -40,10 +40,13 @@ def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer
     assert (asked.usage.input_tokens, asked.usage.output_tokens) == (1, tokens("It has 32 characters [1]."))
     server.finish = "length"
     assert drafted(made)[-1].cut
-    for broken in ({"error": {"message": "s3cret"}}, b"{", b"[" * 100_000):
+    for broken in (b"{", b"[" * 100_000, b"<html>Log in</html>"):
         server.play(Fault(change=lambda reply, broken=broken: broken))
-        with pytest.raises(ProviderError, match="broke off"):
+        with pytest.raises(ProviderError, match="answered with something that is no reply"):
             drafted(made)
+    server.play(Fault(change=lambda reply: {"error": {"message": "s3cret"}}))
+    with pytest.raises(ProviderError, match="broke off"):
+        drafted(made)
     server.play(Fault(change=lambda reply: b" " * (17 * 1024 * 1024)))
     with pytest.raises(ProviderError, match="more than a reply may hold"):
         drafted(made)
@@ -82,7 +85,7 @@ def test_only_what_can_be_is_counted(server: OpenAIServer, said: object, read: i
 
 @pytest.mark.parametrize("behind", [[b"data: {s3cret\n\n"], [b"data: 5\n\n"], [b"event: error\ndata: {}\n\n"]])
 def test_what_breaks_off_behind_the_answer_takes_nothing_from_it(server: OpenAIServer, behind: list[bytes]) -> None:
-    server.play(Fault(change=lambda _: iter([chunk({"content": "A [1]"}, "stop"), *behind])))
+    server.play(Fault(change=lambda _: iter([chunk({"content": "A [1]"}), chunk({}, "stop"), *behind])))
     assert cited(drafted(generator(server))) == [("A", ("1",))]
 
 

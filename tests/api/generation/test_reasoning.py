@@ -38,6 +38,26 @@ def aloud(pieces: Iterable[str]) -> tuple[str, int]:
         ("<think", "<think"),
         ("<thinking>Hm.</thinking>A key.", "A key."),
         ("<Reasoning>Hm.</reasoning>A key.", "A key."),
+        ("[THINK]Hm.[/THINK]A key.", "A key."),
+        ("<thought>Hm.</thought>A key.", "A key."),
+        ("<seed:think>Hm.</seed:think>A key.", "A key."),
+        ("◁think▷Hm. </think> Or?◁/think▷A key.", "A key."),
+        ("<|begin_of_thought|>Hm.<|end_of_thought|>\n\n<|begin_of_solution|>A key.", "A key."),
+        ("<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>A key.", "A key."),
+        ("<|channel>thought\nHm.<channel|>A key.", "A key."),
+        (
+            (
+                "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>Or?<|end|>"
+                "<|start|>assistant<|channel|>final<|message|>A key."
+            ),
+            "A key.",
+        ),
+        ("<|channel|>final <|constrain|>x<|message|>A key.", "A key."),
+        ("<|start|>assistant<|channel|>final<|message|>A key.", "A key."),
+        ("analysisWe need a key.assistantfinalA key.", "A key."),
+        ("analysis of keys", "analysis of keys"),
+        ("[1] A key", "[1] A key"),
+        ("[THIN] A key", "[THIN] A key"),
         ("A <thing>, </thin", "A <thing>, </thin"),
         ("Up to `</think>` it thinks; '<think>' begins.", "Up to `</think>` it thinks; '<think>' begins."),
         ("A <think>key</think>.", "A <think>key</think>."),
@@ -64,6 +84,9 @@ def test_what_is_said_aloud(text: str, said: str) -> None:
         ("Hm.</think>", ""),
         ("Hm.</think>\n<think>on and", ""),
         ("Hm.</think>\n</thi", "</thi"),
+        ("Hm.[/THINK]A key.", "A key."),
+        ("Hm.</seed:think>A key.", "A key."),
+        ("Hm.<|end|><|start|>assistant<|channel|>final<|message|>A key.", "A key."),
     ],
 )
 def test_thoughts_without_a_beginning_end_the_answer_before(text: str, answer: str) -> None:
@@ -81,7 +104,7 @@ def test_words_are_not_held_back() -> None:
 
 def test_a_text_is_written_whole_or_failed() -> None:
     assert read_all(model([" A", " key.\n"])) == "A key."
-    with pytest.raises(ProviderError, match=r"^The model answered with nothing: try again\.$"):
+    with pytest.raises(ProviderError, match=r"^The model answered with nothing: ask in other words\.$"):
         read_all(model([" ", "\n"]))
     with pytest.raises(ProviderError, match=r"^The model spent its whole answer on thoughts"):
         read_all(model(["<think>and"], cut=True))

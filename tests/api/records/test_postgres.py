@@ -103,17 +103,20 @@ def test_a_server_that_is_killed_and_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "uri",
+    ("uri", "sentence"),
     [
-        "postgresql://u:hunter2@127.0.0.1:1/db",
-        "postgresql://u:p@hunter2.invalid/db",
-        "postgresql://u:p@127.0.0.1:99999/hunter2",
+        ("postgresql://u:hunter2@127.0.0.1:1/db", GONE),
+        (
+            "postgresql://u:p@hunter2.invalid/db",
+            "The host of the database of the conversations can't be found: correct CHAPTERVERSE_RECORDS.",
+        ),
+        ("postgresql://u:p@127.0.0.1:99999/hunter2", GONE),
     ],
 )
-def test_a_server_that_is_not_there_is_told_without_its_address(uri: str) -> None:
+def test_a_server_that_is_not_there_is_told_without_its_address(uri: str, sentence: str) -> None:
     with pytest.raises(RecordsFault) as caught:
         RecordsTable(postgres_database(uri), 30).thread("a")
-    assert str(caught.value) == GONE
+    assert str(caught.value) == sentence
     assert caught.value.__suppress_context__
 
 

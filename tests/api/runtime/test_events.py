@@ -158,6 +158,44 @@ def test_the_stage_of_an_http_api_is_no_part_of_the_path(
     assert handler({**FUNCTION_URL, "rawPath": path, "requestContext": context}, CONTEXT)["statusCode"] == status
 
 
+@pytest.mark.parametrize("prefix", ["/chat", "/docs/chat", "/v1", "/prod/chat", "/"])
+def test_the_key_that_maps_a_domain_of_one_s_own_is_no_part_of_the_path(handler: LambdaHandler, prefix: str) -> None:
+    http_api = copy.deepcopy(FUNCTION_URL)
+    http_api["rawPath"] = http_api["requestContext"]["http"]["path"] = f"{prefix}/v1/health"
+    http_api["requestContext"] |= {"domainName": "api.docs.example", "stage": "prod"}
+    rest_api = {
+        "resource": "/{proxy+}",
+        "path": f"{prefix}/v1/health",
+        "httpMethod": "GET",
+        "headers": {"host": "api.docs.example"},
+        "multiValueHeaders": {"host": ["api.docs.example"]},
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "pathParameters": {"proxy": "v1/health"},
+        "requestContext": {
+            "resourcePath": "/{proxy+}",
+            "path": f"{prefix}/v1/health",
+            "stage": "prod",
+            "httpMethod": "GET",
+            "protocol": "HTTP/1.1",
+            "domainName": "api.docs.example",
+            "identity": {"sourceIp": "203.0.113.5"},
+        },
+        "body": None,
+        "isBase64Encoded": False,
+    }
+    for event in (http_api, rest_api):
+        answer = handler(event, CONTEXT)
+        assert (answer["statusCode"], json.loads(answer["body"])) == (200, {"status": "ok"})
+
+
+def test_a_path_that_is_none_of_ours_stays_unknown(handler: LambdaHandler) -> None:
+    for path in ("/chat/v1/healthy", "/v1", "/chat", "/mcp/x", "/xv1/health"):
+        event = copy.deepcopy(FUNCTION_URL)
+        event["rawPath"] = event["requestContext"]["http"]["path"] = path
+        assert handler(event, CONTEXT)["statusCode"] == 404
+
+
 def test_a_stream_arrives_whole(handler: LambdaHandler) -> None:
     answer = handler(_event(HTTP_API, headers={"accept": "text/event-stream"}), CONTEXT)
     assert answer["headers"]["content-type"] == "text/event-stream; charset=utf-8"

@@ -252,6 +252,34 @@ def test_a_wrong_argument_is_told_and_not_repeated(service: Service, name: str, 
     assert "cAnArY" not in refused(service, name, **arguments)
 
 
+@pytest.mark.parametrize("absent", [None, ""])
+def test_null_and_an_empty_text_are_absent(service: Service, absent: str | None) -> None:
+    tools, context = registry(), ToolContext(service)
+    for name, needed in (
+        ("search_docs", {"query": "clear the cache"}),
+        ("read_section", {"url": CACHE}),
+        ("ask_docs", {"question": "Where does the cache live?"}),
+        ("verify_claim", {"claim": "The cache lives in `.quill/cache`."}),
+    ):
+        (tool,) = (tool for tool in tools if tool.name == name)
+        others = dict.fromkeys(set(tool.arguments["properties"]) - set(needed), absent)
+        assert tools.call(name, {**needed, **others}, context).keys() == tools.call(name, needed, context).keys()
+        assert next(iter(needed)) in refused(service, name, **dict.fromkeys(needed, absent))
+
+
+def test_an_object_and_a_list_may_come_as_a_text(service: Service) -> None:
+    call = registry().call
+    found = call("search_docs", {"query": "cache", "filters": json.dumps({"url": CACHE})}, ToolContext(service))
+    assert {result["url"].partition("#")[0] for result in found["results"]} == {CACHE}
+    claim = {"claim": "The cache lives in `.quill/cache`.", "urls": json.dumps([CACHE])}
+    assert call("verify_claim", claim, ToolContext(service))["verdict"] == "supported"
+    assert "filters" in refused(service, "search_docs", query="cache", filters="[1")
+
+
+def test_a_mark_of_a_source_is_no_word_of_a_claim(service: Service) -> None:
+    assert call(service, "verify_claim", claim="The cache lives in `.quill/cache` [1].")["verdict"] == "supported"
+
+
 def test_an_unknown_tool_is_none(service: Service) -> None:
     with pytest.raises(UnknownTool):
         registry().call("rm", {}, ToolContext(service))

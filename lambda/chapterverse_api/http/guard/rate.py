@@ -37,6 +37,9 @@ _UNITS = {"s": 1, "min": 60, "h": 60 * 60, "day": 24 * 60 * 60}
 _RATE = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(s|min|h|day)")
 _DAY = _UNITS["day"]
 
+#: Readers and programs are counted apart.
+_READER, _PROGRAM = b"chapterverse/client/1", b"chapterverse/program/1"
+
 #: Clients with a missing or invalid address share one count.
 _UNKNOWN_CLIENT = b"unknown"
 
@@ -46,19 +49,26 @@ class RateLimit:
 
     Args:
         get_service: returns the service; called only if the signing key is among its secrets.
+        programs: whether it counts calls of programs by `mcp_rates`, apart from readers' questions and without work.
 
     Raises:
-        ConfigurationError: `settings.rates` is invalid.
+        ConfigurationError: `settings.rates` or `settings.mcp_rates` is invalid.
     """
 
     def __init__(
-        self, settings: Settings, get_service: Callable[[], ChatService], *, clock: Callable[[], float] = time.time
+        self,
+        settings: Settings,
+        get_service: Callable[[], ChatService],
+        *,
+        programs: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
         self._get_service = get_service
         self._clock = clock
-        self._windows = parse_rates(settings.rates)
-        self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work else None
+        self._kind = _PROGRAM if programs else _READER
+        self._windows = _windows(settings, programs=programs)
+        self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work and not programs else None
         self._random = secrets.token_bytes(32)
         self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,))
         self._lock = Lock()
@@ -75,7 +85,7 @@ class RateLimit:
         if not self._windows or source is None:
             return
         now, salt = self._clock(), self._salt()
-        client = client_key(source, salt, now)
+        client = client_key(source, salt, now, self._kind)
         solution = Headers(scope=scope).get(proof_of_work.HEADER, "") if self._work else ""
         wait = self._admit(lambda limiter: self._count(limiter, client, salt, solution, now))
         if wait is not None:
@@ -123,7 +133,19 @@ def check(request: Request) -> None:
     rates.check(request.scope)
 
 
-def parse_rates(rates: str) -> tuple[RateWindow, ...]:
+def check_program(request: Request) -> None:
+    """Count a call of a program, or reject it; see `RateLimit.check`."""
+    rates: RateLimit = request.app.state.program_rates
+    rates.check(request.scope)
+
+
+def _windows(settings: Settings, *, programs: bool) -> tuple[RateWindow, ...]:
+    readers = parse_rates(settings.rates)
+    # Who limits in front of the service does so for programs too.
+    return parse_rates(settings.mcp_rates, "CHAPTERVERSE_MCP_RATES") if programs and readers else readers
+
+
+def parse_rates(rates: str, variable: str = "CHAPTERVERSE_RATES") -> tuple[RateWindow, ...]:
     """Return the windows of a setting such as "10/min,60/h,200/day", none for "off".
 
     Raises:
@@ -135,7 +157,7 @@ def parse_rates(rates: str) -> tuple[RateWindow, ...]:
     limits = {_UNITS[match[2]]: int(match[1]) for match in matches if match}
     if len(limits) < len(matches):
         raise ConfigurationError(
-            "CHAPTERVERSE_RATES is no list of limits: write it as 10/min,60/h,200/day, each of s, min, h and day at "
+            f"{variable} is no list of limits: write it as 10/min,60/h,200/day, each of s, min, h and day at "
             "most once, or write off."
         )
     return tuple(RateWindow(limit, seconds) for seconds, limit in sorted(limits.items()))
@@ -158,9 +180,9 @@ def client_network(scope: Scope) -> bytes | None:
     return address.packed if isinstance(address, IPv4Address) else address.packed[:8]
 
 
-def client_key(source: bytes, salt: bytes, now: float) -> str:
+def client_key(source: bytes, salt: bytes, now: float, kind: bytes = _READER) -> str:
     """Return the key under which a source is counted on the day (UTC) of `now`."""
-    message = b"chapterverse/client/1" + int(now // _DAY).to_bytes(8, "big", signed=True) + source
+    message = kind + int(now // _DAY).to_bytes(8, "big", signed=True) + source
     return hmac.digest(salt, message, "sha256").hex()[:32]
 
 

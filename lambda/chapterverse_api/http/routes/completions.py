@@ -51,6 +51,10 @@ _ANSWER: dict[str, Any] = {
         sse.MEDIA_TYPE: {"schema": {"type": "string", "description": _STREAM}},
     },
 }
+_MODEL: dict[str, Any] = {
+    "description": "The model",
+    "content": {"application/json": {"schema": {"type": "object"}}},
+}
 _MODELS: dict[str, Any] = {
     "description": "The list of models",
     "content": {"application/json": {"schema": {"type": "object"}}},
@@ -75,6 +79,16 @@ def models() -> Response:
     from chapterverse_api.http.completions import model_list
 
     return JSONResponse(model_list())
+
+
+@router.get(
+    "/models/chapterverse", response_class=Response, responses={200: _MODEL, **completions_openapi_entries(403)}
+)
+def model() -> Response:
+    """Return the one model that there is."""
+    from chapterverse_api.http.completions import model_entry
+
+    return JSONResponse(model_entry())
 
 
 def _answer(request: Request, document: dict[str, Any]) -> Response:

@@ -15,7 +15,7 @@ from chapterverse_api.http.disconnect import WorkerResponse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
-from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, read_call, read_id
+from chapterverse_api.mcp.messages import Headers, Id, McpCall, McpError, limit_reply, read_call, read_id
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
@@ -53,14 +53,30 @@ async def mcp(request: Request) -> Response:
         if call.id is None:
             # Nothing is done for a notification: a client that leaves closes its connection.
             return Response(status_code=202)
-        if call.method.startswith(_COUNTED):
-            await to_thread.run_sync(rate.check, request)
+        if call.method.startswith(_COUNTED) and (rejection := await to_thread.run_sync(_rejection, request)):
+            return _reject(call, rejection)
     except Rejection as rejection:
         return _error(McpError.from_rejection(rejection), request_id)
     except McpError as error:
         return _error(error, request_id)
     deadline = get_deadline(request)
     return WorkerResponse(partial(_answer, call, request, deadline), deadline)
+
+
+def _rejection(request: Request) -> Rejection | None:
+    """Count a call; return the rejection of one too many."""
+    try:
+        rate.check_program(request)
+    except Rejection as rejection:
+        return rejection
+    return None
+
+
+def _reject(call: McpCall, rejection: Rejection) -> Response:
+    """Return the reply to a call too many: a model reads results, and may never see an error of the protocol."""
+    reply = limit_reply(call, rejection)
+    headers = {"retry-after": str(rejection.retry_after)} if rejection.retry_after else {}
+    return JSONResponse(reply, 200, headers)
 
 
 def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:

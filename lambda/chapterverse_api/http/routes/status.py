@@ -5,6 +5,7 @@ from __future__ import annotations
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 from chapterverse_api.contract import Health, ServiceStatus
 from chapterverse_api.http.request_context import get_service
@@ -28,6 +29,13 @@ async def health() -> Health:
 async def status(request: Request) -> ServiceStatus:
     """Return the indexes that are served, the models in use, and the parts that are degraded."""
     return await to_thread.run_sync(lambda: get_service(request.app).status(), limiter=_limiter())
+
+
+@router.head("/health", include_in_schema=False)
+@router.head("/status", include_in_schema=False)
+async def head() -> Response:
+    """Answer a monitor that wants no body; what the status would hold is not asked for."""
+    return Response(media_type="application/json")
 
 
 def _limiter() -> CapacityLimiter:

@@ -31,8 +31,8 @@ TEXT = "Make a new key and remove the old one. It has 32 characters."
 
 #: Our sentences for replies that are no answer.
 BROKE_OFF = "Cohere broke off in the middle of its answer: try again later."
-GAVE_UP = "Cohere gave up in the middle of its answer: try again later."
-NOTHING = "Cohere answered with nothing: try again later."
+NOTHING = "The model answered with nothing: ask in other words."
+WITHHELD = "withheld the answer by its content filter: ask in other words"
 NO_REPLY = "Cohere answered with something that is no reply."
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.generation.cohere.drafts import (
-    GAVE_UP,
+    BROKE_OFF,
     NO_REPLY,
     NOTHING,
     REQUEST,
@@ -76,8 +76,8 @@ def test_writing(server: CohereServer) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda reply: {**reply, "finish_reason": "ERROR"}, GAVE_UP),
-        (lambda reply: {**reply, "finish_reason": ["COMPLETE"]}, GAVE_UP),
+        (lambda reply: {**reply, "finish_reason": "ERROR"}, BROKE_OFF),
+        (lambda reply: {**reply, "finish_reason": ["COMPLETE"]}, BROKE_OFF),
         (lambda reply: {**reply, "message": None}, NOTHING),
         (lambda reply: {**reply, "message": {"content": None}}, NOTHING),
         (lambda reply: {**reply, "message": {"content": "text"}}, NOTHING),

@@ -145,6 +145,7 @@ def test_no_name_is_taken_too_and_the_models_are_listed(address: str, client: Op
     answer = httpx.post(f"{address}{PATH}", json={"messages": [{"role": "user", "content": QUESTION}]})
     assert answer.json()["model"] == "chapterverse"
     assert [model.id for model in client.models.list()] == ["chapterverse"]
+    assert client.models.retrieve("chapterverse").owned_by == "chapterverse"
 
 
 def test_geminis_messages_are_understood(address: str) -> None:

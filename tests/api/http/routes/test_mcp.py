@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -235,18 +236,27 @@ def test_the_guard_of_origins_stands_before_it(settings: Settings) -> None:
     assert unlisted.post("/mcp", message, headers=headers(message)).status_code == 403
 
 
-def test_calls_are_counted_as_questions_and_connecting_is_not(settings: Settings) -> None:
-    limited = settings.override(rates="2/min")
+def test_calls_are_counted_apart_from_questions_and_connecting_is_not(settings: Settings) -> None:
+    limited = settings.override(rates="1/min", mcp_rates="2/min")
     client = came_from(create_app(quill.service(limited), settings=limited), client=("203.0.113.7", 1))
     for _ in range(5):
         ask(client, modern("server/discover"))
         ask(client, modern("tools/list"))
     call = modern("tools/call", **SEARCH)
-    assert [client.post("/mcp", call, headers=headers(call)).status_code for _ in range(3)] == [200, 200, 429]
-    response = client.post("/mcp", call, headers=headers(call))
-    assert int(response.headers["retry-after"]) > 0
-    assert (response.json()["id"], response.json()["error"]["code"]) == (1, 429)
-    assert client.post("/v1/chat", {"query": "cache"}).status_code == 429
+    results = [ask(client, call)["result"] for _ in range(3)]
+    assert [result["isError"] for result in results] == [False, False, True]
+    assert re.search(r"retry after \d+ seconds", results[2]["content"][0]["text"])
+    # What is no tool's call gets an error of the protocol; a reader's questions are counted for themselves.
+    error = ask(client, modern("resources/list"))["error"]
+    assert (error["code"], error["data"]["code"]) == (429, "too_many_requests")
+    assert 1 <= error["data"]["retry_after"] <= 60
+    assert [client.post("/v1/chat", {"query": "cache"}).status_code for _ in range(2)] == [200, 429]
+
+
+def test_no_rates_are_none_for_programs_either(settings: Settings) -> None:
+    unlimited = settings.override(rates="off", mcp_rates="1/day")
+    client = came_from(create_app(quill.service(unlimited), settings=unlimited), client=("203.0.113.7", 1))
+    assert not any(ask(client, modern("tools/call", **SEARCH))["result"]["isError"] for _ in range(3))
 
 
 def test_an_index_that_is_missing_is_one_sentence(tmp_path: Path) -> None:

@@ -18,6 +18,14 @@ def test_health_asks_nobody() -> None:
     assert len(service.queue) == 1
 
 
+def test_a_monitor_may_ask_by_head() -> None:
+    service = Scripted([IndexMissing("x")])
+    for path in ("/v1/health", "/v1/status"):
+        response = Client(create_app(service)).request("HEAD", path)
+        assert (response.status_code, response.content) == (200, b"")
+    assert len(service.queue) == 1
+
+
 def test_status_tells_what_is_served() -> None:
     response = Client(create_app(Scripted())).get("/v1/status")
     assert response.json() == {
