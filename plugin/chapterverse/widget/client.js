@@ -21,14 +21,14 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
     const reply = await post(endpoint, 'chat', query, AbortSignal.any([stop, slow]));
     const type = reply.headers.get('content-type');
     failure.wait = reply.headers.get('retry-after');
-    // A page in place of an answer is a login's, or of a firewall that rejects the words of this one question.
-    failure.kind = reply.status === 403 ? 451 : !reply.ok ? reply.status : /json|event/.test(type) ? 'cut_off' : 401;
+    // A negative status is that of a page in place of an answer.
+    failure.kind = /json|event/.test(type) ? (reply.ok ? 'cut_off' : reply.status) : -reply.status;
     const answer = await (/event/.test(type) ? read(reply, on) : reply.json());
     failure.detail = answer.error?.message;
     if (reply.ok) {
       failure.kind = answer.error ? 500 : 'unexpected';
       if (answer.response.trim()) return answer;
-    } else failure.kind = reply.status;
+    }
   } catch {
     if (slow.aborted) failure.kind = 'slow';
     if (stop.aborted) failure.kind = 'stopped';
