@@ -34,7 +34,9 @@ QUESTION = "Where does Quill keep its cache?"
 SELECTION = "The cache lives in `.quill/cache` unless `QUILL_CACHE_DIR` names another folder."
 NONCE = "5d0c"
 
-_ADDRESS = re.compile(r"(?:\b[a-z][a-z0-9+.-]*:)?//(?!:)[^\s<>\"'`)\]]+|\bwww\.[^\s<>\"'`)\]]+|\bjavascript:", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?:\b[a-z][a-z0-9+.-]*:)?//(?!:)[^\s<>\"'`)\]]+|\bwww\.[^\s<>\"'`)\]]+|\bjavascript:", re.IGNORECASE
+)
 
 
 def by(place: str) -> list[Injection]:
