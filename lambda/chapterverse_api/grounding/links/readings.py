@@ -18,7 +18,7 @@ _EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 # What renderers remove: the escapes, and the marks of emphasis, code, links and HTML.
 _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _TAG = re.compile(r"<[^<>\d][^<>]*>")
-_MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}<>^$|]")
+_MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}^$|]")
 # What shells remove.
 _QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
 
