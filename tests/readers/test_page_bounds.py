@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from chapterverse.errors import PageTooLarge
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker
-from chapterverse.indexing.plugins.pages import page_source
 from chapterverse.readers.markdown.page import read_markdown
 from chapterverse.readers.page_bounds import MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS
 from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
+from chapterverse.readers.sources.built_site import read_site
 from fakes.docs import SCOPE
 
 DEEP = "<div>" * MAX_DEPTH
@@ -49,7 +50,7 @@ def test_text_that_is_shown_is_read_however_deep_it_is() -> None:
     assert "shown" in str(read_fragment(f"{DEEP}{DEEP}shown", "T"))
 
 
-def test_the_index_names_the_page() -> None:
-    source = page_source("guide/a.md", "https://e.com/a/", "T", "<p>" * (MAX_ELEMENTS + 1))
-    [outcome] = PageChunker(SCOPE, "none/0", ChunkSizes()).chunk_each([source])
-    assert outcome == "guide/a.md holds more than 500,000 elements, too many for a page."
+def test_the_index_names_the_page(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<html lang=en><body><main>" + "<p>" * (MAX_ELEMENTS + 1), "utf-8")
+    [outcome] = PageChunker(SCOPE, "none/0", ChunkSizes()).chunk_each(read_site(tmp_path, "https://e.com/").sources)
+    assert outcome == "a.html holds more than 500,000 elements, too many for a page."
