@@ -119,7 +119,8 @@ def test_preview_tells_others_that_it_is_for_plugins(shell: Shell, text: str) ->
 def test_the_options_are_those_of_the_mkdocs_plugin_and_of_the_npm_packages() -> None:
     from chapterverse.mkdocs import ChapterVerseConfig
 
-    names = [name for name, _ in ChapterVerseConfig._schema]
+    # MkDocs has a switch of its own for each plugin.
+    names = ["enabled", *(name for name, _ in ChapterVerseConfig._schema)]
     assert list(Options.__dataclass_fields__) == names
     declared = (Path(__file__).parents[2] / "npm/chapterverse/index.d.ts").read_text("utf-8")
     _, _, options = declared.partition("export interface Options {")
