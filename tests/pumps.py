@@ -28,10 +28,11 @@ REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_R
 LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
 
 #: Units of pairs are made of so many characters, and so many leads and units of the pattern's parts are tried.
-PAIRED, MOST_LEADS, MOST_UNITS = 9, 10, 60
+PAIRED, MOST_LEADS, MOST_UNITS = 9, 8, 40
 
-#: Screening: characters, and nanoseconds a character that few linear patterns need.
-SCREEN_CHARS, SCREEN_NS = 4_000, 400
+#: Screening: characters, nanoseconds a character that few linear patterns need, and the growth of ten times the text
+#: that a part of n² has which makes n^1.3 of 20 to 80 kB.
+SCREEN_CHARS, SCREEN_NS, SCREEN_GROWTH = 4_000, 400, 11.5
 #: The exponent that is allowed, one that no busy machine pretends, and how often it may pretend others.
 MOST_GROWTH, CERTAIN_GROWTH, TRIES = 1.3, 1.7, 20
 #: Seconds below which the machine's other work is most of what is measured.
@@ -220,8 +221,11 @@ def growth(work: Work, pump: Pump) -> float:
     """
     try:
         processor_seconds(work, pump.text(200), 0.2)
-        if processor_seconds(work, pump.text(SCREEN_CHARS), 0.2) * 1e9 < SCREEN_NS * SCREEN_CHARS:
+        first = processor_seconds(work, pump.text(SCREEN_CHARS), 0.2)
+        if first * 1e9 < SCREEN_NS * SCREEN_CHARS:
             return 0.0
+        if processor_seconds(work, pump.text(10 * SCREEN_CHARS), 2.0) < SCREEN_GROWTH * first:
+            return 1.0
         short, long = pump.text(20_000), pump.text(80_000)
         least = most = math.inf
         for _ in range(TRIES):

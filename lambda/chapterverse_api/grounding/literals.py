@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -61,11 +62,14 @@ def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
             yield replace(literal, start=span.start())
     rest = "".join(characters)
     yield from _find_numbers(rest, language)
-    number_spans = [m.span() for m in _NUMBER.finditer(rest)]
+    numbers = [match.span() for match in _NUMBER.finditer(rest)]
+    ends = [end for _, end in numbers]
     for match in _RUN.finditer(rest):
         form = match.group().rstrip(".:/=*#") if match.group()[0] in "-/" else match.group().strip(".:/=*#-")
         is_identifier = len(form) > 1 and _IDENTIFIER.search(form) and not _ALTERNATIVE.fullmatch(form)
-        if is_identifier and not any(a < match.end() and match.start() < b for a, b in number_spans):
+        # The first number that ends behind the beginning of the match begins behind its end, or there is none.
+        following = bisect_right(ends, match.start())
+        if is_identifier and (following == len(numbers) or numbers[following][0] >= match.end()):
             yield LiteralMatch(form, "", match.start() + match.group().find(form), is_number=False)
 
 

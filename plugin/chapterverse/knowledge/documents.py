@@ -31,6 +31,7 @@ _MAX_CHARS = 100 * CHUNK_TOKENS
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ANCHOR = re.compile(r"\{[:#][^{}]*\}\s*$")
 _CODE = ("fence", "code_block")
+_MAX_NESTED_COMMENTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,9 @@ def without_comments(text: str) -> str:
     for start, end in code:
         parts += [_COMMENT.sub("", "\n".join(lines[at:start])), "\n".join(lines[start:end])]
         at = end
-    # Removing a comment may join the parts of another one.
     rest = "\n".join(lines[at:])
-    while _COMMENT.search(rest):
+    # Removing a comment may join the parts of another one; nobody writes many in one another.
+    for _ in range(_MAX_NESTED_COMMENTS):
         rest = _COMMENT.sub("", rest)
     return "\n".join([*parts, rest])
 

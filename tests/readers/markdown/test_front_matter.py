@@ -67,3 +67,8 @@ def test_what_is_no_yaml_names_the_file(yaml: str) -> None:
 
 def test_tags_as_one_string() -> None:
     assert split_front_matter("---\ntags: a, b ,\n---\n", "a.md")[0].tags == ("a", "b")
+
+
+def test_a_number_that_python_does_not_write_is_no_valid_front_matter() -> None:
+    with pytest.raises(UnreadablePage, match=r"The front matter of a\.md is not valid YAML"):
+        split_front_matter(f"---\ntitle: 0x{'f' * 5000}\n---\n# A\n", "a.md")

@@ -76,6 +76,8 @@ def split_values(text: str, file_path: str, rejected: type | None = None) -> tup
         return None, text
     try:
         values = tomllib.loads(match.group(1)) if toml else yaml.safe_load(match.group(1))
+        # Python writes no integer of more than 4,300 digits, and a hexadecimal one may have them.
+        repr(values)
     except (yaml.YAMLError, ValueError, RecursionError):
         language = "TOML" if toml else "YAML"
         raise UnreadablePage(f"The front matter of {file_path} is not valid {language}.") from None
