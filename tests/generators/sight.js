@@ -56,7 +56,11 @@
         if (/^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|SELECT|OPTION|TEXTAREA|ANNOTATION)$/i.test(parent.tagName) || parent.closest("svg")) continue;
         if (before && !/\s$/.test(before.data) && !/^\s/.test(node.data)) {
           const a = edge(before, true), b = edge(node, false), em = parseFloat(getComputedStyle(parent).fontSize);
-          const apart = Math.abs(a.bottom - b.bottom) < 1.2 * em && b.left - a.right > 0.12 * em;
+          const size = parseFloat(getComputedStyle(before.parentElement).fontSize) / em;
+          const resized = (size < 0.8 || size > 1.25) && !before.parentElement.closest("sub, sup") && !parent.closest("sub");
+          const near = Math.abs(a.bottom - b.bottom) < 1.2 * em;
+          const raised = near && a.bottom - b.bottom > 0.15 * em && !before.parentElement.closest("sub");
+          const apart = raised || resized || (near && b.left - a.right > 0.12 * em);
           if (broken || apart || block(before) !== block(node)) out += " ";
         }
         if (node.data) {

@@ -113,7 +113,8 @@ def look(page: Page, site: Path, paths: list[str], content: str, without: str = 
     """
     sight = Sight()
     for path in paths:
-        page.goto(_ORIGIN + path)
-        seen = page.evaluate(_SCRIPT, [content, without])
-        sight.add(path, seen, read_document((site / path).read_text("utf-8")))
+        read = read_document((site / path).read_text("utf-8"))
+        if not read.noindex:
+            page.goto(_ORIGIN + path)
+            sight.add(path, page.evaluate(_SCRIPT, [content, without]), read)
     return sight

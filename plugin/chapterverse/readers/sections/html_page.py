@@ -16,8 +16,9 @@ from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.footnotes import find_footnotes
 from chapterverse.readers.sections.outline import Heading, build_sections
+from chapterverse.readers.sections.tabs import take_tabs
 
-_ID = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
+_ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def read_document(html: str) -> HtmlPage:
 def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
     tree = parse_html(html)
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
-    return BlockReader(tree, footnotes, _anchor_test(html), verbatim, base)
+    return BlockReader(tree, footnotes, _anchor_test(html), take_tabs(tree, html), verbatim, base)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

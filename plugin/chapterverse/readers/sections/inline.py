@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from chapterverse.model import Image
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.sections.footnotes import footnote_label
 
 #: The element around a paragraph that stays as written; its attribute `n` is the index in `Inline.verbatim`.
 VERBATIM = "verbatim"
@@ -41,6 +40,9 @@ _EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
 _MAX_ICON_PIXELS = 32
 #: Characters of an image's address, and of its texts.
 _MAX_ADDRESS, _MAX_WORDS = 2048, 500
+#: What a style sheet writes before an element of that class; others only get a distance.
+_SEPARATORS = {"classifier": " : "}
+_STARRED = re.compile(r"\*{1,2}\w+")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
@@ -149,7 +151,7 @@ class Inline:
         elif node.block:
             out.append((_ITEM if name == "li" else " ") + self._raw(node.children) + " ")
         else:
-            out.append(self._raw(node.children))
+            out.append(_apart(node, self._raw(node.children), out))
 
     def _mark(self, node: Node, mark: str) -> str:
         if mark in self._open:
@@ -160,6 +162,9 @@ class Inline:
         core = inner.strip(_BREAK + " \n\t")
         if not core:
             return inner
+        # Stars of the text itself, as of `**kwargs`, would be taken for marks.
+        if _STARRED.fullmatch(core):
+            return inner.replace(core, code_span(core))
         # In Markdown a mark touches its words, so the space inside the element moves out.
         before, after = inner.split(core, 1)
         return f"{before}{mark}{core}{mark}{after}"
@@ -168,8 +173,12 @@ class Inline:
         note = node.target_id
         if note in self.footnotes:
             self.notes.append(note)
-            return f"[^{footnote_label(node)}]"
+            return self._reference(node)
         return "" if is_permalink(node) else self._raw(node.children)
+
+    def _reference(self, _link: Node) -> str:
+        """Return the mark of a footnote: none, for the note itself is going to stand in the section."""
+        return ""
 
     def _note_image(self, node: Node) -> None:
         src, alt = (node.get("src") or "").strip(), _alt(node)
@@ -180,27 +189,54 @@ class Inline:
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
-        if any(link.target_id in self.footnotes for link in node.elements() if link.name == "a"):
-            return self._raw(node.children)
         inner = self._raw(node.children)
-        return f"^{inner}" if inner.strip() else inner
+        is_mark = any(link.target_id in self.footnotes for link in node.elements() if link.name == "a")
+        return f"^{inner}" if inner.strip() and not is_mark else inner
 
-    def _plain(self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False) -> str:
-        """Return the words of a heading; `images` adds those of its images and badges."""
+    def _plain(
+        self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False, begun: bool = False
+    ) -> str:
+        """Return the words of a heading.
+
+        Args:
+            images: adds those of its images, buttons and badges.
+            begun: words stand before these.
+        """
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
                 out.append(child)
-            elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
+            elif not images and _is_beside(child, begun=begun or any(map(str.strip, out))):
                 continue
             elif child.name == "a" and child.target_id in self.footnotes:
                 self.notes.append(child.target_id)
             elif child.name in _LEAVES:
                 out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
             elif permalinks or not is_permalink(child):
-                inner = self._plain(child.children, images=images, permalinks=permalinks)
-                out.append(f" {inner} " if child.block else inner)
+                begun = begun or any(map(str.strip, out))
+                inner = self._plain(child.children, images=images, permalinks=permalinks, begun=begun)
+                out.append(f" {inner} " if child.block else _apart(child, inner, out))
         return "".join(out)
+
+
+def _is_beside(node: Node, *, begun: bool) -> bool:
+    """Return whether an element of a heading is none of its words; a badge that begins it is, as an API's method."""
+    return node.name in ("img", "badge", "button", "label") or (begun and not _HEADING_BADGES.isdisjoint(node.classes))
+
+
+def _apart(node: Node, text: str, before: list[str]) -> str:
+    """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
+    if node.name == "button":
+        return f" {text} "
+    if node.name != "span" or not before or not text[:1].isalnum() or not node.classes:
+        return text
+    last = before[-1].rstrip("*`")[-1:]
+    return f"{_SEPARATORS.get(node.classes[0], ' ')}{text}" if last.isalnum() else text
+
+
+def own_anchor(node: Node) -> str:
+    """Return the id that an element has, or the name of an `a`; "" if it has neither."""
+    return node.get("id") or (node.get("name") if node.name == "a" else "") or ""
 
 
 def code_span(text: str) -> str:
