@@ -24,9 +24,9 @@ _SCRIPT = Path(__file__).with_name("sight.js").read_text("utf-8")
 _ORIGIN = "http://seen.example/"
 _WORD = re.compile(r"\w+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_INFO = re.compile(r'^(?P<pad>[ >]*)(?P<ticks>`{3,})[^\n`]*?(?:title="(?P<title>.*)")?$', re.MULTILINE)
+_FENCE = re.compile(r'[ >]*(`{3,})(?:[^`]*?title="(.*)"|[^`]*)$')
 #: The browser makes the numbers of a list, too, but no text of them.
-_NUMBER = re.compile(r"^[ >]*\d+[.)] ", re.MULTILINE)
+_NUMBER = re.compile(r"^[ >]*\d+[.)] ")
 
 
 @dataclass
@@ -82,7 +82,20 @@ def _text(page: HtmlPage) -> Iterator[str]:
     for section in page.sections:
         yield section.heading or ""
         for block in section.blocks:
-            yield _NUMBER.sub("", _INFO.sub(lambda match: match["title"] or "", block.text))
+            yield from _shown(block.text)
+
+
+def _shown(markdown: str) -> Iterator[str]:
+    """Yield the lines of a block without what only Markdown needs: the info of a fence but its title, and numbers."""
+    ticks = ""
+    for line in markdown.split("\n"):
+        fence = _FENCE.match(line)
+        if fence and not ticks:
+            ticks = fence[1]
+            yield fence[2] or ""
+        else:
+            ticks = "" if fence and fence[1] == ticks else ticks
+            yield _NUMBER.sub("", line)
 
 
 @contextmanager

@@ -72,6 +72,8 @@ _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 # The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
 _CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)>""")
 _SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
+# The classes of the lines of a diff; the spans that a highlighter writes have others.
+_DIFF = re.compile(r"\b(?:add|del|ins|remove)(?:ed|d)?\b")
 _ANY_TAG = re.compile(r"<[^>]*+>")
 _CODE_TAG = re.compile(r"<code\b([^>]*+)>", re.IGNORECASE)
 # Styles that hide an element from all readers; `aria-hidden` hides it from screen readers alone.
@@ -337,8 +339,8 @@ def _may_be_dropped(raw: str) -> bool:
 
 
 def _is_plain(tag: str) -> bool:
-    """Return whether a tag ends where it seems to, and its element is shown."""
-    return _SIMPLE_TAG.fullmatch(tag) is not None and not _may_be_dropped(tag)
+    """Return whether a tag ends where it seems to, and its element is shown and no line of a diff."""
+    return _SIMPLE_TAG.fullmatch(tag) is not None and not _may_be_dropped(tag) and not _DIFF.search(tag)
 
 
 def _is_opener(node: Node) -> bool:
@@ -387,7 +389,8 @@ def _is_excluded(node: Node, around: Node) -> bool:
     excluded = is_excluded(node) and node.name not in HEADINGS
     return (
         excluded
-        or node.get("data-pagefind-ignore") is not None
+        # On an element of its own name it is a component that says so, not the author.
+        or (node.get("data-pagefind-ignore") is not None and "-" not in node.name)
         or node.get("role") in _DROPPED_ROLES
         # A link back from a footnote. The text of a heading that a list of contents names is such a link as well, and
         # so is a citation's label.

@@ -98,8 +98,11 @@ class Inline:
 
     def title(self, children: Iterable[Child]) -> str:
         """Return one line that is going to be set in bold as a whole."""
+        children = list(children)
         self._open.add("**")
-        line = self.one_line(children)
+        # A button beside the words only opens what they name.
+        words = [child for child in children if isinstance(child, str) or child.name != "button"]
+        line = self.one_line(words) or self.one_line(children)
         self._open.remove("**")
         return line
 
@@ -141,7 +144,7 @@ class Inline:
         elif name in _CODE:
             out.append(code_span(node.text()))
         elif name == "a":
-            out.append(self._link(node))
+            out.append(_apart(node, self._link(node), out))
         elif name in _LEAVES:
             if name == "img":
                 self._note_image(node)
@@ -228,7 +231,7 @@ def _apart(node: Node, text: str, before: list[str]) -> str:
     """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
     if node.name == "button":
         return f" {text} "
-    if node.name != "span" or not before or not text[:1].isalnum() or not node.classes:
+    if node.name not in ("a", "span") or not before or not text[:1].isalnum() or not node.classes:
         return text
     last = before[-1].rstrip("*`")[-1:]
     return f"{_SEPARATORS.get(node.classes[0], ' ')}{text}" if last.isalnum() else text
