@@ -15,8 +15,9 @@ _VOID = set("area base br col embed hr img input link meta param source track wb
 
 #: What is no content of the page: elements, and signs that lead to themselves or number lines.
 UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "form", "iframe", "select"}
+ROLES = {"dialog", "menu", "navigation", "search"}
 SIGNS = {
-    "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-backref", "linenos", "lang",
+    "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-reference", "footnote-backref", "linenos", "lang",
     "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
 }  # fmt: skip
 
@@ -53,7 +54,9 @@ class Seen(HTMLParser):
         classes = set((attributes.get("class") or "").split())
         if name:
             self.ids.append(name)
-        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
+        if any(unseen for _, unseen, _ in self._open):
+            pass
+        elif len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
             self.headings.append((tag, attributes.get("id")))
             self._anchor(name or self._section())
         elif tag == "dt" and "sig" in classes:
@@ -61,7 +64,8 @@ class Seen(HTMLParser):
         elif tag == "a" and "headerlink" in classes:
             self._anchor(next((opened for kind, _, opened in reversed(self._open) if kind == "dt"), ""))
         if tag not in _VOID:
-            self._open.append((tag, tag in UNSEEN or bool(classes & SIGNS), name))
+            unseen = tag in UNSEEN or bool(classes & SIGNS) or attributes.get("role") in ROLES
+            self._open.append((tag, unseen, name))
 
     def handle_endtag(self, tag: str) -> None:
         while self._open and self._open.pop()[0] != tag:

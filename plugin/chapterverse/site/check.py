@@ -35,7 +35,7 @@ from chapterverse.site.script_tag import Launcher
 from chapterverse.widget.bundle import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.
-_WARNINGS = {": content_type ": "content_type", " holds ": "nul"}
+_WARNINGS = {": content_type ": "content_type", " holds ": "nul", " have no <main> ": "guessed"}
 
 #: In the generated configuration, which is JSON.
 _NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|''|null\b)")

@@ -372,7 +372,7 @@ def test_patterns_mean_the_file_that_a_page_was_written_in_as_well(tmp_path: Pat
         tmp_path,
         a_html=page("<h1 id=a>A</h1><p>x</p>", stating("docs/in/a.mdx")),
         b_html=page("<h1 id=b>B</h1><p>x</p>"),
-        tags_html=page("<h1>Tags</h1><p>x</p>", stating("docs/tags.md")),
+        tags_html=page("<h1>Tags</h1><a href='x'>x</a>", stating("docs/tags.md")),
     )
     reading = read_site(tmp_path, "https://e.com/", exclude=["in/"])
     assert ([s.file_path for s in reading.sources], reading.skipped) == (["b.html"], ("a.html", "tags.html"))

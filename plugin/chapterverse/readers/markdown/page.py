@@ -42,7 +42,7 @@ _LOOKS_LIKE_MDX = re.compile(
 )
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
-_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
+_FENCE_TITLE = re.compile(r"""(?:title|filename|tab)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]+)\]""")
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
 #: and reStructuredText in MyST, which is mostly there to generate references.

@@ -42,7 +42,7 @@ class BlockReader:
     Args:
         footnotes: the element of each footnote by id (see `find_footnotes`).
         anchors: whether the page has an id.
-        tabs: the label of each tab panel (see `tabs.take_tabs`).
+        tabs: the label of each tab panel (see `tabs.move_tabs`).
         verbatim: its paragraphs as their Markdown source has them, by index (see `markdown.verbatim`).
         base: address that relative links start from, for links that stay links (see `linked_inline`); "" for the index.
     """
@@ -271,6 +271,7 @@ class BlockReader:
 
     def _panel(self, node: Node, out: list[Item]) -> None:
         label = self._tabs.pop(node)
+        node.children = node.children[2:] if label else node.children
         self._contain([node], out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
 
     def _code(self, node: Node, out: list[Item], lang: str) -> None:

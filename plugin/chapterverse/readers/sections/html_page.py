@@ -16,7 +16,7 @@ from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.footnotes import find_footnotes
 from chapterverse.readers.sections.outline import Heading, build_sections
-from chapterverse.readers.sections.tabs import take_tabs
+from chapterverse.readers.sections.tabs import move_tabs
 
 _ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
@@ -71,17 +71,22 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
     return build_sections(reader.items, title, reader.notes)
 
 
-def read_document(html: str) -> HtmlPage:
-    """Return the sections and facts of a built page, read from its content root (see `html.metadata`). Never fails."""
+def read_document(html: str, bounds: tuple[int, int] | None = None) -> HtmlPage:
+    """Return the sections and facts of a built page, read from its content root (see `html.content_root`). Never fails.
+
+    Args:
+        bounds: of the part to read, in characters, where it is known better.
+    """
     metadata = read_metadata(html)
-    fragment = html[metadata.content_start : metadata.content_end]
+    start, end = bounds or (metadata.content_start, metadata.content_end)
+    fragment = html[start:end]
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
     title = next(filter(None, first), metadata.title)
     return HtmlPage(
         sections=build_sections(reader.items, title, reader.notes),
         title=title,
-        language=metadata.language,
+        language=metadata.language or "en",
         canonical=metadata.canonical,
         noindex=metadata.noindex,
         fragment=fragment,
@@ -94,7 +99,7 @@ def read_document(html: str) -> HtmlPage:
 def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
     tree = parse_html(html)
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
-    return BlockReader(tree, footnotes, _anchor_test(html), take_tabs(tree, html), verbatim, base)
+    return BlockReader(tree, footnotes, _anchor_test(html), move_tabs(tree, html), verbatim, base)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

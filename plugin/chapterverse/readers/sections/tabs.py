@@ -19,8 +19,8 @@ _PANELS = frozenset("tabbed-block sd-tab-content codetab texttab tabpanel".split
 _HINT = re.compile(r"""\brole\s*=\s*["']?tab|\btabpanel|\btabbar|\btabbed-set|\btab-set|\bvp-code-group""")
 
 
-def take_tabs(root: Node, html: str) -> dict[Node, str]:
-    """Return the label of each tab panel, "" where it has none, and empty the tabs that were paired.
+def move_tabs(root: Node, html: str) -> dict[Node, str]:
+    """Return the label of each tab panel, "" where it has none; it becomes the panel's first child.
 
     A tab without a panel keeps its text where it stands.
     """
@@ -45,17 +45,19 @@ def take_tabs(root: Node, html: str) -> dict[Node, str]:
                 if named is None or named in labels:
                     waiting.append(node)
                 else:
-                    labels[named] = _take_label(node)
+                    labels[named] = _move_label(node, named)
             elif node not in labels:
-                labels[node] = _take_label(waiting.popleft()) if waiting else ""
+                labels[node] = _move_label(waiting.popleft(), node) if waiting else ""
         levels += panels
     return labels
 
 
-def _take_label(tab: Node) -> str:
-    label = collapse(tab.text())
+def _move_label(tab: Node, panel: Node) -> str:
+    label = Node("b")
+    label.children = [collapse(tab.text())]
     tab.children = []
-    return label
+    panel.children[:0] = [label, " "]
+    return label.text()
 
 
 def _names(tab: Node) -> Iterator[str]:

@@ -22,6 +22,7 @@ from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from chapterverse.readers.html.repeated_text import RepeatedText
 from chapterverse.readers.html.structured_data import json_ld_scripts
 from chapterverse.readers.sections.html_page import read_document
 from chapterverse.readers.sections.outline import title_from_path
@@ -48,6 +49,7 @@ class _BuiltPage:
     content_type: str
     canonical: str | None
     source: str
+    bounds: tuple[int, int]
 
 
 def read_site(
@@ -89,21 +91,62 @@ def read_site(
 def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> dict[str, _BuiltPage]:
     """Return the pages to index, by path; the draft notes the others."""
     built: dict[str, _BuiltPage] = {}
+    repeated = RepeatedText()
+    guessed: list[str] = []
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
+        if metadata.is_guess and not metadata.noindex:
+            guessed.append(file.path)
+            repeated.note(file.text[metadata.content_start : metadata.content_end])
+        else:
+            _read_built(pages, built, file, metadata, base)
+    cut = 0
+    for file in pages.read_files(guessed):
+        metadata = read_metadata(file.text)
         content = file.text[metadata.content_start : metadata.content_end]
-        if metadata.noindex:
-            pages.leave_out(file.path, "redirect" if "redirect" in metadata.marks.split() else "")
-            continue
-        # A pattern may mean the file that the page was written in.
-        if metadata.source and pages.globs.excludes(file.path, metadata.source):
-            pages.leave_out(file.path)
-            continue
-        page = PageFacts(file.path, metadata.marks, content, metadata.language)
-        content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))
-        if content_type:
-            built[file.path] = _built_page(file, content, metadata, content_type, base)
-    return built
+        start, end = repeated.own(content)
+        cut += start > 0 or end < len(content)
+        metadata.content_end = metadata.content_start + end
+        metadata.content_start += start
+        _read_built(pages, built, file, metadata, base)
+    if cut:
+        pages.warnings.append(_guess_warning(cut, guessed[0]))
+    return _with_languages(built)
+
+
+def _read_built(
+    pages: SitePagesDraft, built: dict[str, _BuiltPage], file: DecodedFile, metadata: PageMetadata, base: str | None
+) -> None:
+    """Note a page to index, or that it is left out."""
+    content = file.text[metadata.content_start : metadata.content_end]
+    if metadata.noindex:
+        pages.leave_out(file.path, "redirect" if "redirect" in metadata.marks.split() else "")
+        return
+    # A pattern may mean the file that the page was written in.
+    if metadata.source and pages.globs.excludes(file.path, metadata.source):
+        pages.leave_out(file.path)
+        return
+    page = PageFacts(file.path, metadata.marks, content, metadata.language)
+    content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))
+    if content_type:
+        built[file.path] = _built_page(file, content, metadata, content_type, base)
+
+
+def _guess_warning(pages: int, path: str) -> str:
+    return (
+        f"{pages:,} pages, such as {path}, have no <main> and no <article> around their content: what most pages of the"
+        " site repeat at their beginnings and ends is left out as a guess."
+    )
+
+
+def _with_languages(built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
+    """Return the pages with a language each: where neither a page nor its text tells, that of most of the site."""
+    known = Counter(page.facts[1] for page in built.values() if page.facts[1])
+    usual = known.most_common(1)[0][0] if known else "en"
+    return {
+        path: page if page.facts[1] else replace(page, facts=(page.facts[0], usual, *page.facts[2:]))
+        for path, page in built.items()
+    }
 
 
 def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
@@ -131,24 +174,25 @@ def _built_page(
     facts = (metadata.title, metadata.language, metadata.created_at, content_type, *metadata.tags)
     # The content root need not hold them.
     facts += tuple(map(_sha256, json_ld_scripts(file.text)))
-    return _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source)
+    bounds = (metadata.content_start, metadata.content_end)
+    return _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source, bounds)
 
 
 def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str) -> Source:
-    read = functools.partial(_read_page, folder, path, page.content_hash, url, page.content_type, name)
+    read = functools.partial(_read_page, folder, path, page, url, name)
     return Source(name, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
 
 
-def _read_page(folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str) -> Page:
-    document = read_document(decode_page(path, read_page(folder, path)))
-    require_unchanged(path, content_hash, _sha256(document.fragment))
+def _read_page(folder: Path, path: str, built: _BuiltPage, url: str, name: str) -> Page:
+    document = read_document(decode_page(path, read_page(folder, path)), built.bounds)
+    require_unchanged(path, built.content_hash, _sha256(document.fragment))
     return Page(
         name,
         url,
         document.title or title_from_path(path),
-        document.language,
+        built.facts[1] or document.language,
         document.sections,
-        content_type=content_type,
+        content_type=built.content_type,
         tags=document.tags,
         created_at=document.created_at,
         structured_data=document.structured_data,
