@@ -28,7 +28,7 @@ class Seen(HTMLParser):
     Attributes:
         ids: every id, in order.
         headings: (name, id) of h1 to h6.
-        anchors: what must be linked to, in order: the id of each heading, or of the section that it opens, and of each
+        anchors: what must be linked to, in order: the id of each heading, of the section that it opens or of the anchor before it, and of each
             documented name (`dt`) that has a link of its own.
         text: the visible text, without signs that link to themselves.
     """
@@ -41,6 +41,8 @@ class Seen(HTMLParser):
         self._pieces: list[str] = []
         self._open: list[tuple[str, bool, str]] = []
         self._headed: set[str] = set()
+        # The id of an anchor that nothing stands behind yet.
+        self._place = ""
         self.feed(html)
         self.close()
 
@@ -54,11 +56,12 @@ class Seen(HTMLParser):
         classes = set((attributes.get("class") or "").split())
         if name:
             self.ids.append(name)
+        self._place = (name or attributes.get("name") or "") if tag == "a" else self._place
         if any(unseen for _, unseen, _ in self._open):
             pass
         elif len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
             self.headings.append((tag, attributes.get("id")))
-            self._anchor(name or self._section())
+            self._anchor(name or self._section() or self._place)
         elif tag == "dt" and "sig" in classes:
             self._anchor(name)
         elif tag == "a" and "headerlink" in classes:
@@ -74,6 +77,7 @@ class Seen(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not any(unseen for _, unseen, _ in self._open):
             self._pieces.append(data)
+            self._place = "" if data.strip() else self._place
 
     def _section(self) -> str:
         """Return the id of the innermost open section if this is its first heading."""

@@ -72,39 +72,42 @@ def find_content(html: str, body: int) -> Content:
         if not opening:
             continue
         end, after_end_tag = _content_end(html, *opening)
-        if root.unique and (root.find(html, after_end_tag) or _is_part(html, body, opening[1], end)):
+        if root.unique and (main := _MAIN.search(html, opening[1], end)):
+            # Beside it the article holds things of the theme.
+            return Content(main.end(), _content_end(html, "main", main.end())[0])
+        if root.unique and (root.find(html, after_end_tag) or _is_part(html, opening[1], end)):
             continue
         return Content(opening[1], end, root.page)
     return Content(0, len(html), True)
 
 
-def _is_part(html: str, body: int, start: int, end: int) -> bool:
+def _is_part(html: str, start: int, end: int) -> bool:
     """Return whether an article is only a part of the page: `main` holds its title, or more of its text, besides."""
-    opening = _MAIN.find(html, body)
-    if not opening or opening[1] > start:
-        # The article may hold `main`, and other things of the theme.
-        return opening is not None and opening[1] < end
-    main_end, _ = _content_end(html, *opening)
-    if main_end <= start:
+    main = html.rfind("<main", 0, start)
+    if main < 0 or html.find("</main", main, start) >= 0:
         return False
-    outside = _prose(html[opening[1] : start]) + _prose(html[end:main_end])
+    main_end = html.find("</main", end)
+    outside = _prose(html, main, start) + _prose(html, end, main_end if main_end >= 0 else len(html))
     if not outside:
         return False
-    inside = _prose(html[start:end])
+    inside = _prose(html, start, end)
     is_titled = any(map(_TITLE.match, outside)) and not any(map(_TITLE.match, inside))
     return is_titled or _length(outside) > _length(inside)
 
 
-def _prose(html: str) -> list[str]:
+def _prose(html: str, start: int, end: int) -> list[str]:
     """Return the headings and paragraphs of a part of a page, without those that a theme sets around the content."""
-    return [match.group() for match in _PROSE.finditer(html) if match.lastindex]
+    if not _ANY_PROSE.search(html, start, end):
+        return []
+    return [match.group() for match in _PROSE.finditer(html, start, end) if match.lastindex]
 
 
 def _length(prose: list[str]) -> int:
     return sum(len("".join(_TAG.sub("", text).split())) for text in prose)
 
 
-_MAIN = _Root("main")
+_MAIN = re.compile(rf"<main(?=[\s>]){ATTRIBUTES}(?:>|\Z)")
+_ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _PROSE = re.compile(
     rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|<footer\b.*?(?:</footer|\Z)"
     r"|(<h[1-6]\b[^<]*+(?><(?!/h)[^<]*+)*|<p\b[^<]*+(?><(?!/p)[^<]*+)*)",

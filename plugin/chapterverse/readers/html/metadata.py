@@ -57,6 +57,11 @@ def read_metadata(html: str) -> PageMetadata:
     return metadata
 
 
+def is_page(html: str) -> bool:
+    """Return whether a file is a page; a piece of a template, which another file includes, has no head and no body."""
+    return _DOCTYPE.match(html) is not None or any(name in _FRAME for name, _, _ in start_tags(html))
+
+
 def asks_for_no_index(html: str) -> bool:
     """Return whether a whole page asks not to be indexed, or only redirects."""
     return _read_head(html)[0].noindex
@@ -159,4 +164,6 @@ _SOURCE = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")
 _MAX_TITLE_CHARS = 2000
 _MAX_TAGS = 50
 _MAX_MARK_CHARS = 1000
+_FRAME = frozenset(("html", "head", "body", "title"))
+_DOCTYPE = re.compile(r"(?>(?:\s|<!--.*?-->)*)<!doctype", re.IGNORECASE | re.DOTALL)
 _HEAD = frozenset("html head base link meta noscript script style template title".split())

@@ -98,10 +98,8 @@ class BlockReader:
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
-                self._place = ""
-        for child in run:
-            if not isinstance(child, str) and (anchor := own_anchor(child)):
-                self._place = anchor
+            anchors = () if text else (own_anchor(child) for child in run if isinstance(child, Node))
+            self._place = "" if text else next(filter(None, anchors), self._place)
         self._take_references(out)
 
     def _take_references(self, out: list[Item]) -> None:
@@ -163,13 +161,14 @@ class BlockReader:
 
     def _block(self, node: Node, out: list[Item], lang: str) -> None:
         """Read a block that may be only there to be linked to, or to hold what its id leads to."""
-        items: list[Item] = []
-        if not node.headed and self._named_section(node, items, lang):
-            out.extend((Border.ENTER, *items, Border.LEAVE))
-            return
-        first = next((child for child in node.children if not isinstance(child, str) or not child.isspace()), None)
-        if node.get("id") and (first is None or (isinstance(first, Node) and first.name in HEADINGS)):
-            self._place = node.get("id") or ""
+        if name := node.get("id"):
+            items: list[Item] = []
+            if not node.headed and self._named_section(node, items, lang):
+                out.extend((Border.ENTER, *items, Border.LEAVE))
+                return
+            first = next((child for child in node.children if not isinstance(child, str) or not child.isspace()), None)
+            if first is None or (isinstance(first, Node) and first.name in HEADINGS):
+                self._place = name
         self._group(node, out, lang)
 
     def _pre(self, node: Node, out: list[Item], lang: str) -> None:

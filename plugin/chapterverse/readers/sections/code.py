@@ -54,7 +54,7 @@ def code_text(pre: Node) -> str:
 
 def _marked_lines(pre: Node) -> dict[Node, str]:
     """Return the lines of a code with their marks, none if no line is marked."""
-    lines = [node for node in pre.walk() if not _LINES.isdisjoint(node.classes)]
+    lines = [line for node in (pre, *pre.elements()) for line in node.elements() if not _LINES.isdisjoint(line.classes)]
     marks = {line: next(filter(None, map(_MARKS.get, line.classes)), " ") for line in lines}
     return marks if set(marks.values()) - {" "} else {}
 

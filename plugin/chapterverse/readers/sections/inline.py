@@ -231,10 +231,10 @@ def _apart(node: Node, text: str, before: list[str]) -> str:
     """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
     if node.name == "button":
         return f" {text} "
-    if node.name not in ("a", "span") or not before or not text[:1].isalnum() or not node.classes:
+    if not before or node.name not in ("a", "span") or not text[:1].isalnum():
         return text
-    last = before[-1].rstrip("*`")[-1:]
-    return f"{_SEPARATORS.get(node.classes[0], ' ')}{text}" if last.isalnum() else text
+    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and node.classes
+    return f"{_SEPARATORS.get(node.classes[0], ' ')}{text}" if is_apart else text
 
 
 def own_anchor(node: Node) -> str:

@@ -15,8 +15,9 @@ from chapterverse.readers.html.visible_text import collapse
 
 _SETS = frozenset("tabbed-set sd-tab-set tab-set vp-code-group".split())
 _PANELS = frozenset("tabbed-block sd-tab-content codetab texttab tabpanel".split())
-#: A page without one of these words has no tabs.
-_HINT = re.compile(r"""\brole\s*=\s*["']?tab|\btabpanel|\btabbar|\btabbed-set|\btab-set|\bvp-code-group""")
+#: A page without any of these has no tabs.
+_ROLE = re.compile(r"""role=["']?tab""")
+_HINTS = ("tabpanel", "tabbar", "tabbed-set", "tab-set", "vp-code-group")
 
 
 def move_tabs(root: Node, html: str) -> dict[Node, str]:
@@ -24,7 +25,7 @@ def move_tabs(root: Node, html: str) -> dict[Node, str]:
 
     A tab without a panel keeps its text where it stands.
     """
-    if not _HINT.search(html):
+    if not _ROLE.search(html) and not any(hint in html for hint in _HINTS):
         return {}
     labels: dict[Node, str] = {}
     levels = [root]

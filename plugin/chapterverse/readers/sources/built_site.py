@@ -21,7 +21,7 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import PageFacts
 from chapterverse.readers.addresses.urls import clean_url, page_paths, read_sitemap, site_base
-from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from chapterverse.readers.html.metadata import PageMetadata, is_page, read_metadata
 from chapterverse.readers.html.repeated_text import RepeatedText
 from chapterverse.readers.html.structured_data import json_ld_scripts
 from chapterverse.readers.sections.html_page import read_document
@@ -95,7 +95,9 @@ def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -
     guessed: list[str] = []
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
-        if metadata.is_guess and not metadata.noindex:
+        if not is_page(file.text):
+            pages.leave_out(file.path)
+        elif metadata.is_guess and not metadata.noindex:
             guessed.append(file.path)
             repeated.note(file.text[metadata.content_start : metadata.content_end])
         else:
