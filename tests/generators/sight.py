@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ class Sight:
         found = words("\n".join(_text(page)))
         missing, others = Counter(shown) - Counter(found), Counter(found) - Counter(shown)
         others -= Counter(words(str(seen["alt"])))
-        pairs = {a + b for a, b in zip(shown, shown[1:], strict=False)}
+        pairs = {a + b for a, b in pairwise(shown)}
         self.words += len(shown)
         self.missing += missing
         self.others += others

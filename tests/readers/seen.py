@@ -17,8 +17,8 @@ _VOID = set("area base br col embed hr img input link meta param source track wb
 UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "form", "iframe", "select"}
 ROLES = {"dialog", "menu", "navigation", "search"}
 SIGNS = {
-    "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-reference", "footnote-backref", "linenos", "lang",
-    "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
+    "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-reference", "footnote-backref", "linenos",
+    "lang", "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
 }  # fmt: skip
 
 
@@ -28,8 +28,8 @@ class Seen(HTMLParser):
     Attributes:
         ids: every id, in order.
         headings: (name, id) of h1 to h6.
-        anchors: what must be linked to, in order: the id of each heading, of the section that it opens or of the anchor before it, and of each
-            documented name (`dt`) that has a link of its own.
+        anchors: what must be linked to, in order: the id of each heading, of the section that it opens or of the anchor
+            before it, and of each documented name (`dt`) that has a link of its own.
         text: the visible text, without signs that link to themselves.
     """
 

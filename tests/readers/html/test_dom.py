@@ -93,7 +93,7 @@ def test_what_a_reader_can_unfold_stays(html: str) -> None:
         '<h3><a aria-expanded="false">Q</a></h3><div hidden>x</div>',
         '<button id="q">Q</button><div role="region" aria-labelledby="q" hidden>x</div>',
         # A panel in a panel.
-        '<div id="a" hidden><button aria-controls="b">x</button></div><div id="b" hidden>x</div><button aria-controls=a>Q',
+        '<div id="a" hidden><b aria-controls="b">x</b></div><div id="b" hidden>y</div><button aria-controls=a>Q',
     ],
 )
 def test_what_a_visible_control_opens_stays(html: str) -> None:

@@ -64,10 +64,13 @@ _DROPPED_SPAN = "lang"
 # The list of a page's headings that docutils writes for `contents`; each class alone may stand for anything.
 _DROPPED_LIST = frozenset(("contents", "topic"))
 # Attributes are parsed only of tags that hold one of these words; most hold none.
-_HINT = re.compile(
-    rf"\b(?:hidden|exclude|ignore|display|font-size|doc-backlink|lang|contents|{_SOURCE_DUMP}|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
-    rf"|\brole\s*=\s*[\"']?(?:{'|'.join(sorted(_DROPPED_ROLES))})\b"
-)
+_EXCLUSIONS = ("data-search-exclude", "data-chapterverse-exclude")
+_HINTS = (
+    _DROPPED_CLASSES | _DROPPED_ROLES | frozenset(_EXCLUSIONS)
+    | {"hidden", "data-pagefind-ignore", "display", "font-size", "doc-backlink", "contents"}
+    | {_DROPPED_SPAN, _SOURCE_DUMP}
+)  # fmt: skip
+_WORD = re.compile(r"[\w-]++")
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 # The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
 _CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)>""")
@@ -335,7 +338,7 @@ class _Builder:
 
 
 def _may_be_dropped(raw: str) -> bool:
-    return _HINT.search(raw) is not None
+    return not _HINTS.isdisjoint(_WORD.findall(raw))
 
 
 def _is_plain(tag: str) -> bool:
@@ -381,7 +384,7 @@ def _controlled(node: Node) -> set[str]:
 
 def is_excluded(node: Node) -> bool:
     """Whether the author kept an element out. Material's search strips the first mark; our plugin adds the second."""
-    return node.get("data-search-exclude") is not None or node.get("data-chapterverse-exclude") is not None
+    return any(node.get(mark) is not None for mark in _EXCLUSIONS)
 
 
 def _is_excluded(node: Node, around: Node) -> bool:

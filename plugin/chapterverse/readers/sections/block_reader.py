@@ -172,9 +172,11 @@ class BlockReader:
         self._group(node, out, lang)
 
     def _pre(self, node: Node, out: list[Item], lang: str) -> None:
-        text = code.code_text(node)
+        marks = code.line_marks(node)
+        text = code.code_text(node, marks)
         if text.strip():
-            out.append(code.fence(text, code.pre_language(node) or lang, self._code_title))
+            language = "diff" if marks else code.pre_language(node) or lang
+            out.append(code.fence(text, language, self._code_title))
             self._code_title = self._place = ""
 
     def _table(self, node: Node, out: list[Item], lang: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from chapterverse.model import Block, BlockKind
 from chapterverse.readers.html.dom import Child, Node
@@ -36,30 +37,31 @@ def code_language(node: Node) -> str:
 
 def pre_language(pre: Node) -> str:
     """Return the language that a `pre` or the `code` in it names; a diagram's class is its language."""
-    if _marked_lines(pre):
-        return "diff"
     named = code_language(pre) or next((code_language(c) for c in pre.elements() if c.name == "code"), "")
     return named or ("mermaid" if "mermaid" in pre.classes else "")
 
 
-def code_text(pre: Node) -> str:
+def code_text(pre: Node, marks: Mapping[Node, str]) -> str:
     """Return the text of a `pre` as a reader would copy it: no blank lines around it, indentation kept.
 
-    Where lines are marked as removed or added, each line begins with its mark, as in a diff.
+    Args:
+        marks: of its lines (see `line_marks`), with which they begin, as in a diff.
     """
     out: list[str] = []
-    _append_text(pre.children, out, _marked_lines(pre))
+    _append_text(pre.children, out, marks)
     return "".join(out).rstrip().removeprefix("\n")
 
 
-def _marked_lines(pre: Node) -> dict[Node, str]:
-    """Return the lines of a code with their marks, none if no line is marked."""
+def line_marks(pre: Node) -> dict[Node, str]:
+    """Return the lines of a code with "+", "-" or " ", none if no line is marked as added or removed."""
     lines = [line for node in (pre, *pre.elements()) for line in node.elements() if not _LINES.isdisjoint(line.classes)]
+    if not lines:
+        return {}
     marks = {line: next(filter(None, map(_MARKS.get, line.classes)), " ") for line in lines}
     return marks if set(marks.values()) - {" "} else {}
 
 
-def _append_text(children: list[Child], out: list[str], marks: dict[Node, str]) -> None:
+def _append_text(children: list[Child], out: list[str], marks: Mapping[Node, str]) -> None:
     for child in children:
         if isinstance(child, str):
             out.append(child)
