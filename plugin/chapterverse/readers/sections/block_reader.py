@@ -13,7 +13,7 @@ from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.sections import callouts, code, tables
 from chapterverse.readers.sections.container_blocks import definition, footnote, list_item, quote, titled_block
-from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes
+from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes, unlabel
 from chapterverse.readers.sections.inline import Inline, is_edit_link, is_permalink, own_anchor
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
@@ -251,6 +251,8 @@ class BlockReader:
     def _group(self, node: Node, out: list[Item], lang: str) -> None:
         if callouts.is_callout(node):
             self._callout(node, out)
+        elif "citation" in node.classes:
+            self._flow(unlabel(node), out, lang)
         elif self._footnotes and holds_footnotes(node):
             self._footnote_list(node, out)
         elif code.is_wrapper(node):

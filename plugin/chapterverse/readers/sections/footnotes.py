@@ -63,6 +63,16 @@ def _leads_back(child: Child, places: Set[str]) -> bool:
     return child.target_id in places or not any(map(str.isalnum, child.text()))
 
 
+def unlabel(citation: Node) -> list[Child]:
+    """Return the content of a citation with its label at the beginning of its first paragraph: "[KNU84] Knuth, …"."""
+    label = next((child for child in citation.elements() if "label" in child.classes), None)
+    first = next((child for child in citation.elements() if child.name == "p"), None)
+    if label is None or first is None:
+        return citation.children
+    first.children[:0] = [label, " "]
+    return [child for child in citation.children if child is not label]
+
+
 def footnote_label(node: Node) -> str:
     """Return the label of a footnote reference, without its brackets."""
     return collapse(node.text()).strip("[]") or "*"

@@ -33,7 +33,7 @@ _DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # emoji mean yes or no, mostly in tables, and stay.
 _EMPTY_ALT = re.compile(
     r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:|\S+\.(?:png|jpe?g|gif|svg|webp|avif|ico)"
-    r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
+    r"|(?:image|img|icon|logo|screenshot|banner|alt text|no description has been provided for this image)",
     re.IGNORECASE,
 )
 _EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")

@@ -55,7 +55,7 @@ def labeled_cells(table: Node, inline: Inline) -> Iterator[tuple[str, Node]]:
         if is_header and i == 0:
             header = [inline.title(cell.children) for cell in cells]
         else:
-            yield from zip_longest(header[: len(cells)], cells, fillvalue="")  # type: ignore[misc]
+            yield from zip_longest(header[: len(cells)], cells, fillvalue="")
 
 
 def _rows_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
