@@ -61,6 +61,8 @@ def test_defaults() -> None:
 
 def test_a_page_that_redirects_is_no_page() -> None:
     assert read_metadata('<html><head><meta http-equiv="Refresh" content="0; url=/new/"></head>').noindex
+    hugo = '<link rel="canonical" href="https://e.com/b/"><meta http-equiv="refresh" content="0; url=https://e.com/b/">'
+    assert read_metadata(f"<html><head>{hugo}</head>").noindex
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,10 @@ def _is_no_index(rule: str) -> bool:
 def _leads_elsewhere(refresh: str, canonical: str | None) -> bool:
     """Return whether a refresh leads to another page than the one that asks for it."""
     address = _REFRESH_ADDRESS.search(refresh)
-    return address is not None and address[1] not in (".", "./", canonical) and not address[1].startswith("#")
+    if address is None or address[1] in (".", "./") or address[1].startswith("#"):
+        return False
+    # A page that leads elsewhere at once names the other one as canonical too.
+    return address[1] != canonical or refresh.lstrip().startswith("0")
 
 
 # What is no prose: comments, scripts, styles and code, then every tag.
