@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 
 class RepeatedText:
-    """Counts the texts at both ends of pages; `note` each page, then ask for each page's `own` part."""
+    """Counts the texts at both ends of pages; `note` each page, then ask what is `around` each page's own."""
 
     def __init__(self) -> None:
         self.pages = 0
@@ -50,15 +50,15 @@ class RepeatedText:
             least = self.pages * _FORGET_BELOW
             self._texts = Counter({text: count for text, count in self._texts.items() if count >= least})
 
-    def own(self, html: str) -> tuple[int, int]:
-        """Return the bounds of a page's own part, in characters; of all of it where nothing is its own."""
+    def around(self, html: str) -> tuple[int, int]:
+        """Return how many characters at the beginning and at the end of a page aren't its own; none if nothing is."""
         pieces = list(_pieces(html)) if self.pages >= _LEAST_PAGES else []
         mine = [i for i, piece in enumerate(pieces) if not self._is_repeated(piece)]
         if not mine:
-            return 0, len(html)
+            return 0, 0
         first, last = mine[0], mine[-1]
-        start = _behind(html, pieces[first - 1].end) if first else 0
-        return start, len(html) if last == len(pieces) - 1 else _behind(html, pieces[last].end)
+        before = _behind(html, pieces[first - 1].end) if first else 0
+        return before, 0 if last == len(pieces) - 1 else len(html) - _behind(html, pieces[last].end)
 
     def _is_repeated(self, piece: Piece) -> bool:
         return self._texts[hash(piece.text)] >= self.pages * _LEAST_SHARE

@@ -71,15 +71,14 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
     return build_sections(reader.items, title, reader.notes)
 
 
-def read_document(html: str, bounds: tuple[int, int] | None = None) -> HtmlPage:
+def read_document(html: str, left_out: tuple[int, int] = (0, 0)) -> HtmlPage:
     """Return the sections and facts of a built page, read from its content root (see `html.content_root`). Never fails.
 
     Args:
-        bounds: of the part to read, in characters, where it is known better.
+        left_out: how many characters of the content not to read, at its beginning and at its end.
     """
     metadata = read_metadata(html)
-    start, end = bounds or (metadata.content_start, metadata.content_end)
-    fragment = html[start:end]
+    fragment = html[metadata.content_start + left_out[0] : metadata.content_end - left_out[1]]
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
     title = next(filter(None, first), metadata.title)

@@ -42,14 +42,18 @@ _MAX_COPIES = 2
 
 @dataclass(frozen=True, slots=True)
 class _BuiltPage:
-    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages."""
+    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages.
+
+    Attributes:
+        left_out: how many characters at the beginning and at the end of its content the site repeats.
+    """
 
     content_hash: str
     facts: tuple[str | None, ...]
     content_type: str
     canonical: str | None
     source: str
-    bounds: tuple[int, int]
+    left_out: tuple[int, int]
 
 
 def read_site(
@@ -106,21 +110,24 @@ def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -
     for file in pages.read_files(guessed):
         metadata = read_metadata(file.text)
         content = file.text[metadata.content_start : metadata.content_end]
-        start, end = repeated.own(content)
-        cut += start > 0 or end < len(content)
-        metadata.content_end = metadata.content_start + end
-        metadata.content_start += start
-        _read_built(pages, built, file, metadata, base)
+        left_out = repeated.around(content)
+        cut += any(left_out)
+        _read_built(pages, built, file, metadata, base, left_out)
     if cut:
         pages.warnings.append(_guess_warning(cut, guessed[0]))
     return _with_languages(built)
 
 
 def _read_built(
-    pages: SitePagesDraft, built: dict[str, _BuiltPage], file: DecodedFile, metadata: PageMetadata, base: str | None
+    pages: SitePagesDraft,
+    built: dict[str, _BuiltPage],
+    file: DecodedFile,
+    metadata: PageMetadata,
+    base: str | None,
+    left_out: tuple[int, int] = (0, 0),
 ) -> None:
     """Note a page to index, or that it is left out."""
-    content = file.text[metadata.content_start : metadata.content_end]
+    content = file.text[metadata.content_start + left_out[0] : metadata.content_end - left_out[1]]
     if metadata.noindex:
         pages.leave_out(file.path, "redirect" if "redirect" in metadata.marks.split() else "")
         return
@@ -131,7 +138,7 @@ def _read_built(
     page = PageFacts(file.path, metadata.marks, content, metadata.language)
     content_type = pages.content_type(page, metadata.content_type, *filter(None, [metadata.source]))
     if content_type:
-        built[file.path] = _built_page(file, content, metadata, content_type, base)
+        built[file.path] = _built_page(file, content, metadata, content_type, base, left_out)
 
 
 def _guess_warning(pages: int, path: str) -> str:
@@ -167,7 +174,12 @@ def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
 
 
 def _built_page(
-    file: DecodedFile, content: str, metadata: PageMetadata, content_type: str, base: str | None
+    file: DecodedFile,
+    content: str,
+    metadata: PageMetadata,
+    content_type: str,
+    base: str | None,
+    left_out: tuple[int, int],
 ) -> _BuiltPage:
     canonical = None
     if metadata.canonical:
@@ -176,8 +188,7 @@ def _built_page(
     facts = (metadata.title, metadata.language, metadata.created_at, content_type, *metadata.tags)
     # The content root need not hold them.
     facts += tuple(map(_sha256, json_ld_scripts(file.text)))
-    bounds = (metadata.content_start, metadata.content_end)
-    return _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source, bounds)
+    return _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source, left_out)
 
 
 def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str) -> Source:
@@ -186,7 +197,7 @@ def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str
 
 
 def _read_page(folder: Path, path: str, built: _BuiltPage, url: str, name: str) -> Page:
-    document = read_document(decode_page(path, read_page(folder, path)), built.bounds)
+    document = read_document(decode_page(path, read_page(folder, path)), built.left_out)
     require_unchanged(path, built.content_hash, _sha256(document.fragment))
     return Page(
         name,
