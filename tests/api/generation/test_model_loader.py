@@ -58,7 +58,10 @@ def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdMod
     assert len(cold.history) == 1
     assert not service.resources.models.circuit.is_open
     cold.loaded.set()
-    assert quill.ask(service, QUESTION).response == TEXT.replace(" [1]", "")
+    until = time.monotonic() + LONG
+    while (answer := quill.ask(service, QUESTION)).degraded_reason == LOADING and time.monotonic() < until:
+        time.sleep(0.01)
+    assert answer.response == TEXT.replace(" [1]", "")
 
 
 def test_a_server_of_others_is_not_asked() -> None:

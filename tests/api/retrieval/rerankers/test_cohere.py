@@ -152,11 +152,11 @@ def test_a_long_wait_is_not_waited(server: CohereServer) -> None:
     [
         (400, "refused the request as malformed"),
         (401, "refused the key: check COHERE_API_KEY"),
-        (402, "asks for payment: check the account's billing"),
+        (402, "has a budget, a quota or a balance that is used up: check the account's billing"),
         (403, "refused the key: check COHERE_API_KEY"),
         (404, "does not know this model: check its name and CHAPTERVERSE_COHERE_URL"),
-        (422, "failed with status 422"),
-        (498, "failed with status 498"),
+        (422, "refused the request as malformed"),
+        (498, "withheld the answer by its content filter: ask in other words"),
     ],
 )
 def test_a_refusal_is_final_and_says_what_to_do(server: CohereServer, status: int, reason: str) -> None:
