@@ -203,4 +203,5 @@ def test_a_builder_of_something_else_has_no_chat(project: Project) -> None:
 def test_the_options_are_those_of_the_mkdocs_plugin() -> None:
     from chapterverse.mkdocs import ChapterVerseConfig
 
-    assert list(Options.__dataclass_fields__) == [name for name, _ in ChapterVerseConfig._schema]
+    # MkDocs has a switch of its own for each plugin.
+    assert list(Options.__dataclass_fields__) == ["enabled", *(name for name, _ in ChapterVerseConfig._schema)]

@@ -31,7 +31,7 @@ pytest.importorskip("boto3")
 NOVA = "amazon.nova-lite-v1:0"
 ARN = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-haiku-4-5-20251001-v1:0"
 MID_ANSWER = "Bedrock broke off in the middle of its answer: try again later."
-WITHHELD = "Bedrock withheld the answer by a guardrail or filter: ask in other words."
+WITHHELD = "Bedrock withheld the answer by its content filter: ask in other words."
 BROKEN = "Bedrock could not be reached or broke off."
 NO_REPLY = "Bedrock answered with something that is no reply."
 
@@ -163,9 +163,11 @@ def test_an_answer_that_was_cut_says_so(server: BedrockServer) -> None:
 
 
 @pytest.mark.parametrize("reason", [["end_turn"], {}, None, 5])
-def test_a_reason_that_is_none_of_bedrock_s_spoils_no_answer(server: BedrockServer, reason: object) -> None:
+def test_an_answer_with_a_reason_that_is_none_of_bedrock_s_broke_off(server: BedrockServer, reason: object) -> None:
     server.play(playing(said("A key [1]."), event("messageStop", {"stopReason": reason})))
-    assert cited(drafted(BedrockGenerator.open(NOVA))) == [("A key.", ("1",))]
+    with pytest.raises(ProviderError) as caught:
+        drafted(BedrockGenerator.open(NOVA))
+    assert str(caught.value) == MID_ANSWER
 
 
 def test_thoughts_are_never_shown(server: BedrockServer) -> None:
@@ -190,7 +192,7 @@ def test_thoughts_are_never_shown(server: BedrockServer) -> None:
         ([b"<html>sign in, please, to go on</html>"], NO_REPLY),
         ([said("A"), stopped("guardrail_intervened")], WITHHELD),
         ([said("A"), stopped("content_filtered")], WITHHELD),
-        ([said("A"), stopped("malformed_model_output")], NO_REPLY),
+        ([said("A"), stopped("malformed_model_output")], MID_ANSWER),
         ([said(" \n[1] "), stopped()], "The model answered with nothing: ask in other words."),
     ],
 )  # fmt: skip
