@@ -11,7 +11,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
 
 #: Hosts that stand in no documentation. Whatever is left of one of them has leaked.
-HOSTS = ("evil.example", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")
+HOSTS = ("evil-host.dev", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")
 
 _LINKS = (
     "https://{h}/login", "[the guide](https://{h}/x?q=secret)", "![chart](https://{h}/p.png?d=1)", "www.{h}/a",

@@ -13,7 +13,9 @@ from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, length_error, silence_error
 from chapterverse_api.generation.marks import ANSWER_END, ANSWER_START, MAX_MARK_CHARS, REASONING
 
-_STARTS = [(re.compile(rf"\s*(?:{m.start})", re.IGNORECASE), re.compile(m.end, re.IGNORECASE)) for m in REASONING]
+_STARTS = [
+    (re.compile(rf"(?<!\s)\s*+(?:{m.start})", re.IGNORECASE), re.compile(m.end, re.IGNORECASE)) for m in REASONING
+]
 _TAG = re.compile(
     f"(?P<end>{'|'.join(m.end for m in REASONING)})|{'|'.join(m.start for m in REASONING)}", re.IGNORECASE
 )

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum, auto
+from itertools import islice
 from typing import NamedTuple
 
 from chapterverse_api.grounding.links.host_commands import Command
@@ -79,9 +80,14 @@ _LEADING_PATH = re.compile(r":\d|/|\?\w")
 # A line of a file, "main.py:12": no host is at such a port.
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
 # The end of a word that may be the label of a host; in scripts without spaces a wide stop ends a sentence.
-_TAIL = re.compile(rf"(?:[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?|[A-Za-z0-9-]+[.．｡․﹒][{WIDE}]{{1,63}}(?<=。))\Z")
+_TAIL = re.compile(
+    rf"(?:(?<![{LETTERS}-])[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?|(?<![A-Za-z0-9-])[A-Za-z0-9-]+[.．｡․﹒][{WIDE}]{{1,63}}(?<=。))\Z"
+)
 #: Characters of the longest name of a host.
 _MAX_HOST_CHARS = 256
+_CLOSED_LINK = re.compile(r"(?<![)\]|])[)\]|]+(?=[(\[|])")
+#: Closed links in an address behind which an address that is known may end.
+_MAX_CLOSED_LINKS = 50
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
@@ -218,7 +224,7 @@ class HostFilter:
         if self._known.holds_address(bare):
             return len(bare)
         # "https://a.example)[other](…": behind a closed bracket something else begins.
-        for bracket in re.finditer(r"[)\]|]+(?=[(\[|])", address):
+        for bracket in islice(_CLOSED_LINK.finditer(address), _MAX_CLOSED_LINKS):
             known = address[: bracket.start()].rstrip(CLOSING)
             if _AFTER.match(address, bracket.start()) and self._known.holds_address(known):
                 return bracket.start()

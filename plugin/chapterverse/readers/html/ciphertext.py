@@ -6,7 +6,7 @@ import re
 
 #: A hidden element that has one long word of Base64, or several joined by a separator, and nothing else.
 _CIPHERTEXT = re.compile(
-    r"<([a-z][a-z0-9-]*)(?=[^<>]*?(?:\shidden|display\s*:\s*none))[^<>]*>"
+    r"<([a-z][a-z0-9-]*+)(?=[^<>]*?(?:\shidden|display\s*:\s*none))[^<>]*>"
     r"\s*[A-Za-z0-9+/=_-]{16,}(?:[;:,.|][A-Za-z0-9+/=_-]+)*\s*</\1\s*>",
     re.IGNORECASE,
 )
