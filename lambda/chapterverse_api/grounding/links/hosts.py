@@ -71,7 +71,7 @@ _ADDRESS = re.compile(
 _PATH_END = re.compile(_REST)
 # The user, host and port of an address, as no two programs read them differently.
 _AUTHORITY = re.compile(
-    r"(?:[\w.+-]+(?::[\w.+-]*)?@)?(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d*)?(?=[/?#]|[\W_]*\Z)", re.IGNORECASE
+    r"(?:[\w.+-]++(?::[\w.+-]*+)?@)?(?P<host>[a-z0-9.-]++|\[[0-9a-f:.]+\])(?::\d*)?(?=[/?#]|[\W_]*+\Z)", re.IGNORECASE
 )
 # Behind these no host follows, or all that does.
 _OPAQUE = re.compile(rf"www|(?!mailto)(?:{SCHEMES}):", re.IGNORECASE)
