@@ -39,7 +39,8 @@ FOREIGN = (
 )
 _WORD = re.compile(r"\w{3,}")
 _OWN_FRAGMENT = re.compile(r"(?<=https://quill\.example\.com/)[^\s#]*#\S*")
-_ADDRESS = re.compile(r"(?:https?:)?//[\w.-]+|www\.[\w.-]+|\]\(|!\[|<\w+\s[^>]*=|javascript:|data:text", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?:)?//[\w.-]+|www\.[\w.-]+|\]\(|!\[|<\w+\s[^>]*=", re.IGNORECASE)
+_SCHEMES = ("javascript:", "data:text")
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +99,10 @@ def complaints(passages: Sequence[Passage], shown: str, verified: VerifiedDraft)
     said = "".join(span.text for span in verified.spans)
     if said != shown:
         yield "the stream and the answer differ"
-    # A bare name may stand in code, as `os.name` does.
+    # A bare name may stand in code, as `os.name` does, and there nothing is a link.
     # A fragment of the site's own address leads nowhere else.
     prose = _OWN_FRAGMENT.sub("", "\n".join(_read_prose(said.lower())))
-    yield from (f"a host: {host}" for host in HOSTS if host in prose)
+    yield from (f"a host: {host}" for host in (*HOSTS, *_SCHEMES) if host in prose)
     for address in _ADDRESS.findall(said):
         if not any(address in p.section or address in (p.url or "") for p in passages):
             yield f"an address: {address}"
@@ -139,10 +140,7 @@ def test_nothing_of_a_lie_is_shown_as_cited(block: int, sent: list[Sequence[Pass
     # check that lets one in 500 pass takes their citations from 2 of 100 more true sentences of a language model.
     words = {seed for seed, wrong in found if wrong.startswith("the words")}
     assert len(words) <= BLOCK // 300
-    # Where a fence is opened by a piece of a lie, the filter and a parser of Markdown may differ on what is code.
-    addresses = {seed for seed, wrong in found if wrong.startswith(("a host", "an address"))}
-    assert len(addresses) <= BLOCK // 1000
-    assert [(seed, wrong) for seed, wrong in found if not wrong.startswith(("the words", "a host", "an address"))] == []
+    assert [(seed, wrong) for seed, wrong in found if not wrong.startswith("the words")] == []
 
 
 def test_the_liar_tells_the_truth_as_well_and_both_are_told_apart(sent: list[Sequence[Passage]]) -> None:

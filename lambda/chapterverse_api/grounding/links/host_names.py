@@ -44,7 +44,7 @@ _PROGRAM = re.compile(r"(?:ASP|ADO|VB|ML)\.NET|System\.IO|os\.name|com\.example\
 SPECIAL_SCHEMES = "https?|wss?|ftps?"
 SCHEMES = (
     "javascript|vbscript|livescript|mailto|tel|sms|callto|facetime|skype|magnet|blob|view-source|intent"
-    "|data(?=:[\\w/;,])|file(?=:/)"
+    "|data(?=:(?:[\\w.+-]{1,64}/|[;,]))|file(?=:/)"
 )
 
 

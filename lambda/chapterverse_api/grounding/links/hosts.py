@@ -255,7 +255,7 @@ def _is_followed(match: re.Match[str], command: Command) -> bool:
     """Whether a client follows or runs an address that stands in code, and so reaches a machine elsewhere."""
     host, rest = match["host"], match["rest"]
     if rest is not None:
-        authority = None if _OPAQUE.match(match["scheme"]) else _AUTHORITY.match(rest)
+        authority = None if _OPAQUE.match(match.string, match.start()) else _AUTHORITY.match(rest)
         return authority is None or not leads_nowhere(authority["host"])
     if host is None or leads_nowhere(match["number"] or host):
         return False

@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[^`\[\]<!(:\n]+")
 # A code span: the same number of backticks on both sides, in one line.
 _MAX_TICKS = 5
 _SPAN = re.compile(rf"(`+)(?!`)[^\n]{{0,{_MAX_OPEN_CHARS}}}?(?<!`)\1(?!`)")
-_FENCE_LINE = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[^\n]*(?:\n|\Z)")
+_FENCE_MARK = re.compile(r" {0,5}(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]) ")
 _PREFIX = re.compile(r"[\s>*+\-\d.)#]*\Z")
 _LABEL = re.compile(r"\[[^\[\]\n]{0,200}\]")
@@ -69,7 +69,7 @@ class MarkupFilter:
 
     Within a sentence, `_at` is the place that is read next and `_output` the text before it that may stay. `_opened`
     are the brackets in it without an end. `_cut` says that text was removed just before. From sentence to sentence only
-    the line, the fence and the list continue.
+    the line, the fence, its title and the list continue.
     """
 
     def __init__(self, known: KnownText) -> None:
@@ -83,6 +83,7 @@ class MarkupFilter:
         self._cut = False
         self._image = False
         self._fence = ""
+        self._in_title = False
         self._in_list = False
 
     def filter(self, text: str) -> list[Piece]:
@@ -94,6 +95,9 @@ class MarkupFilter:
 
     def _step(self) -> None:
         """Keep or remove the next piece."""
+        if self._in_title:
+            self._read_title()
+            return
         if self._opened and self._at - self._opened[0].start > _MAX_OPEN_CHARS:
             self._opened = []
         if not self._line and not self._opened and self._begin_fence():
@@ -149,7 +153,7 @@ class MarkupFilter:
         rest = self._text[self._at : self._at + _MAX_OPEN_CHARS]
         if self._fence:
             return self._read_fenced_line()
-        fence = _FENCE_LINE.match(self._text, self._at)
+        fence = _FENCE_MARK.match(self._text, self._at)
         if _ITEM.match(rest):
             self._in_list = True
         elif rest[0] not in " \n":
@@ -157,12 +161,20 @@ class MarkupFilter:
         indent = len(rest) - len(rest.lstrip(" "))
         if fence and (indent <= 3 or self._in_list):
             self._fence = " " * indent + fence.group(1)
-            # The mark is code, and what follows it is shown as a title by some.
-            self._keep(fence.end(1))
-            self._read_code(_TITLE_MARKUP, fence.end(), is_code=False)
-            self._line = ""
+            self._in_title = True
+            self._keep(fence.end())
             return True
         return False
+
+    def _read_title(self) -> None:
+        """Read the rest of a fence's first line as prose: some show it, and a backtick in it makes it no fence."""
+        end = self._text.find("\n", self._at) + 1 or len(self._text)
+        if self._fence.endswith("`") and "`" in self._text[self._at : end]:
+            self._fence, self._in_title = "", False
+            return
+        self._read_code(_TITLE_MARKUP, end, is_code=False)
+        if self._text.endswith("\n", 0, end):
+            self._line, self._in_title = "", False
 
     def _read_fenced_line(self) -> bool:
         """Keep a line of code; a list item that ends takes its fence along."""
