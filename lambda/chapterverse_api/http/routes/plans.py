@@ -15,7 +15,7 @@ from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
 
-_TEXT = {"type": "string"}
+_TEXT = {"type": ["string", "null"]}
 _REQUEST = {
     "type": "object",
     "description": "Either query, or the state of the response before.",
