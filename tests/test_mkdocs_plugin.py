@@ -869,7 +869,7 @@ def test_facts_of_a_page_reach_its_chunks(site: Site) -> None:
     assert facts.language == "pt-BR"
     assert facts.url == "https://tea.example.com/docs/facts/"
     odd = next(c for c in site.chunks() if c.source_file_path == "odd.md")
-    assert (odd.tags, odd.content_type) == ((), "documentation")
+    assert (odd.tags, odd.content_type) == (("word",), "documentation")
 
 
 def test_listings_are_named_and_left_out_and_other_pages_have_their_kind(site: Site) -> None:

@@ -28,6 +28,7 @@ from chapterverse.indexing.plugins.pages import BuildPages, theme_language
 from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.readers.html.page_mark import seal
+from chapterverse.readers.markdown.front_matter import text_value
 from chapterverse.readers.sources.built_site import hold_changed, read_marked_pages
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
@@ -152,7 +153,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     @event_priority(100)
     def on_page_context(self, context: object, *, page: MkDocsPage, config: MkDocsConfig, nav: object) -> None:
         # MkDocs takes titles from headings as HTML, and from the navigation as text.
-        title, language = html.unescape(str(page.title or page.file.name)), theme_language(config.theme)
+        title, language = html.unescape(text_value(page.title) or page.file.name), theme_language(config.theme)
         place, is_draft = (page.file.src_uri, page.file.dest_uri), page.file.inclusion.is_excluded()
         mark = self._pages.mark(*place, title, language, page.meta, is_draft=is_draft)
         # Inside the element that a theme's instant navigation replaces.

@@ -27,8 +27,12 @@ def test_a_mark_says_what_the_front_matter_says() -> None:
         path="a.md", built="a/index.html", base="https://e.com/", title="Title", language="en", tags=("x", "1"),
         date="2026-03-04T00:00:00Z", description="Of a.", template="blog.html", type="faq",
     )  # fmt: skip
-    odd = mark(pages(), "a.md", "a/index.html", tags="x", date="soon", chapterverse=True)
-    assert (odd.tags, odd.date, odd.type) == ((), "", "")
+    unwritable = int("f" * 5000, 16)
+    odd = mark(
+        pages(), "a.md", "a/index.html", tags=["x", unwritable], description=unwritable, date="soon", chapterverse=1
+    )
+    assert (odd.tags, odd.description, odd.date, odd.type) == (("x",), "", "", "")
+    assert mark(pages(), "a.md", "a/index.html", tags="x, y").tags == ("x", "y")
     assert mark(pages(), "tags.md", "tags/index").include
 
 

@@ -11,6 +11,7 @@ from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type
 from chapterverse.project import leads_out
 from chapterverse.readers.html.page_mark import PageMark
+from chapterverse.readers.markdown.front_matter import tag_values, text_value
 
 
 @dataclass(slots=True)
@@ -104,11 +105,10 @@ def _leaves(path: str | None, folder: str | None) -> bool:
 
 def _front_matter_fields(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a page's mark that its front matter states."""
-    tags = meta.get("tags")
     return {
-        "description": str(meta.get("description") or ""),
-        "tags": tuple(map(str, tags)) if isinstance(tags, list) else (),
+        "description": text_value(meta.get("description")),
+        "tags": tag_values(meta.get("tags")),
         "date": stated_date(meta.get("date")) or "",
         "type": known_content_type(stated_type(meta)),
-        "template": str(meta.get("template") or ""),
+        "template": text_value(meta.get("template")),
     }

@@ -92,6 +92,20 @@ def split_values(text: str, file_path: str, rejected: type | None = None) -> tup
     return None, text
 
 
+def text_value(value: object) -> str:
+    """Return a text or number of front matter in one line, "" for anything else and for a number of 4,301 digits."""
+    try:
+        return collapse(strip_invisible(str(value))) if isinstance(value, str | int | float) else ""
+    except ValueError:
+        return ""
+
+
+def tag_values(value: object) -> tuple[str, ...]:
+    """Return the tags of front matter: a list of them, or a text with commas between them."""
+    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(tag for tag in map(text_value, listed) if tag)
+
+
 def _split_json(text: str) -> tuple[dict[Any, Any] | None, str]:
     """Return the values of a JSON object on the first lines, as `split_values` does. Other text in braces is none."""
     try:
@@ -106,36 +120,27 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
     chapterverse_fields = values.get("chapterverse")
     redirect = "redirect" if values.get("redirect_to") else ""
     return FrontMatter(
-        title=_line(values.get("title")),
-        description=_line(values.get("description")),
-        tags=_tags(values.get("tags")),
+        title=text_value(values.get("title")),
+        description=text_value(values.get("description")),
+        tags=tag_values(values.get("tags")),
         created_at=_created(values.get("date")),
         excluded=values.get("draft") is True or any(_excludes(values.get(k)) for k in ("chapterverse", "search")),
         language=_language(values),
-        slug=_line(values.get("slug")),
-        id=_line(values.get("id")),
+        slug=text_value(values.get("slug")),
+        id=text_value(values.get("id")),
         content_type=chapterverse_fields.get("content_type") if isinstance(chapterverse_fields, dict) else None,
         values={str(key): value for key, value in values.items()},
-        marks=" ".join(filter(None, (_line(values.get("layout")), _line(values.get("template")), redirect))),
+        marks=" ".join(filter(None, (text_value(values.get("layout")), text_value(values.get("template")), redirect))),
     )
 
 
 def _language(values: dict[Any, Any]) -> str:
-    stated = (_line(values.get(key)).replace("_", "-") for key in ("lang", "language"))
+    stated = (text_value(values.get(key)).replace("_", "-") for key in ("lang", "language"))
     return next((tag for tag in stated if _TAG.fullmatch(tag)), "")
 
 
 def _excludes(value: Any) -> bool:
     return isinstance(value, dict) and value.get("exclude") is True
-
-
-def _line(value: Any) -> str:
-    return collapse(strip_invisible(str(value))) if isinstance(value, str | int | float) else ""
-
-
-def _tags(value: Any) -> tuple[str, ...]:
-    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(tag for tag in map(_line, listed) if tag)
 
 
 def _created(value: Any) -> str | None:
