@@ -8,12 +8,13 @@ So a pump is `lead + unit * n + tail`: the lead gets the engine to a repeat, the
 from __future__ import annotations
 
 import gc
+import heapq
 import itertools
 import math
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from re import _constants, _parser  # type: ignore[attr-defined]
 from types import FrameType
@@ -33,6 +34,8 @@ PAIRED, MOST_LEADS, MOST_UNITS = 9, 8, 40
 #: Screening: characters, nanoseconds a character that few linear patterns need, and the growth of ten times the text
 #: that a part of n² has which makes n^1.3 of 20 to 80 kB.
 SCREEN_CHARS, SCREEN_NS, SCREEN_GROWTH = 4_000, 400, 11.5
+#: Pumps of a pattern whose growth is measured: those with which a short text takes longest.
+MOST_MEASURED = 40
 #: The exponent that is allowed, one that no busy machine pretends, and how often it may pretend others.
 MOST_GROWTH, CERTAIN_GROWTH, TRIES = 1.3, 1.7, 20
 #: Seconds below which the machine's other work is most of what is measured.
@@ -214,16 +217,37 @@ def processor_seconds(work: Work, text: str, limit: float = 20.0) -> float:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def growth(work: Work, pump: Pump) -> float:
-    """Return the exponent by which time grows from 20 to 80 kB of a pump, infinity where they take seconds.
+def slowest(work: Work, pumps: Iterable[Pump]) -> Iterator[Pump]:
+    """Yield the pumps with which a short text takes longest, of those with which it is slow at all.
 
-    A short text tells for nearly all pumps that they are harmless.
+    A part of n² is largest where the time is, so few of them need the longer texts of `growth`. One that is slower than
+    all before it comes at once: where it is a bomb, no other one has to be tried.
     """
+    slow: dict[Pump, float] = {}
+    longest = SCREEN_NS * SCREEN_CHARS / 1e9
+    for pump in pumps:
+        seconds = _screen(work, pump)
+        if seconds > longest:
+            longest = seconds
+            yield pump
+        elif seconds * 1e9 > SCREEN_NS * SCREEN_CHARS:
+            slow[pump] = seconds
+    yield from heapq.nlargest(MOST_MEASURED, slow, key=slow.__getitem__)
+
+
+def _screen(work: Work, pump: Pump) -> float:
+    try:
+        processor_seconds(work, pump.text(200), 0.2)
+        return processor_seconds(work, pump.text(SCREEN_CHARS), 0.2)
+    except TooSlow:
+        return math.inf
+
+
+def growth(work: Work, pump: Pump) -> float:
+    """Return the exponent by which time grows from 20 to 80 kB of a pump, infinity where they take seconds."""
     try:
         processor_seconds(work, pump.text(200), 0.2)
         first = processor_seconds(work, pump.text(SCREEN_CHARS), 0.2)
-        if first * 1e9 < SCREEN_NS * SCREEN_CHARS:
-            return 0.0
         if processor_seconds(work, pump.text(10 * SCREEN_CHARS), 2.0) < SCREEN_GROWTH * first:
             return 1.0
         short, long = pump.text(20_000), pump.text(80_000)
