@@ -167,6 +167,19 @@ def test_a_sentence_with_a_lost_character_is_never_confirmed(index: Path, model:
     assert whole.check == "confirmed"
 
 
+def test_a_draft_of_lost_characters_only_is_replaced_by_quotes(index: Path) -> None:
+    with OpenAIServer(key="") as server:
+        server.scripts.append(["The cache lives in `.quill/ca\ufffd", "\ufffdche` [1]."])
+        answer = quill.ask(
+            ServiceSession.open(
+                Settings(store=f"edge:{index}", generator="openai:local-model", openai_url=server.url)
+            ),
+            QUESTION,
+        )
+    assert (answer.status, answer.degraded_reason) == ("degraded", WITHHELD)
+    assert "quote" in {segment.kind for segment in answer.segments}
+
+
 def test_an_answer_to_another_question_is_not_confirmed(index: Path, model: OddModel) -> None:
     with OpenAIServer(key="") as server:
         other = "Your invoice of 40 euros is due on Monday [1]. The dentist opens at nine [2]."
