@@ -84,7 +84,7 @@ class CohereAnswer:
             start = self._citations[-1].start if self._citations else 0
             yield from self._yield_sentences(max((end for end in self._ends if end <= start), default=0))
         elif kind == "message-end":
-            self._is_cut = ERRORS.check_ending(delta.get("finish_reason"))
+            self._is_cut = ERRORS.check_ending(delta.get("finish_reason"), is_ended=True)
             billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
@@ -173,10 +173,10 @@ def read_reply_text(body: Any) -> str:
     """
     if not isinstance(body, dict):
         raise no_reply_error("Cohere")
-    is_cut = ERRORS.check_ending(body.get("finish_reason"))
     content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
+    is_cut = ERRORS.check_ending(body.get("finish_reason"), is_ended=bool(text))
     if not text.strip():
         raise silence_error(is_cut)
     return _replace_surrogates(text)

@@ -101,8 +101,11 @@ class ServiceErrors:
         error.unbilled = False
         return error
 
-    def check_ending(self, reason: object) -> bool:
+    def check_ending(self, reason: object, *, is_ended: bool = False) -> bool:
         """Return whether a limit of length ended a text that ended for this reason.
+
+        Args:
+            is_ended: whether the text has an end without a reason, too: the service's mark, or that of the whole reply.
 
         Raises:
             AnswerWithheld: a filter ended it.
@@ -111,7 +114,7 @@ class ServiceErrors:
         ending = read_ending(reason)
         if ending == "withheld":
             raise self.withheld_error()
-        if ending in ("broken", None):
+        if ending == "broken" or (ending is None and not is_ended):
             raise self.broken_error()
         return ending == "cut"
 

@@ -47,7 +47,6 @@ def changed(change: Any, text: str = TEXT) -> ChatReply:
         (ChatReply("", finish="TOOL_CALL"), NOTHING),
         (ChatReply(TEXT, finish="COMPLETE", error="s3cret upstream"), BROKE_OFF),
         (changed(lambda events: [{**events[0], "delta": {"error": "s3cret"}}]), BROKE_OFF),
-        (changed(lambda events: [{**e, "delta": {}} if e["type"] == "message-end" else e for e in events]), BROKE_OFF),
         (ChatReply(""), NOTHING),
         (ChatReply(" \n "), NOTHING),
         (changed(lambda events: [e for e in events if not e["type"].startswith("content")]), NOTHING),
@@ -62,6 +61,11 @@ def test_an_answer_that_fails_on_its_way_is_one_sentence(server: CohereServer, r
     assert str(caught.value) == sentence
     assert len(server.history) == 1
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_an_end_mark_without_a_reason_ends_an_answer(server: CohereServer) -> None:
+    server.say(changed(lambda events: [{**e, "delta": {}} if e["type"] == "message-end" else e for e in events]))
+    assert "".join(span.text for span in drafted(generator(server))) == TEXT
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"{", b"7", b"[" * 100_000, b'{"start": ' + b"9" * 5000 + b"}", b"hello"])
