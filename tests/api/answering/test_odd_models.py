@@ -171,9 +171,7 @@ def test_a_draft_of_lost_characters_only_is_replaced_by_quotes(index: Path) -> N
     with OpenAIServer(key="") as server:
         server.scripts.append(["The cache lives in `.quill/ca\ufffd", "\ufffdche` [1]."])
         answer = quill.ask(
-            ServiceSession.open(
-                Settings(store=f"edge:{index}", generator="openai:local-model", openai_url=server.url)
-            ),
+            ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:local-model", openai_url=server.url)),
             QUESTION,
         )
     assert (answer.status, answer.degraded_reason) == ("degraded", WITHHELD)
