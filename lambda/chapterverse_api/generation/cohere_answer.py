@@ -19,7 +19,6 @@ from typing import Any
 from chapterverse.net import Event
 from chapterverse.providers.cohere import ERRORS
 from chapterverse.providers.errors import no_reply_error
-from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
@@ -69,9 +68,7 @@ class CohereAnswer:
         Raises:
             ProviderError: it is no event of Cohere's, or reports that the answer failed.
         """
-        if event.data in {"", "[DONE]"}:
-            return
-        document = _parse(event.data)
+        document = _to_mapping(ERRORS.parse_event(event))
         kind, delta = document.get("type") or event.name, _to_mapping(document.get("delta"))
         if delta.get("error") is not None:
             raise ERRORS.error_in_reply(delta)
@@ -192,16 +189,6 @@ def read_tool_calls(body: Any) -> tuple[ToolCall, ...]:
         raise no_reply_error("Cohere")
     ERRORS.check_ending(body.get("finish_reason"))
     return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
-
-
-def _parse(data: str) -> dict[str, Any]:
-    try:
-        document = parse_json(data)
-    except ValueError:
-        raise no_reply_error("Cohere") from None
-    if not isinstance(document, dict):
-        raise no_reply_error("Cohere")
-    return document
 
 
 def _to_mapping(value: Any) -> Mapping[str, Any]:
