@@ -20,7 +20,7 @@ from chapterverse.providers.replies import Fault, find_error, read_ending
 from chapterverse_api.generation.requests import Usage
 
 #: Seconds for what a stream sends behind a reason to end: the counts of tokens, its end mark, or more text.
-_END_SECONDS = 3.0
+_END_SECONDS = 2.0
 
 
 class RequestRejected(Exception):
