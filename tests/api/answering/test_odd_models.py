@@ -59,6 +59,7 @@ def check(name: str, answer: ChatResponse) -> None:
     outcome = ODDITIES[name].outcome
     kinds = {segment.kind for segment in answer.segments}
     assert not any(thought in answer.response for thought in THOUGHTS)
+    assert "127.0.0.1" not in answer.model_dump_json()
     if outcome == "answered":
         assert (answer.response, answer.degraded_reason, answer.status) == (SAID, None, "answered")
         assert all(segment.check == "confirmed" for segment in answer.segments)
