@@ -97,15 +97,49 @@ def _cut_pieces(frames: Frames, size: int) -> Callable[[Any], Answer]:
     return lambda _: Answer(200, (data[i : i + size] for i in range(0, len(data), size)))
 
 
-def _large(_: Any) -> Answer:
+def _large(start: bytes, end: bytes, *before: bytes) -> Callable[[Any], Answer]:
+    """Answer with 50 MB of text between a start and an end."""
+
     def frames() -> Iterator[bytes]:
-        yield from _TEXTS[:2]
-        yield b'data: {"choices": [{"index": 0, "delta": {"content": "'
+        yield b"".join((*before, start))
         for _ in range(800):
             yield b"x" * 65536
-        yield b'"}}]}\n\n'
+        yield end
 
-    return Answer(200, frames())
+    return lambda _: Answer(200, frames())
+
+
+def _llama_cpp(*deltas: dict[str, Any]) -> Callable[[Any], Answer]:
+    """Answer in the form of llama.cpp, as reports of its builds b9000 to b10400 show it."""
+    timings = {"cache_n": 0, "prompt_n": 20, "prompt_ms": 148.2, "predicted_n": 81, "predicted_ms": 2025.5}
+    more = {"created": 1778040349, "id": "chatcmpl-a", "model": "m.gguf", "system_fingerprint": "b9020-a4701c98f"}
+    progress = event({"choices": [], **more, "prompt_progress": {"total": 20, "cache": 0, "processed": 20}})
+    opening = {"role": "assistant", "content": None}
+    texts = [
+        event({"choices": [{"finish_reason": None, "index": 0, "delta": delta}], **more, "timings": timings})
+        for delta in (opening, *deltas)
+    ]
+    last = event({"choices": [{"finish_reason": "stop", "index": 0, "delta": {}}], **more})
+    usage = {"completion_tokens": 81, "prompt_tokens": 20, "total_tokens": 101, "prompt_tokens_details": {}}
+    return _stream(progress, *texts, last, event({"choices": [], **more, "usage": usage, "timings": timings}))
+
+
+def _vllm(reason: str | None, *deltas: dict[str, Any]) -> Callable[[Any], Answer]:
+    """Answer in the form of vLLM, as reports of its releases 0.10 to 0.24 show it, with counts in each chunk."""
+    usage = {"prompt_tokens": 20, "total_tokens": 101, "completion_tokens": 81, "prompt_tokens_details": None}
+    more = {"id": "chatcmpl-b", "object": "chat.completion.chunk", "created": 1750067911, "model": "m", "usage": usage}
+    ends = [None] * len(deltas) + [reason]
+    frames = [
+        event({**more, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": end}]})
+        for delta, end in zip((*deltas, {"content": "", "tool_calls": []}), ends, strict=True)
+    ]
+    first = {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
+    opening = event({**more, "choices": [first], "prompt_token_ids": None})
+    return _stream(opening, *frames, event({**more, "choices": []}))
+
+
+def _in_words(pieces: Iterable[str] = PIECES) -> list[dict[str, Any]]:
+    return [{"content": word} for piece in pieces for word in piece.replace(" ", " \0").split("\0") if word]
 
 
 _AZURE = _error(
@@ -157,7 +191,18 @@ ODDITIES: dict[str, Oddity] = {
     "bytes-three": Oddity(_cut_pieces((*_TEXTS, *_END, _DONE[:-2]), 3)),
     "bytes-returns": Oddity(_cut_pieces((f.replace(b"\n", b"\r\n") for f in (*_TEXTS, *_END)), 5)),
     "login": Oddity(lambda _: Answer(200, b"<!doctype html>Log in", {"Content-Type": "text/html"}), "quoted"),
-    "large": Oddity(_large, "quoted"),
+    "large": Oddity(
+        _large(b'data: {"choices": [{"index": 0, "delta": {"content": "', b'"}}]}\n\n', *_TEXTS[:2]), "quoted"
+    ),
+    "large-document": Oddity(_large(b'{"choices": [{"index": 0, "message": {"content": "', b'"}}]}'), "quoted"),
+    # Whole servers: llama.cpp, and vLLM, which at times gives no reason, with and without thoughts.
+    "llama.cpp": Oddity(_llama_cpp(*_in_words())),
+    "llama.cpp-thinks": Oddity(_llama_cpp({"reasoning_content": _THOUGHTS}, *_in_words())),
+    "vllm": Oddity(_vllm("stop", *_in_words())),
+    "vllm-thinks": Oddity(_vllm("stop", {"reasoning": _THOUGHTS}, {"reasoning_content": "Hm."}, *_in_words())),
+    "vllm-no-reason": Oddity(_vllm(None, *_in_words())),
+    "vllm-cut": Oddity(_vllm("length", *_in_words(PIECES[:3])), "cut"),
+    "ids": Oddity(_stream(*(event({**json.loads(f[6:]), "id": f"c{n}"}) for n, f in enumerate(_TEXTS)), *_END)),
     # Questions that are withheld: Azure, a gateway in front of it, OpenAI, others.
     "withheld-400": Oddity(_rejected(400, _AZURE), "quoted", withholds=True),
     "withheld-stream": Oddity(_stream(event(_AZURE), done=False), "quoted", withholds=True),

@@ -77,6 +77,7 @@ def test_an_error_has_the_type_by_which_its_caller_acts() -> None:
     assert isinstance(ERRORS.error(429, {"error": {"message": "You exceeded your current quota"}}), BusyError)
     assert not isinstance(ERRORS.error(404, said), AnswerWithheld)
     assert "s3cret" not in str(ERRORS.error(400, said))
+    assert str(ERRORS.error(308, None)) == "It is at another address: check URL."
 
 
 @pytest.mark.parametrize(

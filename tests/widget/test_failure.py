@@ -26,6 +26,8 @@ FAILURES = {
     "an ended login": (Reply((b"<form>Log in</form>",), 401, "text/html"), "Load this page again"),
     "a login page": (Reply((b"<!doctype html><form>",), 200, "text/html"), "Load this page again"),
     "too large": (refused(413), "too long"),
+    "too large for a proxy": (Reply((b"<h1>Too large</h1>",), 413, "text/html"), "too long"),
+    "too many for a proxy": (Reply((b"<h1>Slow down</h1>",), 429, "text/html"), "Too many questions at once."),
     "out of contract": (
         refused(422, "query is over 1000 tokens"),
         "cannot be used as it is. query is over 1000 tokens",

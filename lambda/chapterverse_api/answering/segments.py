@@ -13,7 +13,7 @@ from typing import Protocol
 
 from chapterverse.text.sentences import Sentence
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
-from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.draft import Span, damage_error
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.checked_sentence import CheckedSentence
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -112,10 +112,12 @@ class Segments:
         """Yield the segments that remain.
 
         Raises:
-            ProviderError: the model wrote nothing.
+            ProviderError: the model wrote nothing, or its text was damaged and nothing of it was shown.
         """
         yield from self._check(self.draft_reader.end())
         yield from self.settle()
+        if not self.shown_spans and any(one.sentence and one.sentence.is_damaged for one in self._queue):
+            raise damage_error()
 
     def settle(self) -> Iterator[Span]:
         """Wait for the open votes, and yield the segments that can be shown then."""

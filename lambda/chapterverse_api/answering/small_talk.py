@@ -29,8 +29,9 @@ def small_talk_language(message: str) -> str | None:
         (len(words & utterance) / len(words | utterance), tag)
         for tag, utterances in _utterances()
         for utterance in utterances
+        if not words.isdisjoint(utterance)
     ]
-    share, tag = max(shares, key=lambda match: match[0])
+    share, tag = max(shares, key=lambda match: match[0], default=(0.0, ""))
     return tag if share >= MIN_WORD_OVERLAP else None
 
 

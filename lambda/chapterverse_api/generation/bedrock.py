@@ -154,14 +154,15 @@ class BedrockGenerator:
             if has_events:
                 raise no_reply_error("Bedrock") from None
             raise
-        return ERRORS.check_ending(reason)
+        return ERRORS.check_ending(reason, is_ended=True)
 
 
 def _read_reply(reply: Any) -> Generator[str, None, bool]:
     """Yield the text of a reply; return whether the length limit ended it."""
     content = _child(_child(reply, "output"), "message").get("content")
-    yield "".join(map(_text, content)) if isinstance(content, list) else ""
-    return ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None)
+    text = "".join(map(_text, content)) if isinstance(content, list) else ""
+    yield text
+    return ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None, is_ended=bool(text))
 
 
 def _calls(reply: Any) -> tuple[ToolCall, ...]:

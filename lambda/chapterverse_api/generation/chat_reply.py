@@ -15,17 +15,12 @@ from typing import Any, Protocol
 from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.net import Event
 from chapterverse.net.events import DOCUMENT
-from chapterverse.providers.errors import ServiceErrors, no_reply_error
+from chapterverse.providers.errors import END_MARK, ServiceErrors
 from chapterverse.providers.replies import Fault, find_error, read_ending
-from chapterverse.text.json_text import parse_json
 from chapterverse_api.generation.requests import Usage
 
-#: Seconds for the token counts that a stream sends after the answer, and for more text where the reason came with the
-#: first of it.
-_USAGE_SECONDS, _UNSURE_SECONDS = 1.0, 3.0
-_END_MARK = "[DONE]"
-#: Events by which servers keep a connection open.
-_PINGS = {"ping", "keepalive", "keep-alive", "heartbeat"}
+#: Seconds for what a stream sends behind a reason to end: the counts of tokens, its end mark, or more text.
+_END_SECONDS = 2.0
 
 
 class RequestRejected(Exception):
@@ -59,41 +54,25 @@ def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Genera
         AnswerWithheld: a filter ended the text, or the model refuses to answer.
         ProviderError: the text broke off, or this is no such reply.
     """
-    reader, limit = _ReplyReader(usage, errors), _TimeLimit(reply)
+    reader, limit = _ReplyReader(usage, errors), math.inf
     try:
         for event in reply.events():
             if text := reader.read(event):
                 yield text
             if reader.end.is_marked:
                 break
-            limit.set(reader.end.seconds_to_wait)
+            if reader.end.is_stated != (limit < math.inf):
+                seconds = _END_SECONDS if reader.end.is_stated else None
+                limit = time.monotonic() + (seconds or math.inf)
+                reply.limit_remaining_time(seconds)
     except AnswerWithheld:
         raise
     except ProviderError:
-        # What comes behind a whole text may break off.
-        if not (reader.end.is_sure or limit.is_over):
+        # What comes behind a whole text may break off, and after a while nothing comes any more.
+        reader.end.is_last = reader.end.is_last or time.monotonic() >= limit
+        if reader.end.reason is None:
             raise
-        reader.end.is_followed = True
     return errors.check_ending(reader.end.reason)
-
-
-class _TimeLimit:
-    """Limits the time for what comes behind the end of a text."""
-
-    def __init__(self, reply: TimedReply) -> None:
-        self._reply = reply
-        self._seconds: float | None = None
-        self._end = math.inf
-
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self._end
-
-    def set(self, seconds: float | None) -> None:
-        """Limit the time from now on, unless it is limited so already."""
-        if seconds != self._seconds:
-            self._seconds, self._end = seconds, math.inf if seconds is None else time.monotonic() + seconds
-            self._reply.limit_remaining_time(seconds)
 
 
 class _End:
@@ -101,41 +80,27 @@ class _End:
 
     Attributes:
         is_marked: whether the end mark came.
-        is_followed: whether the reason was the last of the text: something else came behind it, or nothing for long.
+        is_last: whether nothing of the text can follow its reason.
     """
 
     def __init__(self) -> None:
-        self.is_marked = self.is_followed = False
+        self.is_marked = self.is_last = False
         self._reason: str | None = None
-        self._with_last_text: str | None = None
-        # Whether some text came without a reason, and whether text came behind a reason.
-        self._has_bare_text = self._was_wrong = False
-        self._void = set[str | None]()
+        # Whether some of the text came without a reason, and the reasons that text followed: these ended nothing.
+        self._has_bare_text, self._void = False, set[str]()
 
     @property
-    def is_known(self) -> bool:
-        """Whether a reason to end counts."""
+    def is_stated(self) -> bool:
+        """Whether the last piece of the text came with a reason, or one came behind it."""
         return self._reason is not None
 
     @property
-    def is_sure(self) -> bool:
-        """Whether no more text is expected: this server gives its reason once."""
-        return self.is_known and self._has_bare_text and not self._was_wrong
-
-    @property
-    def seconds_to_wait(self) -> float | None:
-        """Seconds for what may follow; None as long as the text goes on."""
-        if not self.is_known:
-            return None
-        return _USAGE_SECONDS if self.is_sure else _UNSURE_SECONDS
-
-    @property
     def reason(self) -> str | None:
-        """Why the text ended; None if it broke off."""
+        """Why the text ended; None if it goes on or broke off."""
         if self.is_marked:
-            return self._reason or self._with_last_text or "stop"
-        # A stream that gives each piece a reason may have been cut behind its first piece.
-        return self._reason if self.is_sure or self.is_followed else None
+            return self._reason or "stop"
+        # A stream that gives each piece a reason may have been cut behind any of them.
+        return self._reason if self.is_last or (self._has_bare_text and not self._void) else None
 
     def note(self, reason: object, *, has_text: bool, is_whole: bool) -> None:
         """Take the reason of a piece of a reply.
@@ -144,18 +109,13 @@ class _End:
             is_whole: whether the piece is the whole reply.
         """
         stated = None if read_ending(reason) is None else str(reason)
-        if is_whole:
-            self._reason, self.is_followed = stated or ("stop" if has_text else None), True
-        elif has_text:
-            # A reason that text follows ended nothing, and neither does the next one that comes with text.
-            self._was_wrong = self._was_wrong or self.is_known
-            self._void.add(self._with_last_text)
+        if has_text and not is_whole:
+            self._void |= {self._reason} if self._reason else set()
             self._has_bare_text = self._has_bare_text or stated is None
-            self._with_last_text = None if stated in self._void else stated
-            self._reason, self.is_followed = None if self._was_wrong else stated, False
+            self._reason, self.is_last = None if stated in self._void else stated, False
         else:
-            self._reason = stated or self._reason
-            self.is_followed = self.is_known
+            self._reason = stated or self._reason or ("stop" if has_text else None)
+            self.is_last = self.is_stated
 
 
 class _ReplyReader:
@@ -167,14 +127,19 @@ class _ReplyReader:
         self._has_text = False
 
     def read(self, event: Event) -> str:
-        """Return the text of an event."""
-        data = event.data.strip()
-        if data == _END_MARK:
-            self.end.is_marked = True
+        """Return the text of an event.
+
+        Raises:
+            RequestRejected: it is an error in place of a text.
+            ProviderError: it is an error behind a text, or damaged.
+        """
+        self.end.is_marked = event.data.strip() == END_MARK
+        chunk = self._errors.parse_event(event)
+        error = chunk or {} if event.name == "error" else find_error(chunk)
+        if error is not None:
+            self._reject(error)
+        if not isinstance(chunk, dict):
             return ""
-        if not data or event.name in _PINGS:
-            return ""
-        chunk = self._parse(event.name, data)
         _count(chunk, self._usage)
         choice = first_choice(chunk, self._errors)
         text = read_message(choice.get("delta") or choice.get("message"), self._errors)
@@ -183,33 +148,10 @@ class _ReplyReader:
         self.end.note(reason, has_text=bool(text), is_whole=event.name == DOCUMENT)
         return text
 
-    def _parse(self, name: str, data: str) -> dict[str, Any]:
-        """Return an event's object; an empty one if it holds none.
-
-        Raises:
-            RequestRejected: it is an error in place of a text.
-            ProviderError: it is an error behind a text, or a damaged piece.
-        """
-        try:
-            chunk = parse_json(data)
-        except ValueError:
-            if name == DOCUMENT:
-                raise no_reply_error(self._errors.service) from None
-            if data.startswith("{") and not self.end.is_sure:
-                raise self._errors.broken_error() from None
-            chunk = None
-        error = chunk or {} if name == "error" else find_error(chunk)
-        if error is not None:
-            self._reject(error)
-        return chunk if isinstance(chunk, dict) else {}
-
     def _reject(self, error: Any) -> None:
         if not self._has_text:
             raise RequestRejected(error)
-        if Fault.read(error).cause == "withheld":
-            raise self._errors.withheld_error()
-        if not self.end.is_sure:
-            raise self._errors.broken_error()
+        raise self._errors.withheld_error() if Fault.read(error).cause == "withheld" else self._errors.broken_error()
 
 
 def first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:

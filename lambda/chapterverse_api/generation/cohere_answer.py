@@ -19,7 +19,6 @@ from typing import Any
 from chapterverse.net import Event
 from chapterverse.providers.cohere import ERRORS
 from chapterverse.providers.errors import no_reply_error
-from chapterverse.text.json_text import parse_json
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
@@ -69,9 +68,7 @@ class CohereAnswer:
         Raises:
             ProviderError: it is no event of Cohere's, or reports that the answer failed.
         """
-        if event.data in {"", "[DONE]"}:
-            return
-        document = _parse(event.data)
+        document = _to_mapping(ERRORS.parse_event(event))
         kind, delta = document.get("type") or event.name, _to_mapping(document.get("delta"))
         if delta.get("error") is not None:
             raise ERRORS.error_in_reply(delta)
@@ -84,7 +81,7 @@ class CohereAnswer:
             start = self._citations[-1].start if self._citations else 0
             yield from self._yield_sentences(max((end for end in self._ends if end <= start), default=0))
         elif kind == "message-end":
-            self._is_cut = ERRORS.check_ending(delta.get("finish_reason"))
+            self._is_cut = ERRORS.check_ending(delta.get("finish_reason"), is_ended=True)
             billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
@@ -173,10 +170,10 @@ def read_reply_text(body: Any) -> str:
     """
     if not isinstance(body, dict):
         raise no_reply_error("Cohere")
-    is_cut = ERRORS.check_ending(body.get("finish_reason"))
     content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
+    is_cut = ERRORS.check_ending(body.get("finish_reason"), is_ended=bool(text))
     if not text.strip():
         raise silence_error(is_cut)
     return _replace_surrogates(text)
@@ -192,16 +189,6 @@ def read_tool_calls(body: Any) -> tuple[ToolCall, ...]:
         raise no_reply_error("Cohere")
     ERRORS.check_ending(body.get("finish_reason"))
     return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
-
-
-def _parse(data: str) -> dict[str, Any]:
-    try:
-        document = parse_json(data)
-    except ValueError:
-        raise no_reply_error("Cohere") from None
-    if not isinstance(document, dict):
-        raise no_reply_error("Cohere")
-    return document
 
 
 def _to_mapping(value: Any) -> Mapping[str, Any]:

@@ -67,3 +67,8 @@ def silence_error(cut: bool) -> ProviderError:
             "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
         )
     return AnswerWithheld("The model answered with nothing: ask in other words.")
+
+
+def damage_error() -> ProviderError:
+    """Return the error for a text that lost parts of characters, which a reader can ask for."""
+    return AnswerWithheld("The model answered with damaged characters: ask again.")

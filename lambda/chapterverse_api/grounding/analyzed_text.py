@@ -66,9 +66,8 @@ _YES_OR_NO = re.compile(
 
 def strip_markup(text: str) -> str:
     """Return a text without characters of no width, and without the marks of stress, links and tags."""
-    text = _ZERO_WIDTH.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("’", "'")
+        text = unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).replace("’", "'")
         text = " ".join(map(cues.fold_lookalikes, text.split(" ")))
     return _STRESS.sub("", _TAG.sub(" ", _LINK.sub(r"\1", text)))
 

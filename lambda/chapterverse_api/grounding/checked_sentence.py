@@ -13,7 +13,7 @@ from chapterverse_api.grounding.results import IdfFunction, SentenceCheck
 from chapterverse_api.grounding.support_model import SupportModel
 from chapterverse_api.grounding.verdict import Outcome, Verdict, judge, most_similar
 
-#: Stands for a part of a character that a model's server has lost, so that the words around it are not the model's.
+#: Stands for a part of a character that a model's server has lost.
 _LOST_CHARACTER = "\ufffd"
 
 
@@ -25,6 +25,7 @@ class CheckedSentence:
         cited_ids: the ids that the generator cites.
         citations: the ids that hold.
         is_claim: whether the sentence needs a source.
+        is_damaged: whether a part of a character was lost on its way, so that the words around it are not the model's.
         dropped: how many citations do not hold.
         outcome: the verdict of the nearest passage; None if no passage was checked.
         support_probability: the probability, 0 to 1, that the passages say the sentence; 0 if none was checked.
@@ -37,6 +38,7 @@ class CheckedSentence:
     cited_ids: tuple[str, ...]
     citations: tuple[str, ...]
     is_claim: bool
+    is_damaged: bool
     dropped: int
     outcome: Outcome | None
     support_probability: float
@@ -100,6 +102,7 @@ class SentenceChecker:
             cited_ids=tuple(cited_ids),
             citations=citations,
             is_claim=claim or is_damaged,
+            is_damaged=is_damaged,
             dropped=sum(i not in citations for i in cited_ids),
             outcome=best.outcome if best else None,
             support_probability=self._model.probability(best.score) if best else 0.0,

@@ -250,7 +250,9 @@ def _literal_features(
     names = [m for m in sentence.literals if not m.is_number]
     texts = [s.normalized for s in sources]
     excerpt_texts = [e.normalized for e in alignment.excerpts]
-    source_numbers: set[tuple[str, str]] = {n for s in sources for n in s.numbers}
+    # Only numbers with units are looked for in whole sources, where it takes long to find all numbers.
+    measured = [m for m in numbers if m.unit]
+    source_numbers: set[tuple[str, str]] = {n for s in sources for n in s.numbers} if measured else set()
     aligned_numbers: set[tuple[str, str]] = {n for e in alignment.excerpts for n in e.numbers}
     source_digits = _union([s.digits for s in sources])
     unaligned_numbers = [m for m in numbers if not _contain_number(m, aligned_numbers, excerpt_texts)]
@@ -260,7 +262,7 @@ def _literal_features(
     capitalized = (word.lower() for word in _CAPITALIZED.findall(sentence.plain[:_MAX_CAPITALS_CHARS]))
     return {
         "missing_digits": float(sum(d not in source_digits for d in dict.fromkeys(sentence.digits))),
-        "missing_units": float(sum(bool(m.unit) and not _contain_number(m, source_numbers, texts) for m in numbers)),
+        "missing_units": float(sum(not _contain_number(m, source_numbers, texts) for m in measured)),
         "missing_names": float(sum(not any(_contains_literal(text, m.form) for text in texts) for m in names)),
         "missing_capitalized": float(sum(not any(word in text for text in texts) for word in capitalized)),
         "unaligned_names": float(len(unaligned_names)),

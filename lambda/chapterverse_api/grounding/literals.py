@@ -52,31 +52,27 @@ class LiteralMatch:
 
 def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
     """Yield the numbers and identifiers of a sentence; a code span counts as one identifier."""
-    characters = list(text)
     for span in _CODE.finditer(text):
-        characters[span.start() : span.end()] = " " * (span.end() - span.start())
         code = " ".join(span.group(2).split())
         if code:
             number = _NUMBER.fullmatch(code)
             literal = _read_number(number, code) if number else LiteralMatch(code, "", 0, is_number=False)
             yield replace(literal, start=span.start())
-    rest = "".join(characters)
-    yield from _find_numbers(rest, language)
-    numbers = [match.span() for match in _NUMBER.finditer(rest)]
-    ends = [end for _, end in numbers]
+    rest = _CODE.sub(lambda span: " " * len(span.group()), text)
+    numbers = list(_NUMBER.finditer(rest))
+    yield from (_read_number(number, rest) for number in numbers)
+    yield from _find_number_words(rest, language)
+    ends = [number.end() for number in numbers]
     for match in _RUN.finditer(rest):
         form = match.group().rstrip(".:/=*#") if match.group()[0] in "-/" else match.group().strip(".:/=*#-")
         is_identifier = len(form) > 1 and _IDENTIFIER.search(form) and not _ALTERNATIVE.fullmatch(form)
         # The first number that ends behind the beginning of the match begins behind its end, or there is none.
         following = bisect_right(ends, match.start())
-        if is_identifier and (following == len(numbers) or numbers[following][0] >= match.end()):
+        if is_identifier and (following == len(numbers) or numbers[following].start() >= match.end()):
             yield LiteralMatch(form, "", match.start() + match.group().find(form), is_number=False)
 
 
-def _find_numbers(text: str, language: str) -> Iterator[LiteralMatch]:
-    """Yield the numbers of a text, digits and words alike."""
-    for match in _NUMBER.finditer(text):
-        yield _read_number(match, text)
+def _find_number_words(text: str, language: str) -> Iterator[LiteralMatch]:
     values = _values(language)
     for word in _SPELLED.finditer(text) if values else ():
         if value := _value(word.group().lower(), values):
@@ -86,7 +82,10 @@ def _find_numbers(text: str, language: str) -> Iterator[LiteralMatch]:
 def words_to_digits(text: str, language: str) -> str:
     """Return a text with its number words as digits, because "seven daily" and "7 daily" are the same."""
     values = _values(language)
-    return _SPELLED.sub(lambda word: values.get(word.group().lower(), word.group()), text) if values else text
+    # Nearly all texts have none, and to call a function for each word takes longer than to list them.
+    if not values or values.keys().isdisjoint(map(str.lower, _SPELLED.findall(text))):
+        return text
+    return _SPELLED.sub(lambda word: values.get(word.group().lower(), word.group()), text)
 
 
 def _values(language: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 
 from chapterverse.text.sentences import Sentence, split
@@ -19,7 +20,9 @@ from chapterverse_api.grounding.verdict import judge
 
 
 class Verifier:
-    """Checks the sentences of one answer, in order, against the passages that were sent; these are read once.
+    """Checks the sentences of one answer, in order, against the passages that were sent.
+
+    The passages are read once, and only if a sentence is to be checked: a verbatim quote needs no reading.
 
     Args:
         passages: best first.
@@ -35,13 +38,19 @@ class Verifier:
         *,
         context: str = "",
     ) -> None:
-        self._passages = passages
-        self._sources = {p.id: AnalyzedPassage(p, language) for p in passages}
+        self._passages, self._language, self._idf = passages, language, idf
         reader = Passage("", (), context, context)
         self._context = AnalyzedPassage(reader, language) if context.strip() else None
         self._model = model or load_model()
-        self._checker = SentenceChecker(self._sources, language, idf, self._model)
         self._checked = list[CheckedSentence | SentenceCheck]()
+
+    @cached_property
+    def _sources(self) -> dict[str, AnalyzedPassage]:
+        return {p.id: AnalyzedPassage(p, self._language) for p in self._passages}
+
+    @cached_property
+    def _checker(self) -> SentenceChecker:
+        return SentenceChecker(self._sources, self._language, self._idf, self._model)
 
     def check(self, sentence: Sentence, cited_ids: Sequence[str]) -> CheckedSentence:
         """Return a sentence with its citations that hold.

@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from chapterverse.errors import AnswerWithheld, KeyRefused, ModelLoading, ProviderError
-from chapterverse.net import is_unbilled
+from chapterverse.net import Event, is_unbilled
+from chapterverse.net.events import DOCUMENT
 from chapterverse.net.retry import BusyError
 from chapterverse.providers.replies import Cause, Fault, read_ending
+from chapterverse.text.json_text import parse_json
+
+#: The data of the event that ends a stream, and the names of events that keep a connection open.
+END_MARK = "[DONE]"
+_PINGS = {"ping", "keepalive", "keep-alive", "heartbeat"}
 
 #: A timeout, a conflict and a rate limit may pass, as may every status from 500 on.
 _RETRIED_STATUSES = {408, 409, 429}
@@ -34,6 +40,7 @@ _CAUSES: dict[Cause, str] = {
     "loading": "is still loading the model: ask again in a minute",
 }
 _STATUSES = {
+    **dict.fromkeys((301, 302, 307, 308), "is at another address: check {address}"),
     400: "refused the request as malformed",
     401: "refused the key: check {key}",
     403: "refused the key: check {key}",
@@ -101,8 +108,29 @@ class ServiceErrors:
         error.unbilled = False
         return error
 
-    def check_ending(self, reason: object) -> bool:
+    def parse_event(self, event: Event) -> Any:
+        """Return the document in an event of a stream; None for an end mark, a ping, and whatever else holds none.
+
+        Raises:
+            ProviderError: it is damaged, or the body is no reply.
+        """
+        data = event.data.strip()
+        if event.name in _PINGS or data in ("", END_MARK):
+            return None
+        try:
+            return parse_json(data)
+        except ValueError:
+            if event.name == DOCUMENT:
+                raise no_reply_error(self.service) from None
+            if data.startswith("{"):
+                raise self.broken_error() from None
+            return None
+
+    def check_ending(self, reason: object, *, is_ended: bool = False) -> bool:
         """Return whether a limit of length ended a text that ended for this reason.
+
+        Args:
+            is_ended: whether the text has an end without a reason, too: the service's mark, or that of the whole reply.
 
         Raises:
             AnswerWithheld: a filter ended it.
@@ -111,7 +139,7 @@ class ServiceErrors:
         ending = read_ending(reason)
         if ending == "withheld":
             raise self.withheld_error()
-        if ending in ("broken", None):
+        if ending == "broken" or (ending is None and not is_ended):
             raise self.broken_error()
         return ending == "cut"
 

@@ -153,8 +153,9 @@ export const quote = async panel => {
 export const explain = async (panel, { kind: found, detail, wait }, { question, message, node, foot, sources }) => {
   /** @type {any} */
   const strings = { ...panel.strings, ...await more(panel.config) };
-  // Pages in place of answers: that of a firewall rejects the words of this one question, others are of logins.
-  const kind = !(found < 0) ? found : found === -403 ? 451 : found < -499 ? 500 : 401;
+  // Pages in place of answers: that of a firewall rejects the words of this one question, a proxy's says by its status
+  // what is wrong, others are of logins.
+  const kind = !(found < 0) ? found : found === -403 ? 451 : found < -499 ? 500 : strings[-found] ? -found : 401;
   const told = strings[navigator.onLine || kind === 'stopped' ? kind : 'offline'] ?? strings[kind > 499 ? 500 : 'unexpected'];
   const name = kind === 'stopped' ? 'stop' : 'error';
   const line = status(name, `${told} ${detail ?? ''}`);

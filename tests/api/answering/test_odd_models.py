@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ SENTENCES = {
     "reason-abort": "broke off in the middle of its answer: try again later",
     "login": "answered with something that is no reply",
 }
+READERS = 50
 WITHHELD = "The answer is quoted, since the model gives none to this question."
 
 
@@ -53,11 +54,12 @@ def ask(index: Path, model: OddModel, name: str) -> ChatResponse:
     return quill.ask(session(index, model, name), question)
 
 
-def check(name: str, answer: ChatResponse, when: str = "") -> None:
+def check(name: str, answer: ChatResponse) -> None:
     """Check that a reader got what this oddity leaves."""
     outcome = ODDITIES[name].outcome
     kinds = {segment.kind for segment in answer.segments}
     assert not any(thought in answer.response for thought in THOUGHTS)
+    assert "127.0.0.1" not in answer.model_dump_json()
     if outcome == "answered":
         assert (answer.response, answer.degraded_reason, answer.status) == (SAID, None, "answered")
         assert all(segment.check == "confirmed" for segment in answer.segments)
@@ -142,18 +144,24 @@ def truncate(body: object, share: float) -> object:
 
 @pytest.mark.slow
 def test_fifty_readers_at_once_pay_for_no_other_s_question(index: Path, model: OddModel) -> None:
-    services = {name: session(index, model, name) for name in ODDITIES}
-    names = list(ODDITIES)[:50]
+    # Large replies take most of the time, and say nothing about other readers.
+    names = [name for name in ODDITIES if "large" not in name]
+    services = {name: session(index, model, name) for name in names}
 
-    def read(name: str) -> None:
-        question = FORBIDDEN_QUESTION if ODDITIES[name].withholds else QUESTION
-        check(name, quill.ask(services[name], question), "at once")
-        if ODDITIES[name].withholds:
-            assert quill.ask(services[name], QUESTION).response == SAID
+    def read(first: int) -> None:
+        for name in islice(cycle(names), first, first + 4):
+            question = FORBIDDEN_QUESTION if ODDITIES[name].withholds else QUESTION
+            check(name, quill.ask(services[name], question))
+            if ODDITIES[name].withholds:
+                assert quill.ask(services[name], QUESTION).response == SAID
 
-    with ThreadPoolExecutor(50) as readers:
-        for outcome in [readers.submit(read, name) for name in names]:
+    with ThreadPoolExecutor(READERS) as readers:
+        # Each oddity is met by several readers at once, and each reader meets several.
+        for outcome in [readers.submit(read, n * len(names) // READERS) for n in range(READERS)]:
             outcome.result()
+    failing = {name for name, service in services.items() if service.resources.models.circuit.is_open}
+    assert failing <= {name for name in names if ODDITIES[name].outcome in ("quoted", "early")}
+    assert not {name for name in failing if ODDITIES[name].withholds}
 
 
 def test_a_sentence_with_a_lost_character_is_never_confirmed(index: Path, model: OddModel) -> None:
@@ -165,6 +173,17 @@ def test_a_sentence_with_a_lost_character_is_never_confirmed(index: Path, model:
         damaged, whole = quill.ask(service, QUESTION).segments
     assert (damaged.check, damaged.citations) == ("unconfirmed", [])
     assert whole.check == "confirmed"
+
+
+def test_a_draft_of_lost_characters_only_is_replaced_by_quotes(index: Path) -> None:
+    with OpenAIServer(key="") as server:
+        server.scripts.append(["The cache lives in `.quill/ca\ufffd", "\ufffdche` [1]."])
+        answer = quill.ask(
+            ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:local-model", openai_url=server.url)),
+            QUESTION,
+        )
+    assert (answer.status, answer.degraded_reason) == ("degraded", WITHHELD)
+    assert "quote" in {segment.kind for segment in answer.segments}
 
 
 def test_an_answer_to_another_question_is_not_confirmed(index: Path, model: OddModel) -> None:

@@ -162,7 +162,13 @@ def test_an_answer_that_was_cut_says_so(server: BedrockServer) -> None:
         assert drafted(BedrockGenerator.open(NOVA))[-1] == Span("Then remove", (), cut=True)
 
 
-@pytest.mark.parametrize("reason", [["end_turn"], {}, None, 5])
+@pytest.mark.parametrize("end", [{}, {"stopReason": None}])
+def test_an_end_mark_without_a_reason_ends_an_answer(server: BedrockServer, end: object) -> None:
+    server.play(playing(said("A key [1]."), event("messageStop", end)))
+    assert cited(drafted(BedrockGenerator.open(NOVA))) == [("A key.", ("1",))]
+
+
+@pytest.mark.parametrize("reason", [["end_turn"], {}, 5])
 def test_an_answer_with_a_reason_that_is_none_of_bedrock_s_broke_off(server: BedrockServer, reason: object) -> None:
     server.play(playing(said("A key [1]."), event("messageStop", {"stopReason": reason})))
     with pytest.raises(ProviderError) as caught:
