@@ -7,9 +7,11 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -223,3 +225,27 @@ def test_a_full_memory_is_one_sentence_and_kills_nobody(small_memory: Path, tmp_
     (small_memory / "filler").unlink()
     assert shell.json("search", "tea", "--store", store)[0]["results"]
     assert shell.json("index", "site", "--store", store)["pages"]["new"] == 1
+
+
+@pytest.mark.skipif(not MEMORY.is_dir(), reason="no file system in memory")
+def test_files_that_another_reader_makes_and_removes_meanwhile_harm_nobody() -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        done = threading.Event()
+
+        def rewrite() -> None:
+            while not done.is_set():
+                made = Path(tempfile.mkdtemp(prefix=".atomicwrite", dir=folder))
+                (made / "status.dat").write_bytes(b"0")
+                os.truncate(made / "status.dat", 1 << 16)
+                shutil.rmtree(made)
+
+        writers = [threading.Thread(target=rewrite) for _ in range(4)]
+        for writer in writers:
+            writer.start()
+        try:
+            for _ in range(1000):
+                preallocation.allocate(Path(folder))
+        finally:
+            done.set()
+            for writer in writers:
+                writer.join()

@@ -61,11 +61,10 @@ def allocate(folder: Path) -> None:
     """
     if not files.is_in_memory(folder):
         return
-    sizes = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
-    holes = {path: size for path, stat in sizes.items() if (size := stat.st_size) > stat.st_blocks * 512}
+    holes = {path: stat.st_size for path, stat in _stat_files(folder) if stat.st_size > stat.st_blocks * 512}
     try:
         for path, size in holes.items():
-            with path.open("r+b") as file:
+            with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, size)
     except OSError as error:
         release(folder, [path.relative_to(folder).as_posix() for path in holes])
@@ -74,6 +73,14 @@ def allocate(folder: Path) -> None:
             f"The index in {folder} can't be opened ({error.strerror}): {needed} MB must be free in the memory that "
             "holds it; it is not harmed."
         ) from error
+
+
+def _stat_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files below a folder. The engine of another reader may write and rename some of its own meanwhile."""
+    for place, _, names in os.walk(folder):
+        for path in (Path(place, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):
+                yield path, path.stat()
 
 
 def release(folder: Path, names: Iterable[str]) -> None:
