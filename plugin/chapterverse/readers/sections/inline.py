@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from chapterverse.model import Image
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.sections.footnotes import footnote_label
 
 #: The element around a paragraph that stays as written; its attribute `n` is the index in `Inline.verbatim`.
 VERBATIM = "verbatim"
@@ -35,13 +34,16 @@ _DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # emoji mean yes or no, mostly in tables, and stay.
 _EMPTY_ALT = re.compile(
     r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:|\S+\.(?:png|jpe?g|gif|svg|webp|avif|ico)"
-    r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
+    r"|(?:image|img|icon|logo|screenshot|banner|alt text|no description has been provided for this image)",
     re.IGNORECASE,
 )
 _EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
 _MAX_ICON_PIXELS = 32
 #: Characters of an image's address, and of its texts.
 _MAX_ADDRESS, _MAX_WORDS = 2048, 500
+#: What a style sheet writes before an element of that class; others only get a distance.
+_SEPARATORS = {"classifier": " : "}
+_STARRED = re.compile(r"\*{1,2}\w+")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
@@ -97,8 +99,11 @@ class Inline:
 
     def title(self, children: Iterable[Child]) -> str:
         """Return one line that is going to be set in bold as a whole."""
+        children = list(children)
         self._open.add("**")
-        line = self.one_line(children)
+        # A button beside the words only opens what they name.
+        words = [child for child in children if isinstance(child, str) or child.name != "button"]
+        line = self.one_line(words) or self.one_line(children)
         self._open.remove("**")
         return line
 
@@ -140,7 +145,7 @@ class Inline:
         elif name in _CODE:
             out.append(code_span(node.text()))
         elif name == "a":
-            out.append(self._link(node))
+            out.append(_apart(node, self._link(node), out))
         elif name in _LEAVES:
             if name == "img":
                 self._note_image(node)
@@ -150,7 +155,7 @@ class Inline:
         elif node.block:
             out.append((_ITEM if name == "li" else " ") + self._raw(node.children) + " ")
         else:
-            out.append(self._raw(node.children))
+            out.append(_apart(node, self._raw(node.children), out))
 
     def _mark(self, node: Node, mark: str) -> str:
         if mark in self._open:
@@ -161,6 +166,9 @@ class Inline:
         core = inner.strip(_BREAK + " \n\t")
         if not core:
             return inner
+        # Stars of the text itself, as of `**kwargs`, would be taken for marks.
+        if _STARRED.fullmatch(core):
+            return inner.replace(core, code_span(core))
         # In Markdown a mark touches its words, so the space inside the element moves out.
         before, after = inner.split(core, 1)
         return f"{before}{mark}{core}{mark}{after}"
@@ -169,8 +177,12 @@ class Inline:
         note = node.target_id
         if note in self.footnotes:
             self.notes.append(note)
-            return f"[^{footnote_label(node)}]"
+            return self._reference(node)
         return "" if is_permalink(node) else self._raw(node.children)
+
+    def _reference(self, _link: Node) -> str:
+        """Return the mark of a footnote: none, for the note itself is going to stand in the section."""
+        return ""
 
     def _note_image(self, node: Node) -> None:
         src, alt = (node.get("src") or "").strip(), _alt(node)
@@ -181,27 +193,54 @@ class Inline:
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
-        if any(link.target_id in self.footnotes for link in node.elements() if link.name == "a"):
-            return self._raw(node.children)
         inner = self._raw(node.children)
-        return f"^{inner}" if inner.strip() else inner
+        is_mark = any(link.target_id in self.footnotes for link in node.elements() if link.name == "a")
+        return f"^{inner}" if inner.strip() and not is_mark else inner
 
-    def _plain(self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False) -> str:
-        """Return the words of a heading; `images` adds those of its images and badges."""
+    def _plain(
+        self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False, begun: bool = False
+    ) -> str:
+        """Return the words of a heading.
+
+        Args:
+            images: adds those of its images, buttons and badges.
+            begun: words stand before these.
+        """
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
                 out.append(child)
-            elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
+            elif not images and _is_beside(child, begun=begun or any(map(str.strip, out))):
                 continue
             elif child.name == "a" and child.target_id in self.footnotes:
                 self.notes.append(child.target_id)
             elif child.name in _LEAVES:
                 out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
             elif permalinks or not is_permalink(child):
-                inner = self._plain(child.children, images=images, permalinks=permalinks)
-                out.append(f" {inner} " if child.block else inner)
+                begun = begun or any(map(str.strip, out))
+                inner = self._plain(child.children, images=images, permalinks=permalinks, begun=begun)
+                out.append(f" {inner} " if child.block else _apart(child, inner, out))
         return "".join(out)
+
+
+def _is_beside(node: Node, *, begun: bool) -> bool:
+    """Return whether an element of a heading is none of its words; a badge that begins it is, as an API's method."""
+    return node.name in ("img", "badge", "button", "label") or (begun and not _HEADING_BADGES.isdisjoint(node.classes))
+
+
+def _apart(node: Node, text: str, before: list[str]) -> str:
+    """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
+    if node.name == "button":
+        return f" {text} "
+    if not before or node.name not in ("a", "span") or not text[:1].isalnum():
+        return text
+    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and node.classes
+    return f"{_SEPARATORS.get(node.classes[0], ' ')}{text}" if is_apart else text
+
+
+def own_anchor(node: Node) -> str:
+    """Return the id that an element has, or the name of an `a`; "" if it has neither."""
+    return node.get("id") or (node.get("name") if node.name == "a" else "") or ""
 
 
 def code_span(text: str) -> str:

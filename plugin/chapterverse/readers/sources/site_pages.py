@@ -110,7 +110,7 @@ class SitePagesDraft:
             try:
                 content = self.read(self.folder, path)
                 text = decode_page(path, content)
-                if warning := nul_warning(path, content):
+                if (warning := nul_warning(path, content)) and warning not in self.warnings:
                     self.warnings.append(warning)
                 yield DecodedFile(path, content, text)
             except UnreadablePage as error:
