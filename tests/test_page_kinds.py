@@ -115,6 +115,7 @@ def test_pages_that_say_something_are_documentation(facts: PageFacts) -> None:
             "news",
         ),
         (PageFacts("versionen.html", content="<h2>Tea 2.0.0</h2><p>Released 2026-01-02</p><h2>Tea 1.9</h2>"), "news"),
+        (PageFacts("c.html", content="<h2>1.1.0<a>&para;</a></h2><h2>1.0.0<a>&para;</a></h2>"), "news"),
         (PageFacts("docs/release_notes/v2.html"), "news"),
         # The name of a file tells nothing.
         (PageFacts("changelog.md", content="# Changelog\n\nHow to write one.\n\n## Entries\n"), "documentation"),

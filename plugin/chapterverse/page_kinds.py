@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import unescape
 from itertools import islice
 
 #: What a page may be called by `content_type`; "documentation" where nothing says otherwise.
@@ -315,7 +316,7 @@ def _is_changelog(content: str) -> bool:
     dated: Counter[int] = Counter()
     for heading in islice(_HEADING.finditer(content), _MAX_HEADINGS):
         level = len(heading[1]) if heading[1] else int(heading[3])
-        title = " ".join(_TAG.sub("", heading[2] or heading[4] or "").split())
+        title = " ".join(unescape(_TAG.sub("", heading[2] or heading[4] or "")).split())
         levels[level] += 1
         if _RELEASE_TITLE.fullmatch(title):
             after = content[heading.end() : heading.end() + _MAX_DATE_CHARS]

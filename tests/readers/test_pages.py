@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.errors import PageTooLarge
 from chapterverse.readers.sections.html_page import read_document, read_fragment
 from chapterverse.readers.sources.built_site import read_site
 from growth import assert_linear
@@ -261,9 +262,20 @@ def test_a_page_that_is_one_form_one_dialog_or_one_table(body: str, expected: li
         "<b role=tab>x</b>",
         '<dl><dt id=a class="sig">x<dt id=b class="sig">y<dd>',
         "<section id=a><a class=headerlink href=#a>",
-        "<b aria-expanded=false></b><div hidden>",
+        "<b aria-expanded=false></b><div hidden></div>",
+        "x<!-- --><div hidden></div>",
         "<table><tr><td><pre>a\nb</pre>",
     ],
 )
 def test_hostile_pages_take_linear_time(piece: str) -> None:
     assert_linear(lambda count: read_fragment(piece * count, "T"), 1_000, 8_000)
+
+
+def test_an_accordion_below_the_deepest_level_is_named(tmp_path: Path) -> None:
+    """Whether a control opens it can't be known there, so that all of the page is left out."""
+    deep = "<b aria-expanded=false></b><div hidden>" * 200
+    site(tmp_path, {"a.html": BARE.format("a"), "b.html": f"<html><body><main>{deep}"})
+    first, second = read_site(tmp_path, "https://e.com/").sources
+    assert first.read().sections
+    with pytest.raises(PageTooLarge, match="hides an element below 100 others"):
+        second.read()

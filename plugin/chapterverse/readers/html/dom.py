@@ -315,8 +315,7 @@ class _Builder:
     def _may_be_opened(self, node: Node) -> bool:
         """Return whether a control may open a hidden element: it has a name for it, or stands right behind it."""
         around = self.open[-1]
-        before = next((child for child in reversed(around.children) if isinstance(child, Node)), None)
-        if before is not None and any(map(_is_opener, (before, *islice(before.walk(), _NEAR)))):
+        if any(map(_is_opener, islice(_near(around.children[-2:]), _NEAR))):
             return True
         if node.get("id"):
             self.closed[node] = around
@@ -360,6 +359,15 @@ def _is_plain(tag: str) -> bool:
 
 def _is_opener(node: Node) -> bool:
     return node.get("aria-expanded") is not None
+
+
+def _near(children: list[Child]) -> Iterator[Node]:
+    """Yield the last element of some and those inside it, of each the first ones."""
+    rest = [child for child in children if isinstance(child, Node)][-1:]
+    while rest:
+        node = rest.pop()
+        yield node
+        rest += [child for child in reversed(node.children[:_NEAR]) if isinstance(child, Node)]
 
 
 def _is_task_box(field: Node, around: list[str]) -> bool:
