@@ -8,58 +8,6 @@ from dataclasses import dataclass
 
 from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes
 
-# Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
-_ASIDES = r"<!--.*?(?:-->|\Z)|<[sS][cC][rR][iI][pP][tT]\b.*?(?:</[sS][cC][rR][iI][pP][tT]|\Z)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Root:
-    """A kind of content root: any element with that `word` in that attribute, or any with that name.
-
-    Attributes:
-        unique: a page with several such elements is a listing; none of them is the page.
-        page: it holds all of the page, so that it is a guess.
-    """
-
-    word: str
-    attribute: str = ""
-    unique: bool = False
-    page: bool = False
-
-    def find(self, html: str, start: int) -> tuple[str, int] | None:
-        """Return the name of the first such element and the position behind its start tag."""
-        # The values of attributes have a case, the names of elements have none.
-        if html.find(self.word, start) < 0 and (self.attribute or html.find(self.word.upper(), start) < 0):
-            return None
-        for tag in _start_tags_with(self.word, bool(self.attribute)).finditer(html, start):
-            name, raw = tag.group(1), tag.group(2)
-            if name and (not self.attribute or self.word in parse_attributes(raw).get(self.attribute, "").split()):
-                return name, tag.end()
-        return None
-
-
-#: In the order of preference.
-_ROOTS = (
-    _Root("articleBody", "itemprop"),
-    _Root("theme-doc-markdown", "class"),
-    _Root("vp-doc", "class"),
-    _Root("article", unique=True),
-    _Root("main", "role"),
-    _Root("main"),
-    _Root("body", page=True),
-)
-
-
-@functools.cache
-def _start_tags_with(word: str, as_attribute: bool) -> re.Pattern[str]:
-    tag = rf"<([a-zA-Z][\w-]*+)(?=[^<>]*?{word})" if as_attribute else rf"<({_any_case(word)})(?=[\s/>])"
-    return re.compile(rf"{_ASIDES}|{tag}({ATTRIBUTES})(?:>|\Z)", re.DOTALL)
-
-
-def _any_case(name: str) -> str:
-    """Return a pattern of the name of an element; four times as fast as the flag, which searches without a "<"."""
-    return "".join(f"[{letter}{letter.upper()}]" for letter in name)
-
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -70,32 +18,71 @@ class Content:
     is_guess: bool = False
 
 
+@dataclass(slots=True)
+class _Element:
+    """A landmark of a page: where it and its content begin and end, in characters."""
+
+    name: str
+    start: int
+    content_start: int
+    content_end: int
+    end: int
+
+
 def find_content(html: str, body: int) -> Content:
-    """Return where the content of a page is; `body` is where its body begins."""
-    for root in _ROOTS:
-        opening = root.find(html, body)
-        if not opening:
-            continue
-        end, after_end_tag = _content_end(html, *opening)
-        if root.unique and (main := _MAIN.search(html, opening[1], end)):
-            # Beside it the article holds things of the theme.
-            return Content(main.end(), _content_end(html, "main", main.end())[0])
-        if root.unique and (root.find(html, after_end_tag) or _is_part(html, opening[1], end)):
-            continue
-        return Content(opening[1], end, root.page)
+    """Return where the content of a page is; `body` is where its body begins.
+
+    It is what a generator marks, else the only article, else what is marked as `main`, else all of the body.
+    """
+    for attribute, word in _MARKS:
+        if marked := _find_marked(html, body, attribute, word):
+            return marked
+    landmarks = _landmarks(html, body)
+    found = _find_article(html, landmarks) or _find_marked(html, body, "role", "main")
+    if found:
+        return found
+    for name in ("main", "body"):
+        if root := next((element for element in landmarks if element.name == name), None):
+            return Content(root.content_start, root.content_end, name == "body")
     return Content(0, len(html), True)
 
 
-def _is_part(html: str, start: int, end: int) -> bool:
-    """Return whether an article is only a part of the page: `main` holds its title, or more of its text, besides."""
-    main = html.rfind("<main", 0, start)
-    if main < 0 or html.find("</main", main, start) >= 0:
-        return False
-    main_end = html.find("</main", end)
-    outside = _prose(html, main, start) + _prose(html, end, main_end if main_end >= 0 else len(html))
+def _find_marked(html: str, start: int, attribute: str, word: str) -> Content | None:
+    """Return the content of the first element with a word in an attribute."""
+    if html.find(word, start) < 0:
+        return None
+    for tag in _start_tags_with(word).finditer(html, start):
+        name, raw = tag.groups()
+        if name and word in parse_attributes(raw).get(attribute, "").split():
+            return Content(tag.end(), _content_end(html, name, tag.end()))
+    return None
+
+
+def _find_article(html: str, landmarks: list[_Element]) -> Content | None:
+    """Return the content of the article that is the page; several are a listing, and one may be a part of the page."""
+    article = next((element for element in landmarks if element.name == "article"), None)
+    if article is None:
+        return None
+    around = None
+    for element in landmarks:
+        if element.name == "article" and element.start >= article.end:
+            return None
+        if element.name == "main" and article.start < element.start < article.end:
+            # Beside it the article holds things of the theme.
+            return Content(element.content_start, element.content_end)
+        if element.name == "main" and element.start < article.start < element.end:
+            around = element
+    if around and _is_part(html, article, around):
+        return None
+    return Content(article.content_start, article.content_end)
+
+
+def _is_part(html: str, article: _Element, main: _Element) -> bool:
+    """Return whether `main` holds the page's title, or more of its text, besides an article."""
+    outside = _prose(html, main.content_start, article.start) + _prose(html, article.end, main.content_end)
     if not outside:
         return False
-    inside = _prose(html, start, end)
+    inside = _prose(html, article.content_start, article.content_end)
     is_titled = any(map(_TITLE.match, outside)) and not any(map(_TITLE.match, inside))
     return is_titled or _length(outside) > _length(inside)
 
@@ -111,7 +98,64 @@ def _length(prose: list[str]) -> int:
     return sum(len("".join(_TAG.sub("", text).split())) for text in prose)
 
 
-_MAIN = re.compile(rf"<main(?=[\s>]){ATTRIBUTES}(?:>|\Z)")
+def _landmarks(html: str, start: int) -> list[_Element]:
+    """Return the articles, the `main` and the body of a page in the order of their start tags."""
+    found: list[_Element] = []
+    still_open: dict[str, list[_Element]] = {name: [] for name in _LANDMARKS}
+    position = start
+    while tag := _LANDMARK.search(html, position):
+        word = tag[1]
+        if aside_end := _ASIDE_ENDS.get(word):
+            end = html.find(aside_end, tag.end())
+            position = end if end >= 0 else len(html)
+            continue
+        rest = _TAG_END.match(html, tag.start())
+        position = rest.end() if rest else len(html)
+        name = word.lstrip("/").lower()
+        if not word.startswith("/"):
+            found.append(_Element(name, tag.start(), position, len(html), len(html)))
+            still_open[name].append(found[-1])
+        elif still_open[name]:
+            element = still_open[name].pop()
+            element.content_end, element.end = tag.start(), position
+    return found
+
+
+def _content_end(html: str, name: str, start: int) -> int:
+    depth = 1
+    for tag in _tags_of(name).finditer(html, start):
+        if tag.lastindex:
+            depth += -1 if tag.group(1) else 1
+            if not depth:
+                return tag.start()
+    return len(html)
+
+
+@functools.cache
+def _start_tags_with(word: str) -> re.Pattern[str]:
+    return re.compile(rf"{_ASIDES}|<([a-zA-Z][\w-]*+)(?=[^<>]*?{word})({ATTRIBUTES})(?:>|\Z)", re.DOTALL)
+
+
+@functools.cache
+def _tags_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"{_ASIDES}|<(/?){_any_case(name.lower())}(?=[\s/>])", re.DOTALL)
+
+
+def _any_case(name: str) -> str:
+    """Return a pattern of the name of an element; four times as fast as the flag, which searches without a "<"."""
+    return "".join(f"[{letter}{letter.upper()}]" for letter in name)
+
+
+#: The attribute and the word by which generators mark the content, in the order of preference.
+_MARKS = (("itemprop", "articleBody"), ("class", "theme-doc-markdown"), ("class", "vp-doc"))
+_LANDMARKS = ("article", "main", "body")
+# Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
+_ASIDES = r"<!--.*?(?:-->|\Z)|<[sS][cC][rR][iI][pP][tT]\b.*?(?:</[sS][cC][rR][iI][pP][tT]|\Z)"
+_ASIDE_ENDS = {"!--": "-->", "script": "</script", "SCRIPT": "</SCRIPT"}
+_TAG_END = re.compile(rf"<{ATTRIBUTES}(?:>|\Z)")
+# Every "<" of a page is looked at: words whose first letters the pattern knows are found twice as fast.
+_LANDMARK_WORDS = [f"{slash}{word}" for name in _LANDMARKS for word in (name, name.upper()) for slash in ("", "/")]
+_LANDMARK = re.compile(rf"<(!--|(?:{'|'.join(('script', 'SCRIPT', *_LANDMARK_WORDS))})(?=[\s/>]))")
 _PROSE = re.compile(
     rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|<footer\b.*?(?:</footer|\Z)"
     r"|(<h[1-6]\b[^<]*+(?><(?!/h)[^<]*+)*|<p\b[^<]*+(?><(?!/p)[^<]*+)*)",
@@ -121,19 +165,3 @@ _PROSE = re.compile(
 _ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)
 _TAG = re.compile("<[^>]*+>")
-
-
-def _content_end(html: str, name: str, start: int) -> tuple[int, int]:
-    """Return where the content of the element ends and where its end tag does."""
-    depth = 1
-    for tag in _tags_of(name).finditer(html, start):
-        if tag.lastindex:
-            depth += -1 if tag.group(1) else 1
-            if not depth:
-                return tag.start(), tag.end()
-    return len(html), len(html)
-
-
-@functools.cache
-def _tags_of(name: str) -> re.Pattern[str]:
-    return re.compile(rf"{_ASIDES}|<(/?){_any_case(name.lower())}(?=[\s/>])", re.DOTALL)

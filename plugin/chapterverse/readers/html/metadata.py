@@ -84,7 +84,7 @@ def _note_mark(metadata: PageMetadata, mark: PageMark) -> None:
 
 
 def is_page(html: str) -> bool:
-    """Return whether a file is a page; a piece of a template, which another file includes, has no head and no body."""
+    """Return whether a file is a page; a piece of a template, which another file includes, has no frame."""
     return _DOCTYPE.match(html) is not None or any(name in _FRAME for name, _, _ in start_tags(html))
 
 
@@ -194,6 +194,6 @@ _REFRESH_ADDRESS = re.compile(r"""\burl\s*=\s*['"]?\s*([^\s'"]++)""", re.IGNOREC
 _MAX_TITLE_CHARS = 2000
 _MAX_TAGS = 50
 _MAX_MARK_CHARS = 1000
-_FRAME = frozenset(("html", "head", "body", "title"))
+_FRAME = frozenset(("html", "head", "body", "main", "title"))
 _DOCTYPE = re.compile(r"(?>(?:\s|<!--.*?-->)*)<!doctype", re.IGNORECASE | re.DOTALL)
 _HEAD = frozenset("html head base link meta noscript script style template title".split())

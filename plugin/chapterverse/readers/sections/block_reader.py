@@ -85,8 +85,9 @@ class BlockReader:
             if not child.block:
                 run.append(child)
                 continue
-            self._paragraph(run, out)
-            run = []
+            if run or self._inline.notes or self._inline.images:
+                self._paragraph(run, out)
+                run = []
             if child in self._tabs:
                 self._panel(child, out)
                 continue
@@ -161,6 +162,10 @@ class BlockReader:
 
     def _block(self, node: Node, out: list[Item], lang: str) -> None:
         """Read a block that may be only there to be linked to, or to hold what its id leads to."""
+        if not node.raw:
+            # Most paragraphs say nothing by a class or an id.
+            self._flow(node.children, out, lang)
+            return
         if name := node.get("id"):
             items: list[Item] = []
             if not node.headed and self._named_section(node, items, lang):

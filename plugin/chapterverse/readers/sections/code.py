@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.html.dom import Child, Node
+from chapterverse.readers.html.dom import LINE_MARKS, Child, Node
 from chapterverse.readers.html.visible_text import collapse
 from chapterverse.readers.sections.inline import backtick_fence, is_permalink
 
@@ -17,11 +17,8 @@ _ATTRIBUTES = ("data-language", "data-lang")
 _BEFORE_LANGUAGE = frozenset(("sourceCode", "highlight"))
 #: Jupyter names its shell, not the language of a cell.
 _SHELLS = {"ipython": "python", "ipython3": "python", "ipynb": "python"}
-#: Classes of a line that is removed from or added to a code.
-_MARKS = {
-    **dict.fromkeys(("remove", "removed", "del", "deleted", "deletion"), "-"),
-    **dict.fromkeys(("add", "added", "ins", "inserted", "insertion"), "+"),
-}
+#: A line with a mark holds one of its words.
+_MARKED = re.compile("|".join(LINE_MARKS))
 _LINES = frozenset(("line", "ec-line", "code-line", "token-line"))
 
 
@@ -54,10 +51,11 @@ def code_text(pre: Node, marks: Mapping[Node, str]) -> str:
 
 def line_marks(pre: Node) -> dict[Node, str]:
     """Return the lines of a code with "+", "-" or " ", none if no line is marked as added or removed."""
-    lines = [line for node in (pre, *pre.elements()) for line in node.elements() if not _LINES.isdisjoint(line.classes)]
-    if not lines:
+    lines = [line for node in (pre, *pre.elements()) for line in node.elements()]
+    if not any(_MARKED.search(line.raw) for line in lines):
         return {}
-    marks = {line: next(filter(None, map(_MARKS.get, line.classes)), " ") for line in lines}
+    lines = [line for line in lines if not _LINES.isdisjoint(line.classes)]
+    marks = {line: next(filter(None, map(LINE_MARKS.get, line.classes)), " ") for line in lines}
     return marks if set(marks.values()) - {" "} else {}
 
 

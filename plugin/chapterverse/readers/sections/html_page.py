@@ -109,7 +109,7 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
 def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
     tree = parse_html(html)
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
-    return BlockReader(tree, footnotes, _anchor_test(html), move_tabs(tree, html), verbatim, base)
+    return BlockReader(tree, footnotes, _anchor_test(html), move_tabs(tree), verbatim, base)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

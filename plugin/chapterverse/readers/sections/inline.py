@@ -24,6 +24,8 @@ _PERMALINKS = frozenset(
 #: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
 #: So is Sphinx's link to the source of a signature.
 _HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header viewcode-link".split())
+#: What a heading holds besides its words, as a badge behind them; one that begins it is a word, as an API's method.
+_BESIDE = frozenset(("img", "badge", "button", "label"))
 _BADGE_HOST = re.compile(
     r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]"
 )
@@ -209,23 +211,22 @@ class Inline:
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
-                out.append(child)
-            elif not images and _is_beside(child, begun=begun or any(map(str.strip, out))):
+                text = child
+            elif not images and (child.name in _BESIDE or (begun and not _HEADING_BADGES.isdisjoint(child.classes))):
                 continue
             elif child.name == "a" and child.target_id in self.footnotes:
                 self.notes.append(child.target_id)
+                continue
             elif child.name in _LEAVES:
-                out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
-            elif permalinks or not is_permalink(child):
-                begun = begun or any(map(str.strip, out))
+                text = _LEAVES[child.name](child).replace(_BREAK, " ")
+            elif child.name == "a" and not permalinks and is_permalink(child):
+                continue
+            else:
                 inner = self._plain(child.children, images=images, permalinks=permalinks, begun=begun)
-                out.append(f" {inner} " if child.block else _apart(child, inner, out))
+                text = f" {inner} " if child.block else _apart(child, inner, out)
+            out.append(text)
+            begun = begun or bool(text.strip())
         return "".join(out)
-
-
-def _is_beside(node: Node, *, begun: bool) -> bool:
-    """Return whether an element of a heading is none of its words; a badge that begins it is, as an API's method."""
-    return node.name in ("img", "badge", "button", "label") or (begun and not _HEADING_BADGES.isdisjoint(node.classes))
 
 
 def _apart(node: Node, text: str, before: list[str]) -> str:

@@ -6,27 +6,18 @@ Sets older than ARIA (pymdownx, sphinx-design and others) are known by their cla
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 
-from chapterverse.readers.html.dom import Node
+from chapterverse.readers.html.dom import TAB_PANELS, TAB_SETS, Node
 from chapterverse.readers.html.visible_text import collapse
 
-_SETS = frozenset("tabbed-set sd-tab-set tab-set vp-code-group".split())
-_PANELS = frozenset("tabbed-block sd-tab-content codetab texttab tabpanel".split())
-#: A page without any of these has no tabs.
-_ROLE = re.compile(r"""role=["']?tab""")
-_HINTS = ("tabpanel", "tabbar", "tabbed-set", "tab-set", "vp-code-group")
 
-
-def move_tabs(root: Node, html: str) -> dict[Node, str]:
+def move_tabs(root: Node) -> dict[Node, str]:
     """Return the label of each tab panel, "" where it has none; it becomes the panel's first child.
 
     A tab without a panel keeps its text where it stands.
     """
-    if not _ROLE.search(html) and not any(hint in html for hint in _HINTS):
-        return {}
     labels: dict[Node, str] = {}
     levels = [root]
     while levels:
@@ -71,17 +62,19 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
     rest = [(child, False) for child in reversed(level.elements())]
     while rest:
         node, in_set = rest.pop()
+        if not (in_set or node.tabbed):
+            continue
         classes = node.classes
         if node.get("role") == "tab" or "tabbutton" in classes or (in_set and node.name == "label") or _is_item(node):
             yield node, True
         elif node.block and (
-            node.get("role") == "tabpanel" or not _PANELS.isdisjoint(classes) or (in_set and _is_old_panel(node))
+            node.get("role") == "tabpanel" or not TAB_PANELS.isdisjoint(classes) or (in_set and _is_old_panel(node))
         ):
             yield node, False
         elif in_set and "blocks" in classes:  # VitePress: every element in it is a panel
             yield from ((panel, False) for panel in node.elements() if panel.block)
         else:
-            inside = in_set or not _SETS.isdisjoint(classes)
+            inside = in_set or not TAB_SETS.isdisjoint(classes)
             rest.extend((child, inside) for child in reversed(node.elements()))
 
 
