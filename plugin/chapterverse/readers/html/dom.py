@@ -100,18 +100,18 @@ class Node:
     Attributes:
         block: it is displayed as a block, or holds one.
         headed: it is a heading, or holds one.
-        tabbed: it is a tab, a panel or a set of tabs, or holds one.
+        holds: whether it is, or holds, what may be a part of `TABS` or one of `MARKED_LINES`, as bits.
         raw: its attributes as they are written.
     """
 
-    __slots__ = ("_attributes", "_classes", "block", "children", "headed", "name", "raw", "tabbed")
+    __slots__ = ("_attributes", "_classes", "block", "children", "headed", "holds", "name", "raw")
 
     def __init__(self, name: str, raw: str = "") -> None:
         self.name = name
         self.children: list[Child] = []
         self.block = name in BLOCKS
         self.headed = name in HEADINGS
-        self.tabbed = False
+        self.holds = 0
         self.raw = raw
         self._attributes: dict[str, str] | None = None
         self._classes: list[str] | None = None
@@ -262,8 +262,8 @@ class _Builder:
             around.children.append(node)
             if node.block and not (around.block and around.headed >= node.headed):
                 self._mark_around(node)
-            if hints & _IS_TABBED:
-                self._mark_tabbed(node)
+            if hints > _MAY_BE_DROPPED:
+                self._note_held(node, hints)
         if name not in VOID:
             self.open.append(node)
             self.names.append(name)
@@ -345,11 +345,11 @@ class _Builder:
             ancestor.block = True
             ancestor.headed = ancestor.headed or node.headed
 
-    def _mark_tabbed(self, node: Node) -> None:
+    def _note_held(self, node: Node, hints: int) -> None:
         for ancestor in (node, *reversed(self.open)):
-            if ancestor.tabbed:
+            if ancestor.holds & hints == hints:
                 break
-            ancestor.tabbed = True
+            ancestor.holds |= hints
 
     def _end_open(self, names: Set[str], walls: Set[str]) -> None:
         if names.isdisjoint(self.names):
@@ -374,8 +374,8 @@ def _hints(raw: str) -> int:
     return sum(flag for flag, hints in _FLAGS if not hints.isdisjoint(words))
 
 
-_MAY_BE_DROPPED, _IS_TABBED, _IS_MARKED = 1, 2, 4
-_FLAGS = ((_MAY_BE_DROPPED, _HINTS), (_IS_TABBED, _TAB_WORDS), (_IS_MARKED, frozenset(LINE_MARKS)))
+_MAY_BE_DROPPED, TABS, MARKED_LINES = 1, 2, 4
+_FLAGS = ((_MAY_BE_DROPPED, _HINTS), (TABS, _TAB_WORDS), (MARKED_LINES, frozenset(LINE_MARKS)))
 _ALL_HINTS = frozenset().union(*(words for _, words in _FLAGS))
 
 

@@ -99,8 +99,10 @@ class BlockReader:
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
-            anchors = () if text else (own_anchor(child) for child in run if isinstance(child, Node))
-            self._place = "" if text else next(filter(None, anchors), self._place)
+                self._place = ""
+            else:
+                anchors = (own_anchor(child) for child in run if isinstance(child, Node))
+                self._place = next(filter(None, anchors), self._place)
         self._take_references(out)
 
     def _take_references(self, out: list[Item]) -> None:

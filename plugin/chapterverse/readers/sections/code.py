@@ -6,27 +6,24 @@ import re
 from collections.abc import Mapping
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.html.dom import LINE_MARKS, Child, Node
+from chapterverse.readers.html.dom import LINE_MARKS, MARKED_LINES, Child, Node
 from chapterverse.readers.html.visible_text import collapse
 from chapterverse.readers.sections.inline import backtick_fence, is_permalink
 
 _LANGUAGE = re.compile(r"(?:language|highlight|lang|hl)-(?:source-)?([\w+#.-]+)$")
 _NO_LANGUAGE = frozenset(("none", "default", "text", "plaintext", "plain", "txt", "source", "notranslate"))
-#: Attributes that name a language, and classes in front of one (pandoc, Hexo).
-_ATTRIBUTES = ("data-language", "data-lang")
+#: Classes in front of one that is a language (pandoc, Hexo).
 _BEFORE_LANGUAGE = frozenset(("sourceCode", "highlight"))
 #: Jupyter names its shell, not the language of a cell.
 _SHELLS = {"ipython": "python", "ipython3": "python", "ipynb": "python"}
-#: A line with a mark holds one of its words.
-_MARKED = re.compile("|".join(LINE_MARKS))
 _LINES = frozenset(("line", "ec-line", "code-line", "token-line"))
 
 
 def code_language(node: Node) -> str:
     """Return the language that the attributes or classes of an element name, "" if none."""
-    stated = next(filter(None, map(node.get, _ATTRIBUTES)), None)
+    stated = node.get("data-language") or node.get("data-lang")
     classes = node.classes
-    if stated is None and len(classes) > 1 and classes[0] in _BEFORE_LANGUAGE and not _LANGUAGE.match(classes[1]):
+    if not stated and len(classes) > 1 and classes[0] in _BEFORE_LANGUAGE and not _LANGUAGE.match(classes[1]):
         stated = classes[1] if len(classes) == 2 or classes[0] == "sourceCode" else None
     named = stated or next((match.group(1) for match in map(_LANGUAGE.match, classes) if match), "")
     return "" if named.lower() in _NO_LANGUAGE else _SHELLS.get(named.lower(), named)
@@ -51,10 +48,9 @@ def code_text(pre: Node, marks: Mapping[Node, str]) -> str:
 
 def line_marks(pre: Node) -> dict[Node, str]:
     """Return the lines of a code with "+", "-" or " ", none if no line is marked as added or removed."""
-    lines = [line for node in (pre, *pre.elements()) for line in node.elements()]
-    if not any(_MARKED.search(line.raw) for line in lines):
+    if not pre.holds & MARKED_LINES:
         return {}
-    lines = [line for line in lines if not _LINES.isdisjoint(line.classes)]
+    lines = [line for node in (pre, *pre.elements()) for line in node.elements() if not _LINES.isdisjoint(line.classes)]
     marks = {line: next(filter(None, map(LINE_MARKS.get, line.classes)), " ") for line in lines}
     return marks if set(marks.values()) - {" "} else {}
 

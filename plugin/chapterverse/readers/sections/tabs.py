@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from chapterverse.readers.html.dom import TAB_PANELS, TAB_SETS, Node
+from chapterverse.readers.html.dom import TAB_PANELS, TAB_SETS, TABS, Node
 from chapterverse.readers.html.visible_text import collapse
 
 
@@ -62,7 +62,7 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
     rest = [(child, False) for child in reversed(level.elements())]
     while rest:
         node, in_set = rest.pop()
-        if not (in_set or node.tabbed):
+        if not (in_set or node.holds & TABS):
             continue
         classes = node.classes
         if node.get("role") == "tab" or "tabbutton" in classes or (in_set and node.name == "label") or _is_item(node):
