@@ -213,7 +213,7 @@ def test_what_a_site_repeats_is_left_out_where_no_element_holds_the_content(tmp_
     site(tmp_path, {f"{name}.html": BARE.format(name) for name in "abcdef"})
     assert texts(tmp_path) == {f"{name}.html": f"About {name}." for name in "abcdef"}
     (warning,) = read_site(tmp_path, "https://e.com/").warnings
-    assert warning.startswith("6 pages, such as a.html, have no <main> and no <article>")
+    assert warning.startswith("Pages such as a.html (6 in all) have no <main> and no <article>")
     # What is no longer repeated is read again.
     before = {source.file_path: source.content_hash for source in read_site(tmp_path, "https://e.com/").sources}
     site(tmp_path, {f"{name}.html": BARE.format(name).replace("© Tea", "") for name in "ab"})

@@ -151,7 +151,7 @@ class Inline:
         elif name in _LEAVES:
             if name == "img":
                 self._note_image(node)
-            out.append(_LEAVES[name](node))
+            out.append(_apart(node, _LEAVES[name](node), out))
         elif name == "sup":
             out.append(self._superscript(node))
         elif node.block:
@@ -233,10 +233,10 @@ def _apart(node: Node, text: str, before: list[str]) -> str:
     """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
     if node.name == "button":
         return f" {text} "
-    if not before or node.name not in ("a", "span") or not text[:1].isalnum():
+    if not before or node.name not in ("a", "img", "span") or not text[:1].isalnum():
         return text
-    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and node.classes
-    return f"{_SEPARATORS.get(node.classes[0], ' ')}{text}" if is_apart else text
+    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name == "img")
+    return f"{_SEPARATORS.get(' '.join(node.classes[:1]), ' ')}{text}" if is_apart else text
 
 
 def own_anchor(node: Node) -> str:

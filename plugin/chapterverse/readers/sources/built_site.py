@@ -156,7 +156,8 @@ def _finish(
     for path, page in built.items():
         url = page_address(path, base, page.canonical, listed, is_stated=is_stated)
         sources.append((url, _built_source(pages.folder, path, page, url, names.get(path, path))))
-    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
+    parts = {path: page.part for path, page in built.items() if page.part}
+    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()}, parts=parts)
 
 
 def _read_pages(
@@ -243,7 +244,7 @@ def _marked_base(built: Mapping[str, _BuiltPage]) -> str:
 
 def _guess_warning(pages: int, path: str) -> str:
     return (
-        f"{pages:,} pages, such as {path}, have no <main> and no <article> around their content: what most pages of the"
+        f"Pages such as {path} ({pages:,} in all) have no <main> and no <article> around their content: what most pages of the"
         " site repeat at their beginnings and ends is left out as a guess."
     )
 
