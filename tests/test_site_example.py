@@ -245,7 +245,7 @@ SURVIVORS = {
     "a fence inside a fence": (MARKUP, "code", "````markdown\n```text\na fence inside a fence\n```\n````"),
     "a footnote": (MARKUP, "footnotes", "\n\nThe quokka footnote"),
     "the same footnote elsewhere": (MARKUP, "another-section-with-footnotes", "\n\nThe quokka footnote"),
-    "a footnote's second paragraph": (MARKUP, "another-section-with-footnotes", "paragraphs.\n\nThis is its second paragraph."),
+    "a footnote's second paragraph": (MARKUP, "another-section-with-footnotes", "paragraphs.\n\nThis is its second"),
     "keys, marks and abbreviations": (MARKUP, "inline", "Marked text, Ctrl+Alt+Del, H2O and an abbreviation"),
     "an image's alternative text": (MARKUP, "inline", "A lighthouse on a stack of index cards"),
     "Markdown inside of HTML": (MARKUP, "html-with-markdown-in-it", "**Right card**: and so is the second."),

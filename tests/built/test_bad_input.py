@@ -144,7 +144,8 @@ def test_a_site_of_fifty_thousand_pages(tmp_path: Path) -> None:
             (place / f"Page\\{page}.html").write_text(BARE.format(f"Page {folder} {page}"))
     reading = read_site(site, BASE)
     (warning,) = reading.warnings
-    assert len(reading.sources) == 50_000 and "(50,000 in all) have no <main>" in warning
+    assert len(reading.sources) == 50_000
+    assert "(50,000 in all) have no <main>" in warning
     assert f"{BASE}Section%20499/Page%5C99.html" in {source.url for source in reading.sources}
     seen = check(site, Settings(base_url=BASE), with_index=False, environ={})
     assert (seen.pages, set(seen.counts)) == (50_000, {"no_widget", "guessed"})

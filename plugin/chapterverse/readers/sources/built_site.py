@@ -244,8 +244,8 @@ def _marked_base(built: Mapping[str, _BuiltPage]) -> str:
 
 def _guess_warning(pages: int, path: str) -> str:
     return (
-        f"Pages such as {path} ({pages:,} in all) have no <main> and no <article> around their content: what most pages of the"
-        " site repeat at their beginnings and ends is left out as a guess."
+        f"Pages such as {path} ({pages:,} in all) have no <main> and no <article> around their content: what most"
+        " pages of the site repeat at their beginnings and ends is left out as a guess."
     )
 
 
