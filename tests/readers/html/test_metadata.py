@@ -37,6 +37,9 @@ def content(html: str) -> str:
         ("<body><article>never closed", "never closed"),
         ("<body><div class=vp-docs><main>yes</main></div>", "yes"),
         ("<BODY><ARTICLE>yes</ARTICLE>", "yes"),
+        # JSDoc: an article below the title holds the details.
+        ("<body><h1>A</h1><article>b</article></body>", "<h1>A</h1><article>b</article>"),
+        ("<body><header><h1>Site</h1></header><p>by us</p><article>yes</article></body>", "yes"),
     ],
 )
 def test_content_root(html: str, expected: str | None) -> None:

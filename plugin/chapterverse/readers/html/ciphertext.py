@@ -7,7 +7,7 @@ import re
 #: An element that has one long word of Base64, or several joined by a separator, and nothing else.
 _CIPHERTEXT = re.compile(
     r"<([a-zA-Z][a-zA-Z0-9-]*+)([^<>]*+)>"
-    r"\s*+[A-Za-z0-9+/=_-]{16,}+(?:[;:,.|][A-Za-z0-9+/=_-]++)*+\s*+</\1\s*+>"
+    r"\s*+[A-Za-z0-9+/=_-]{16,}+(?>(?:[;:,.|][A-Za-z0-9+/=_-]++)*)\s*+</\1\s*+>"
 )
 _HIDDEN = re.compile(r"\shidden|display\s*:\s*none", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE)

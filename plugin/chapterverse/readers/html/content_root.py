@@ -70,21 +70,26 @@ def _find_article(html: str, landmarks: list[_Element]) -> Content | None:
         if element.name == "main" and article.start < element.start < article.end:
             # Beside it the article holds things of the theme.
             return Content(element.content_start, element.content_end)
-        if element.name == "main" and element.start < article.start < element.end:
+        if element.name != "article" and element.start < article.start < element.end:
             around = element
     if around and _is_part(html, article, around):
         return None
     return Content(article.content_start, article.content_end)
 
 
-def _is_part(html: str, article: _Element, main: _Element) -> bool:
-    """Return whether `main` holds the page's title, or more of its text, besides an article."""
-    outside = _prose(html, main.content_start, article.start) + _prose(html, article.end, main.content_end)
+def _is_part(html: str, article: _Element, around: _Element) -> bool:
+    """Return whether `main` holds the page's title, or more of its text, besides an article; the body, the title."""
+    if around.name == "body":
+        # Its header is that of the site.
+        before = _BANNER.sub("", html[around.content_start : article.start])
+        outside = _prose(before, 0, len(before))
+    else:
+        outside = _prose(html, around.content_start, article.start) + _prose(html, article.end, around.content_end)
     if not outside:
         return False
     inside = _prose(html, article.content_start, article.content_end)
     is_titled = any(map(_TITLE.match, outside)) and not any(map(_TITLE.match, inside))
-    return is_titled or _length(outside) > _length(inside)
+    return is_titled or (around.name == "main" and _length(outside) > _length(inside))
 
 
 def _prose(html: str, start: int, end: int) -> list[str]:
@@ -161,6 +166,7 @@ _PROSE = re.compile(
     r"|(<h[1-6]\b[^<]*+(?><(?!/h)[^<]*+)*|<p\b[^<]*+(?><(?!/p)[^<]*+)*)",
     re.DOTALL | re.IGNORECASE,
 )
+_BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
 # Most themes have none beside the article, which this finds out five times as fast.
 _ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)

@@ -48,8 +48,9 @@ _DROPPED = RAW | frozenset(
 )
 _DROPPED_CLASSES = frozenset(
     "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
-    " screen-reader-text md-source-file katex-html copybtn backrefs doc-labels edit-this-page theme-edit-this-page"
-    " md-content__button theme-last-updated theme-doc-version-banner theme-doc-version-badge theme-unlisted-banner"
+    " screen-reader-text screen-reader-only md-source-file katex-html copybtn backrefs doc-labels edit-this-page"
+    " theme-edit-this-page md-content__button theme-last-updated theme-doc-version-banner theme-doc-version-badge"
+    " theme-unlisted-banner"
     " theme-announcement-bar announcement md-banner bd-header-announcement pagination-links prev-next-area rst-versions"
     " clipboard-copy-txt jp-InputPrompt jp-OutputPrompt prompt input_prompt output_prompt".split()
 )

@@ -306,7 +306,9 @@ class BlockReader:
                 self._flow([child], out)
 
     def _footnote(self, note: str, node: Node) -> Block:
-        children = [c for c in node.children if isinstance(c, str) or "label" not in c.classes]
+        children = [
+            c for c in node.children if isinstance(c, str) or not any(name.endswith("label") for name in c.classes)
+        ]
         blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
         # Pages for agents keep the marks, by which Markdown finds the note.
         label = self._labels.get(note, note) if isinstance(self._inline, LinkedInline) else ""

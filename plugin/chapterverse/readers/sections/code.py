@@ -31,7 +31,7 @@ def code_language(node: Node) -> str:
 
 def pre_language(pre: Node) -> str:
     """Return the language that a `pre` or the `code` in it names; a diagram's class is its language."""
-    named = code_language(pre) or next((code_language(c) for c in pre.elements() if c.name == "code"), "")
+    named = code_language(pre) or next((code_language(c) for c in pre.walk() if c.name == "code"), "")
     return named or ("mermaid" if "mermaid" in pre.classes else "")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse
 
-_CLASSES = frozenset(("footnote", "footnotes", "footnote-list", "footnotes-list"))
+_CLASSES = frozenset(("footnote", "footnotes", "footnote-definition", "footnote-list", "footnotes-list"))
 
 
 def holds_footnotes(node: Node) -> bool:
@@ -31,7 +31,9 @@ def find_footnotes(root: Node) -> dict[str, Node]:
 
 
 def _is_note(node: Node) -> bool:
-    return bool(node.get("id")) and (node.name == "li" or node.get("role") == "doc-footnote")
+    # Older books of mdBook have a `div` for each.
+    is_note = node.name == "li" or node.get("role") == "doc-footnote" or "footnote-definition" in node.classes
+    return is_note and bool(node.get("id"))
 
 
 def footnote_labels(root: Node, footnotes: Mapping[str, Node]) -> dict[str, str]:
