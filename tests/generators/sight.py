@@ -16,7 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chapterverse.readers.sections.html_page import HtmlPage, read_document
+from chapterverse.model import Page as IndexedPage
+from chapterverse.readers.sources.built_site import read_site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -56,7 +57,7 @@ class Sight:
     def foreign(self) -> float:
         return self.others.total() / max(1, self.words)
 
-    def add(self, name: str, seen: dict[str, object], page: HtmlPage) -> None:
+    def add(self, name: str, seen: dict[str, object], page: IndexedPage) -> None:
         self.pages += 1
         shown = words(str(seen["text"]))
         found = words("\n".join(_text(page)))
@@ -77,7 +78,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(_INVISIBLE.sub("", text).casefold())
 
 
-def _text(page: HtmlPage) -> Iterator[str]:
+def _text(page: IndexedPage) -> Iterator[str]:
     if page.sections and page.title not in {s.heading for s in page.sections}:
         yield page.title
     for section in page.sections:
@@ -125,10 +126,9 @@ def look(page: Page, site: Path, paths: list[str], content: str, without: str = 
         content: CSS selector of a page's content.
         without: CSS selector of what the theme adds there.
     """
-    sight = Sight()
-    for path in paths:
-        read = read_document((site / path).read_text("utf-8"))
-        if not read.noindex:
-            page.goto(_ORIGIN + path)
-            sight.add(path, page.evaluate(_SCRIPT, [content, without]), read)
+    sight, reading = Sight(), read_site(site, _ORIGIN)
+    sources = {reading.built.get(source.file_path, source.file_path): source for source in reading.sources}
+    for path in filter(sources.__contains__, paths):
+        page.goto(_ORIGIN + path)
+        sight.add(path, page.evaluate(_SCRIPT, [content, without]), sources[path].read())
     return sight

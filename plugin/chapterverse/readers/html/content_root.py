@@ -79,17 +79,15 @@ def _find_article(html: str, landmarks: list[_Element]) -> Content | None:
 
 def _is_part(html: str, article: _Element, around: _Element) -> bool:
     """Return whether `main` holds the page's title, or more of its text, besides an article; the body, the title."""
+    is_titled = _TITLE.search(html, article.content_start, article.content_end) is not None
     if around.name == "body":
         # Its header is that of the site.
-        before = _BANNER.sub("", html[around.content_start : article.start])
-        outside = _prose(before, 0, len(before))
-    else:
-        outside = _prose(html, around.content_start, article.start) + _prose(html, article.end, around.content_end)
-    if not outside:
-        return False
-    inside = _prose(html, article.content_start, article.content_end)
-    is_titled = any(map(_TITLE.match, outside)) and not any(map(_TITLE.match, inside))
-    return is_titled or (around.name == "main" and _length(outside) > _length(inside))
+        before = "" if is_titled else _BANNER.sub("", html[around.content_start : article.start])
+        return any(map(_TITLE.match, _prose(before, 0, len(before))))
+    outside = _prose(html, around.content_start, article.start) + _prose(html, article.end, around.content_end)
+    if not is_titled and any(map(_TITLE.match, outside)):
+        return True
+    return bool(outside) and _length(outside) > _length(_prose(html, article.content_start, article.content_end))
 
 
 def _prose(html: str, start: int, end: int) -> list[str]:
