@@ -168,4 +168,4 @@ _BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
 # Most themes have none beside the article, which this finds out five times as fast.
 _ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)
-_TAG = re.compile("<[^>]*+>")
+_TAG = re.compile("<[^<>]*+>")

@@ -190,7 +190,7 @@ _MARKUP = re.compile(
 #: Characters of HTML and of text by which a language is judged, and how many letters these must hold.
 _JUDGED_HTML, _JUDGED_TEXT, _LEAST_LETTERS = 40_000, 3_000, 100
 _NOINDEX = frozenset(("noindex", "none"))
-_REFRESH_ADDRESS = re.compile(r"""\burl\s*=\s*['"]?\s*([^\s'"]++)""", re.IGNORECASE)
+_REFRESH_ADDRESS = re.compile(r"""\burl\s*+=\s*+(?:['"]\s*+)?([^\s'"]++)""", re.IGNORECASE)
 _MAX_TITLE_CHARS = 2000
 _MAX_TAGS = 50
 _MAX_MARK_CHARS = 1000

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"|</?([a-z][a-z0-9-]*+)[^>]*+>?|<|[^<]++",
     re.DOTALL | re.IGNORECASE,
 )
-_END_TAGS = re.compile(r"(?>(?:\s++|</[^>]*+>|<!--.*?-->)*)", re.DOTALL)
+_END_TAGS = re.compile(r"(?>(?:\s++|</[^<>]*+>|<!--.*?(?:-->|\Z))*)", re.DOTALL)
 
 
 class Piece(NamedTuple):
