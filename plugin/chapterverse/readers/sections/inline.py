@@ -17,10 +17,6 @@ from chapterverse.readers.html.visible_text import collapse, strip_invisible
 #: The element around a paragraph that stays as written; its attribute `n` is the index in `Inline.verbatim`.
 VERBATIM = "verbatim"
 
-_PERMALINKS = frozenset(
-    "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink"
-    " sl-anchor-link".split()
-)
 #: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
 #: So is Sphinx's link to the source of a signature.
 _HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header viewcode-link".split())
@@ -268,7 +264,7 @@ def is_permalink(node: Node) -> bool:
         return True
     # Some themes make the whole heading such a link; then its words are the heading's.
     signs_only = not any(c.isalnum() for c in node.text())
-    return signs_only and (not _PERMALINKS.isdisjoint(classes) or (node.get("href") or "").startswith("#"))
+    return signs_only and "#" in (node.get("href") or "")
 
 
 def is_edit_link(node: Node) -> bool:
