@@ -57,7 +57,7 @@ def test_a_heading_without_text_keeps_its_anchor_and_has_the_name_of_the_one_abo
         '<p><a href="https://gitlab.com/a/b/-/edit/main/c.md">Diese Seite bearbeiten</a></p>',
         '<a class="md-content__button md-icon" rel="edit" href="https://a.example/c.md">Edit this page</a>',
         '<p><a href="https://a.example/"><img alt="tests" src="https://a.example/badge.svg"></a></p>',
-        '<div class="pagination-links"><a rel="next" href="/next/">Next</a></div>',
+        '<div class="pagination-links"><a rel="prev" href="/a/">Back</a><a rel="next" href="/next/">Next</a></div>',
     ],
 )
 def test_what_a_theme_puts_around_the_words_of_a_page_is_left_out(html: str) -> None:

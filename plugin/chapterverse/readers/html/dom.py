@@ -53,8 +53,6 @@ _DROPPED_CLASSES = frozenset(
 )
 #: ARIA's roles of what stands beside the content or above it.
 _DROPPED_ROLES = frozenset("alertdialog dialog menu menubar navigation search toolbar".split())
-#: What links to the pages before and behind this one, and to its source, say of themselves.
-_DROPPED_RELS = frozenset(("edit", "next", "prev"))
 # pdoc's dump of the code that a name stands for; in a docstring the class is that of an example.
 _SOURCE_DUMP = "pdoc-code"
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
@@ -64,7 +62,7 @@ _DROPPED_LIST = frozenset(("contents", "topic"))
 # Attributes are parsed only of tags that hold one of these words; most hold none.
 _EXCLUSIONS = ("data-search-exclude", "data-chapterverse-exclude")
 _HINTS = (
-    _DROPPED_CLASSES | _DROPPED_ROLES | _DROPPED_RELS | frozenset(_EXCLUSIONS)
+    _DROPPED_CLASSES | _DROPPED_ROLES | frozenset(_EXCLUSIONS)
     | {"hidden", "data-pagefind-ignore", "display", "font-size", "doc-backlink", "contents"}
     | {_DROPPED_SPAN, _SOURCE_DUMP}
 )  # fmt: skip
@@ -442,7 +440,6 @@ def _is_excluded(node: Node, around: Node) -> bool:
         # On an element of its own name it is a component that says so, not the author.
         or (node.get("data-pagefind-ignore") is not None and "-" not in node.name)
         or node.get("role") in _DROPPED_ROLES
-        or node.get("rel") in _DROPPED_RELS
         # A link back from a footnote. The text of a heading that a list of contents names is such a link as well, and
         # so is a citation's label.
         or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes and "label" not in around.classes)

@@ -14,7 +14,7 @@ from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.sections import callouts, code, tables
 from chapterverse.readers.sections.container_blocks import definition, footnote, list_item, quote, titled_block
 from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes, unlabel
-from chapterverse.readers.sections.inline import Inline, is_edit_link, is_permalink, own_anchor
+from chapterverse.readers.sections.inline import Inline, is_permalink, is_theme_link, own_anchor
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
 
@@ -366,7 +366,7 @@ def _is_tool(child: Child) -> bool:
     if isinstance(child, str):
         return child.isspace()
     is_control = child.name == "button" or (child.name == "label" and child.get("for") is not None)
-    return (is_control and child.get("aria-expanded") is None) or is_edit_link(child)
+    return (is_control and child.get("aria-expanded") is None) or is_theme_link(child)
 
 
 def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:

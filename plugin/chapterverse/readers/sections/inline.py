@@ -26,6 +26,7 @@ _BADGE_HOST = re.compile(
     r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]"
 )
 _BADGE_PATH = re.compile(r"/badges?[/.]")
+_THEME_RELS = frozenset(("edit", "next", "prev"))
 _EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
 _DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
@@ -267,9 +268,15 @@ def is_permalink(node: Node) -> bool:
     return signs_only and "#" in (node.get("href") or "")
 
 
-def is_edit_link(node: Node) -> bool:
-    """Return whether a link leads to the editor of a page's source; alone in its paragraph it is part of the theme."""
-    return node.name == "a" and _EDIT_ADDRESS.search(node.get("href") or "") is not None
+def is_theme_link(node: Node) -> bool:
+    """Return whether a link leads to the editor of a page's source, or to the page before or behind it.
+
+    Alone in its paragraph it is part of the theme.
+    """
+    return node.name == "a" and (
+        not _THEME_RELS.isdisjoint((node.get("rel") or "").split())
+        or _EDIT_ADDRESS.search(node.get("href") or "") is not None
+    )
 
 
 def _alt(node: Node) -> str:
