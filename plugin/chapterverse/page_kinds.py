@@ -102,7 +102,7 @@ _HEADING = re.compile(r"^(#{1,6}) ([^\n]*+)|<h([1-6])\b[^>]{0,500}+>(.{0,1000}?)
 _MAX_HEADINGS, _MAX_DATE_CHARS = 60, 600
 #: What a release is called: "Version 3.1.0", "[1.2.0] - 2026-01-02", "Tea 2.0 (May 1, 2026)"; never "1.2 Install".
 _RELEASE_TITLE = re.compile(
-    r"\W*+(?:[^\W\d][\w-]*+\W++)?v?(?:\d++\.)+\d++[\w.+-]*+"
+    r"\W*+(?:[^\W\d][\w-]*+\W++)?v?(?>(?:\d++\.)+\d++[\w.+-]*)"
     r"(?:\W*+|\W.*?\b(?:19|20)\d\d\b.*|\W*+(?:unreleased|latest|yanked)\W*+)",
     re.IGNORECASE,
 )
