@@ -423,6 +423,8 @@ def _remove_unnamed(root: Node, closed: dict[Node, Node]) -> None:
 
 def _controlled(node: Node) -> set[str]:
     """Return the ids of the elements that an element opens."""
+    if "aria-" not in node.raw and "-target" not in node.raw:
+        return set()
     attributes = _CONTROLS if _is_opener(node) else _CONTROLS[:-1]
     return {name.removeprefix("#") for attribute in attributes for name in (node.get(attribute) or "").split()}
 
