@@ -9,24 +9,18 @@ from dataclasses import dataclass
 from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The bounds of a content root's inner HTML, in characters; `is_guess` where all of the page is taken for it."""
-
-    start: int
-    end: int
-    is_guess: bool = False
-
-
 @dataclass(slots=True)
-class _Element:
-    """A landmark of a page: where it and its content begin and end, in characters."""
+class Content:
+    """The bounds of an element's inner HTML, in characters, and its name; "" for a page without any."""
 
     name: str
     start: int
-    content_start: int
-    content_end: int
     end: int
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether all of a page is taken for its content."""
+        return self.name in ("", "body")
 
 
 def find_content(html: str, body: int) -> Content:
@@ -34,60 +28,53 @@ def find_content(html: str, body: int) -> Content:
 
     It is what a generator marks, else the only article, else what is marked as `main`, else all of the body.
     """
-    for attribute, word in _MARKS:
-        if marked := _find_marked(html, body, attribute, word):
-            return marked
+    if marked := next(filter(None, (_find_marked(html, body, *mark) for mark in _MARKS)), None):
+        return marked
     landmarks = _landmarks(html, body)
-    found = _find_article(html, landmarks) or _find_marked(html, body, "role", "main")
-    if found:
-        return found
-    for name in ("main", "body"):
-        if root := next((element for element in landmarks if element.name == name), None):
-            return Content(root.content_start, root.content_end, name == "body")
-    return Content(0, len(html), True)
+    named = {element.name: element for element in reversed(landmarks)}
+    found = _find_article(html, landmarks) or _find_marked(html, body, "role", "main") or named.get("main")
+    return found or named.get("body") or Content("", 0, len(html))
 
 
 def _find_marked(html: str, start: int, attribute: str, word: str) -> Content | None:
-    """Return the content of the first element with a word in an attribute."""
+    """Return the first element with a word in an attribute."""
     if html.find(word, start) < 0:
         return None
     for tag in _start_tags_with(word).finditer(html, start):
         name, raw = tag.groups()
         if name and word in parse_attributes(raw).get(attribute, "").split():
-            return Content(tag.end(), _content_end(html, name, tag.end()))
+            return Content(name.lower(), tag.end(), _content_end(html, name, tag.end()))
     return None
 
 
-def _find_article(html: str, landmarks: list[_Element]) -> Content | None:
-    """Return the content of the article that is the page; several are a listing, and one may be a part of the page."""
+def _find_article(html: str, landmarks: list[Content]) -> Content | None:
+    """Return the article that is the page; several are a listing, and one may be a part of the page."""
     article = next((element for element in landmarks if element.name == "article"), None)
     if article is None:
         return None
     around = None
     for element in landmarks:
-        if element.name == "article" and element.start >= article.end:
+        if element.name == "article" and element.start > article.end:
             return None
         if element.name == "main" and article.start < element.start < article.end:
             # Beside it the article holds things of the theme.
-            return Content(element.content_start, element.content_end)
+            return element
         if element.name != "article" and element.start < article.start < element.end:
             around = element
-    if around and _is_part(html, article, around):
-        return None
-    return Content(article.content_start, article.content_end)
+    return None if around and _is_part(html, article, around) else article
 
 
-def _is_part(html: str, article: _Element, around: _Element) -> bool:
+def _is_part(html: str, article: Content, around: Content) -> bool:
     """Return whether `main` holds the page's title, or more of its text, besides an article; the body, the title."""
-    is_titled = _TITLE.search(html, article.content_start, article.content_end) is not None
+    is_titled = _TITLE.search(html, article.start, article.end) is not None
     if around.name == "body":
         # Its header is that of the site.
-        before = "" if is_titled else _BANNER.sub("", html[around.content_start : article.start])
+        before = "" if is_titled else _BANNER.sub("", html[around.start : article.start])
         return any(map(_TITLE.match, _prose(before, 0, len(before))))
-    outside = _prose(html, around.content_start, article.start) + _prose(html, article.end, around.content_end)
+    outside = _prose(html, around.start, article.start) + _prose(html, article.end, around.end)
     if not is_titled and any(map(_TITLE.match, outside)):
         return True
-    return bool(outside) and _length(outside) > _length(_prose(html, article.content_start, article.content_end))
+    return bool(outside) and _length(outside) > _length(_prose(html, article.start, article.end))
 
 
 def _prose(html: str, start: int, end: int) -> list[str]:
@@ -101,26 +88,24 @@ def _length(prose: list[str]) -> int:
     return sum(len("".join(_TAG.sub("", text).split())) for text in prose)
 
 
-def _landmarks(html: str, start: int) -> list[_Element]:
+def _landmarks(html: str, start: int) -> list[Content]:
     """Return the articles, the `main` and the body of a page in the order of their start tags."""
-    found: list[_Element] = []
-    still_open: dict[str, list[_Element]] = {name: [] for name in _LANDMARKS}
+    found: list[Content] = []
+    still_open: dict[str, list[Content]] = {name: [] for name in _LANDMARKS}
     position = start
     while tag := _LANDMARK.search(html, position):
-        word = tag[1]
-        if aside_end := _ASIDE_ENDS.get(word):
-            end = html.find(aside_end, tag.end())
-            position = end if end >= 0 else len(html)
-            continue
-        rest = _TAG_END.match(html, tag.start())
-        position = rest.end() if rest else len(html)
+        word, position = tag[1], tag.end()
         name = word.lstrip("/").lower()
-        if not word.startswith("/"):
-            found.append(_Element(name, tag.start(), position, len(html), len(html)))
+        if aside_end := _ASIDE_ENDS.get(word):
+            end = html.find(aside_end, position)
+            position = end if end >= 0 else len(html)
+        elif not word.startswith("/"):
+            rest = _TAG_END.match(html, tag.start())
+            position = rest.end() if rest else len(html)
+            found.append(Content(name, position, len(html)))
             still_open[name].append(found[-1])
         elif still_open[name]:
-            element = still_open[name].pop()
-            element.content_end, element.end = tag.start(), position
+            still_open[name].pop().end = tag.start()
     return found
 
 
