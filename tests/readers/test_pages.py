@@ -189,10 +189,19 @@ def test_a_module_of_pdoc_has_sections() -> None:
         '<label for="v">View Source</label></div><a class="headerlink" href="#C"></a>'
         '<div class="pdoc-code codehilite"><pre>class C: pass</pre></div><div class="docstring"><p>A class.</p>'
         '<div class="pdoc-code codehilite"><pre>C()</pre></div></div><div id="C.f"><div class="attr">f</div>'
-        '<a class="headerlink" href="#C.f"></a><div class="docstring"><p>A method.</p></div></div></section>'
+        '<a class="headerlink" href="#C.f"></a><div class="docstring"><p>A method.</p></div></div>'
+        "<div class=inherited><h5>Inherited Members</h5><dl><dt>D</dt><dd>x</dd></dl></div></section>"
     )
     found = [(s.heading, s.anchor, [b.text for b in s.blocks]) for s in read_fragment(html, "T")]
-    assert found == [("class C:", "C", ["A class.", "```\nC()\n```"]), ("f", "C.f", ["A method."])]
+    assert found == [
+        ("class C:", "C", ["A class.", "```\nC()\n```"]),
+        ("f", "C.f", ["A method."]),
+        ("Inherited Members", None, ["**D**\n\nx"]),
+    ]
+    # A name without a word about it is no header of what follows.
+    bare = '<section id="v"><div>v</div><a class="headerlink" href="#v"></a></section>'
+    paths = [section.path for section in read_fragment(f"<h1>M</h1>{bare}{bare.replace('v', 'w')}", "M")]
+    assert paths == [("M",), ("M", "v"), ("M", "w")]
 
 
 def site(root: Path, pages: dict[str, str]) -> Path:

@@ -135,18 +135,16 @@ class BlockReader:
 
     def _section(self, node: Node, out: list[Item], lang: str) -> None:
         items: list[Item] = []
-        if node.headed:
-            self._group(node, items, lang)
-        elif not self._named_section(node, items, lang):
+        is_named = self._named_section(node, items, lang)
+        if not is_named and not node.headed:
             self._group(node, out, lang)
             return
-        first = next((i for i, item in enumerate(items) if isinstance(item, Heading)), None)
-        heading = items[first] if first is not None else None
-        # Sphinx writes the id on the section, not on its heading.
-        if first is not None and isinstance(heading, Heading) and heading.anchor is None and node.get("id"):
-            items[first] = replace(heading, anchor=node.get("id"))
+        if not is_named:
+            # Sphinx writes the id on the section, not on its heading.
+            self._place = node.get("id") or self._place
+            self._group(node, items, lang)
         # A section that ends with its heading is a header: what follows belongs to that heading.
-        is_header = bool(items) and isinstance(items[-1], Heading)
+        is_header = not is_named and bool(items) and isinstance(items[-1], Heading)
         out.extend(items if is_header else (Border.ENTER, *items, Border.LEAVE))
 
     def _named_section(self, node: Node, out: list[Item], lang: str) -> bool:
@@ -156,7 +154,7 @@ class BlockReader:
             return False
         at = next((i for i, c in enumerate(node.children) if isinstance(c, Node) and is_permalink(c)), 0)
         link = node.children[at] if at else ""
-        if isinstance(link, str) or link.target_id != name:
+        if isinstance(link, str) or link.target_id != name or any(map(_is_headed, node.children[:at])):
             return False
         out.append(Heading(self._inline.heading(node.children[:at]), 0, name))
         self._flow(node.children[at + 1 :], out, lang)
@@ -170,7 +168,7 @@ class BlockReader:
             return
         if name := node.get("id"):
             items: list[Item] = []
-            if not node.headed and self._named_section(node, items, lang):
+            if self._named_section(node, items, lang):
                 out.extend((Border.ENTER, *items, Border.LEAVE))
                 return
             first = next((child for child in node.children if not isinstance(child, str) or not child.isspace()), None)
@@ -367,6 +365,10 @@ def _is_tool(child: Child) -> bool:
         return child.isspace()
     is_control = child.name == "button" or (child.name == "label" and child.get("for") is not None)
     return (is_control and child.get("aria-expanded") is None) or is_theme_link(child)
+
+
+def _is_headed(child: Child) -> bool:
+    return isinstance(child, Node) and child.headed
 
 
 def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:
