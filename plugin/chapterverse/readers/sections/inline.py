@@ -264,8 +264,7 @@ def is_permalink(node: Node) -> bool:
     if "headerlink" in classes or "hash-link" in classes:
         return True
     # Some themes make the whole heading such a link; then its words are the heading's.
-    signs_only = not any(c.isalnum() for c in node.text())
-    return signs_only and "#" in (node.get("href") or "")
+    return "#" in (node.get("href") or "") and not any(c.isalnum() for c in node.text())
 
 
 def is_theme_link(node: Node) -> bool:
