@@ -879,7 +879,7 @@ def test_listings_are_named_and_left_out_and_other_pages_have_their_kind(site: S
             "blog/index.md": "# Blog\n\nWhat happens here.\n",
             "blog/posts/first.md": post,
             "tags.md": "# Tags\n\n<!-- material/tags -->\n",
-            "changelog.md": "# Changelog\n\nNew cups.\n",
+            "changelog.md": "# Changelog\n\n## 1.1\n\nNew cups.\n\n## 1.0\n\nCups.\n",
             "odd.md": "---\nchapterverse:\n  content_type: tutorial\n---\nA lid.\n",
         }
     )

@@ -24,6 +24,14 @@ LINKS = '<h1>Posts</h1><article><h2><a href="/blog/a/">A</a></h2><p>The first wo
         (PageFacts("de/404.html"), "not-found page"),
         (PageFacts("genindex-A.html"), "index of names"),
         (PageFacts("py-modindex.html"), "index of names"),
+        (PageFacts("functions_vars.html", "Doxygen"), "index of names"),
+        (PageFacts("undoccedSummary.html", "pydoctor"), "index of names"),
+        (
+            PageFacts("lib_a.js.html", "", "<h1>Source: a.js</h1><pre>" + "const a = 1;\n" * 9 + "</pre>"),
+            "source listing",
+        ),
+        (PageFacts("src/a/b.rs.html", "rustdoc", "<pre>" + "let a = 1;\n" * 9 + "</pre>"), "source listing"),
+        (PageFacts("a_8h_source.html", "Doxygen", '<div class="fragment">x</div>'), "source listing"),
         # Docusaurus names its pages on <html>.
         (PageFacts("docs/tags/index.html", "docs-wrapper plugin-docs docs-tags-list-page"), "tag listing"),
         (PageFacts("docs/tags/api/index.html", "docs-wrapper docs-tags-doc-list-page"), "tag listing"),
@@ -61,6 +69,11 @@ def test_listings(facts: PageFacts, kind: str) -> None:
     "facts",
     [
         PageFacts("docs/tags/index.html", "", PROSE),
+        PageFacts("tags.html", "", "<h1>Tags</h1><p>A tag groups pages.</p>"),
+        PageFacts("authors.md", "", "# Authors\n\nWho writes here.\n"),
+        PageFacts("search.html", "", "<h1>Search</h1><h2>Syntax</h2><p>Quote words.</p><input>"),
+        PageFacts("vue.config.js.html", "", PROSE + "<pre>a = 1</pre>"),
+        PageFacts("files.html", "Hugo", PROSE),
         PageFacts("guide/search.html", "", PROSE * 2),
         PageFacts("search/index.html", "", PROSE * 2 + "<form><input></form>"),
         PageFacts("guide/search.md", "", "# Search\n\nPress a key.\n"),
@@ -91,12 +104,25 @@ def test_pages_that_say_something_are_documentation(facts: PageFacts) -> None:
         (PageFacts("fr/index.html", language="fr"), "home"),
         (PageFacts("pt-br/index.md", language="pt-BR"), "home"),
         (PageFacts("is/index.html", language="en"), "documentation"),
-        (PageFacts("changelog.md"), "news"),
-        (PageFacts("about/release-notes/index.html"), "news"),
+        (
+            PageFacts(
+                "changelog.md", content="# Changes\n\n## [1.1.0] - 2026-02-03\n\n- a\n\n## [1.0.0] - 2026-01-02\n"
+            ),
+            "news",
+        ),
+        (
+            PageFacts("about/x/index.html", content="<h2 id=a>9.5.0 <small>May 3, 2026</small></h2><h3>Added</h3>"),
+            "news",
+        ),
+        (PageFacts("versionen.html", content="<h2>Tea 2.0.0</h2><p>Released 2026-01-02</p><h2>Tea 1.9</h2>"), "news"),
+        (PageFacts("c.html", content="<h2>1.1.0<a>&para;</a></h2><h2>1.0.0<a>&para;</a></h2>"), "news"),
         (PageFacts("docs/release_notes/v2.html"), "news"),
+        # The name of a file tells nothing.
+        (PageFacts("changelog.md", content="# Changelog\n\nHow to write one.\n\n## Entries\n"), "documentation"),
+        (PageFacts("a.md", content="# A\n\n## 1.1 Install\n\nSince 2024.\n\n## 1.2 Configure\n"), "documentation"),
+        (PageFacts("b.md", content="# B\n\n## Python 3.11\n\nx\n\n## Linux\n\nx\n\n## macOS\n"), "documentation"),
         (PageFacts("whatsnew/3.14.html"), "news"),
-        (PageFacts("v2-changelog.html"), "news"),
-        (PageFacts("changes.html", content="<h1>Changes</h1><h2>Version 3.1.0<a>¶</a></h2>"), "news"),
+        (PageFacts("changes.html", content="<h1>Changes</h1><h2>Version 3.1.0<a>¶</a></h2><p>2026-01-02</p>"), "news"),
         (PageFacts("HISTORY.md", content="# History\n\n## 1.2.0 (2026-01-02)\n"), "news"),
         (PageFacts("releases/1.2.md"), "news"),
         (PageFacts("blog/2026/03/01/a/index.html"), "news"),
@@ -124,10 +150,11 @@ def test_content_types_by_rule(facts: PageFacts, expected: str) -> None:
 
 
 def test_a_stated_content_type_counts_before_any_rule() -> None:
+    changes = PageFacts("changes.md", content="## 1.1.0\n\n## 1.0.0\n")
     for stated in CONTENT_TYPES:
-        assert content_type(PageFacts("changelog.md"), f" {stated.upper()} ") == stated
+        assert content_type(changes, f" {stated.upper()} ") == stated
     for unknown in ("tutorial", "", None, 3, ["api"]):
-        assert content_type(PageFacts("changelog.md"), unknown) == "news"
+        assert content_type(changes, unknown) == "news"
 
 
 @pytest.mark.parametrize("site", ["sphinx-book", "sphinx-alabaster", "mkdocs-material"])
@@ -158,7 +185,7 @@ BUILT = {
         "<h1>Brew</h1><p>Hot water.</p>", '<meta name="chapterverse:content_type" content="Product">'
     ),
     "odd/index.html": page("<h1>Odd</h1><p>Cup.</p>", '<meta name="chapterverse:content_type" content="tutorial">'),
-    "changelog/index.html": page("<h1>Changes</h1><p>New cups.</p>"),
+    "changelog/index.html": page("<h1>Changes</h1><h2>1.1</h2><p>New cups.</p><h2>1.0</h2>"),
     "tags/index.html": page("<h1>Tags</h1><a href='/tags/a/'>a</a>", classes="docs-wrapper docs-tags-list-page"),
     "tags/a/index.html": page("<h1>a</h1><a href='/brew/'>Brew</a>"),
     "old/index.html": page("", '<meta http-equiv="refresh" content="0; url=/brew/">'),
@@ -218,7 +245,8 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
 
 def test_another_content_type_is_another_source(tmp_path: Path) -> None:
     (before,) = read_markdown_folder(write(tmp_path, {"a.md": "# A\n\nText.\n"}), "https://a.example/").sources
-    (tmp_path / "changelog.md").write_text("# A\n\nText.\n", encoding="utf-8")
+    (tmp_path / "blog").mkdir()
+    (tmp_path / "blog/changelog.md").write_text("# A\n\nText.\n", encoding="utf-8")
     (tmp_path / "a.md").unlink()
     (after,) = read_markdown_folder(tmp_path, "https://a.example/").sources
     assert (before.content_hash, "news" in after.context) == (after.content_hash, True)

@@ -10,8 +10,11 @@ The module loads no reader, since a build that changes nothing asks it about eve
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import unescape
+from itertools import islice
 
 #: What a page may be called by `content_type`; "documentation" where nothing says otherwise.
 CONTENT_TYPES = (
@@ -25,6 +28,7 @@ LISTINGS = {
     "author listing": "collection",
     "archive": "collection",
     "index of names": "collection",
+    "source listing": "other",
     "search page": "other",
     "not-found page": "other",
     "redirect": "other",
@@ -53,7 +57,7 @@ _LISTING_MARKS = {
 }
 _KIND_OF_MARK = {mark: kind for kind, marks in _LISTING_MARKS.items() for mark in marks.split()}
 _POST_MARKS = frozenset("blog-post-page blog-post post posts td-blog".split())
-_API_GENERATORS = frozenset("rustdoc javadoc typedoc pdoc doxygen jsdoc phpdocumentor".split())
+_API_GENERATORS = frozenset("rustdoc javadoc typedoc pdoc pydoctor doxygen jsdoc phpdocumentor".split())
 _DOCUMENTATION_MARK = "docs-doc-page"
 #: Material's template of a blog's own page and of its listings, whose entries only the template writes.
 _VIEW_MARK = "blog"
@@ -75,15 +79,35 @@ _TAGS_MARK = re.compile(r"^(?:<!-- material/tags\b.*|\[TAGS\])\s*$", re.MULTILIN
 _SEARCH_FIELDS = ("<input", "<form", "search-results")
 #: Indexes that Sphinx writes; it splits a large one by letter.
 _NAME_INDEX = re.compile(r"genindex(?:-.*)?|py-modindex|modindex|http-routingtable")
+#: Those of Doxygen, Javadoc, rustdoc and pydoctor; elsewhere such a page may say something.
+_API_INDEX = re.compile(
+    r"(?:functions|globals|namespacemembers)(?:_\w+)?|annotated|classes|files|hierarchy|inherits|namespaces|dir_[0-9a-f]+"
+    r"|index-(?:all|\d+)|all(?:classes|packages)?(?:-index)?|(?:overview|package)-tree|(?:package|class)-use"
+    r"|(?:name|module|class)index|undoccedsummary"
+)
+#: The page of a source file, by its name, as JSDoc and rustdoc have it, and Doxygen.
+_SOURCE_FILE = re.compile(
+    r".*\.(?:[cm]?[jt]sx?|vue|svelte|py|rs|go|java|kt|cs|swift|php|rb|[ch](?:pp|xx|c|h)?|m|mm|d|f90)"
+)
+_DOXYGEN_SOURCE = re.compile(r".*_source")
+_MIN_CODE_SHARE = 0.8
 
-_CHANGES = re.compile(r"(?<![^-_.])(?:changelogs?|release[-_]?notes|what[-_]?s[-_]?new)(?![^-_.])")
-_NEWS_PAGES = frozenset("changes news releases history".split())
+_RELEASE_FOLDERS = frozenset("changelog changelogs releases release-notes release_notes whatsnew".split())
 _NEWS_FOLDERS = frozenset("blog news posts _posts announcements".split())
 _FAQ = re.compile(r"faqs?|frequently[-_]asked[-_]questions")
 _API_FOLDERS = frozenset("_autosummary autosummary autoapi apidoc apidocs javadoc typedoc rustdoc".split())
 _RELEASE = re.compile(r"v?\d")
-_HEADING = re.compile(r"^#{1,6} [^\n]*+|<h[1-6]\b[^\n]{0,300}+", re.MULTILINE)
-_VERSION_OR_YEAR = re.compile(r"\d\.\d|\b(?:19|20)\d\d\b")
+#: A heading, its level, and what follows it; of a long page the first ones tell.
+_HEADING = re.compile(r"^(#{1,6}) ([^\n]*+)|<h([1-6])\b[^>]{0,500}+>(.{0,1000}?)</h\3", re.MULTILINE | re.DOTALL)
+_MAX_HEADINGS, _MAX_DATE_CHARS = 60, 600
+#: What a release is called: "Version 3.1.0", "[1.2.0] - 2026-01-02", "Tea 2.0 (May 1, 2026)"; never "1.2 Install".
+_RELEASE_TITLE = re.compile(
+    r"\W*+(?:[^\W\d][\w-]*+\W++)?v?(?>(?:\d++\.)+\d++[\w.+-]*)"
+    r"(?:\W*+|\W.*?\b(?:19|20)\d\d\b.*|\W*+(?:unreleased|latest|yanked)\W*+)",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_TAG = re.compile(r"<[^<>]*+>")
 _LOCALE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?")
 
 # What Sphinx takes from Python code has a dotted id; a setting that an author documents in the same form has none.
@@ -140,8 +164,10 @@ def listing_kind(page: PageFacts) -> str:
     last = parts[-1] if parts else ""
     if last == "404" and (len(parts) == 1 or (len(parts) == 2 and _LOCALE.fullmatch(parts[0]))):
         return "not-found page"
-    if _NAME_INDEX.fullmatch(last):
+    if _NAME_INDEX.fullmatch(last) or (_API_INDEX.fullmatch(last) and _is_generated_api(page)):
         return "index of names"
+    if _is_source_listing(page, last):
+        return "source listing"
     kind = _kind_of_marks(page) or _kind_of_content(page)
     if kind:
         return kind
@@ -163,7 +189,24 @@ def _kind_of_content(page: PageFacts) -> str:
 
 
 def _is_search_page(content: str) -> bool:
-    return any(sign in content for sign in _SEARCH_FIELDS) and _measure_shape(content).text < _SHORT_SEARCH_CHARS
+    if not any(sign in content for sign in _SEARCH_FIELDS):
+        return False
+    shape = _measure_shape(content)
+    most = _SHORT_SEARCH_CHARS if _SEARCH_FIELDS[-1] in content else _SHORT_SEARCH_CHARS // 4
+    return shape.text < most and not shape.headings
+
+
+def _is_source_listing(page: PageFacts, last: str) -> bool:
+    if _SOURCE_FILE.fullmatch(last):
+        shape = _measure_shape(page.content)
+        return shape.code > shape.text * _MIN_CODE_SHARE
+    return (
+        _DOXYGEN_SOURCE.fullmatch(last) is not None and 'class="fragment"' in page.content and _is_generated_api(page)
+    )
+
+
+def _is_generated_api(page: PageFacts) -> bool:
+    return not _API_GENERATORS.isdisjoint(_marks(page.marks))
 
 
 def _has_listing_form(page: PageFacts, last: str) -> bool:
@@ -172,7 +215,13 @@ def _has_listing_form(page: PageFacts, last: str) -> bool:
         return True
     shape = _measure_shape(page.content)
     # A short page below /tags/ may have content of its own; /tags/ itself without text is a listing still to be filled.
-    return shape.is_listing or (last in _LISTING_PARTS and shape.text < _SHORT_LISTING_CHARS)
+    is_empty = shape.text < _SHORT_LISTING_CHARS and not (shape.paragraphs or _has_text(page))
+    return shape.is_listing or (last in _LISTING_PARTS and is_empty)
+
+
+def _has_text(page: PageFacts) -> bool:
+    lines = page.content.split("\n") if page.is_markdown else []
+    return any(line.strip() and not line.startswith(("#", "<", "[", "-", "*")) for line in lines)
 
 
 def content_type(page: PageFacts, stated_type: object = None, listing: str | None = None) -> str:
@@ -193,7 +242,7 @@ def content_type(page: PageFacts, stated_type: object = None, listing: str | Non
     marks = set(_marks(page.marks))
     if _is_news(page, parts, marks):
         return "news"
-    if not marks.isdisjoint(_API_GENERATORS) or not _API_FOLDERS.isdisjoint(parts[:-1]) or _is_api(page):
+    if _is_generated_api(page) or not _API_FOLDERS.isdisjoint(parts[:-1]) or _is_api(page):
         return "api"
     return "faq" if any(map(_FAQ.fullmatch, parts)) else "documentation"
 
@@ -243,15 +292,13 @@ def _kind_of_address(parts: list[str]) -> str:
 
 
 def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
-    if not marks.isdisjoint(_POST_MARKS) or any(map(_CHANGES.search, parts)):
-        return True
-    # "history" may be that of a browser, and "releases" a feature: a version or a year in a heading tells.
-    if parts[-1] in _NEWS_PAGES and len(parts) <= 2 and _has_dated_heading(page.content):
+    if not marks.isdisjoint(_POST_MARKS):
         return True
     top = parts[1:] if len(parts) > 1 and _LOCALE.fullmatch(parts[0]) else parts
     if top[0] in _NEWS_FOLDERS and _DOCUMENTATION_MARK not in marks:
         return True
-    return "releases" in parts[:-1] and _RELEASE.match(parts[-1]) is not None
+    is_release = not _RELEASE_FOLDERS.isdisjoint(parts[:-1]) and _RELEASE.match(parts[-1]) is not None
+    return is_release or _is_changelog(page.content)
 
 
 def _is_api(page: PageFacts) -> bool:
@@ -263,15 +310,34 @@ def _is_api(page: PageFacts) -> bool:
     return signatures > 0 and signatures >= len(heading.findall(page.content))
 
 
-def _has_dated_heading(content: str) -> bool:
-    return any(_VERSION_OR_YEAR.search(heading.group()) for heading in _HEADING.finditer(content))
+def _is_changelog(content: str) -> bool:
+    """Return whether the headings of a page name releases: at least half of those of one level, with a date or two."""
+    levels: Counter[int] = Counter()
+    releases: Counter[int] = Counter()
+    dated: Counter[int] = Counter()
+    for heading in islice(_HEADING.finditer(content), _MAX_HEADINGS):
+        level = len(heading[1]) if heading[1] else int(heading[3])
+        title = " ".join(unescape(_TAG.sub("", heading[2] or heading[4] or "")).split())
+        levels[level] += 1
+        if _RELEASE_TITLE.fullmatch(title):
+            after = content[heading.end() : heading.end() + _MAX_DATE_CHARS]
+            releases[level] += 1
+            dated[level] += _YEAR.search(title) is not None or _YEAR.search(_TAG.sub(" ", after)[:100]) is not None
+    return any(
+        level > 1 and 2 * releases[level] >= levels[level] and (dated[level] or releases[level] > 1)
+        for level in releases
+    )
 
 
 @dataclass(slots=True)
 class _PageShape:
-    """How much of a page is text, text in links to other pages, headings, and headings that are such links."""
+    """How much of a page is text, text in links to other pages, code, paragraphs with text outside of links, headings,
+    and headings that are such links.
+    """
 
     text: int = 0
+    code: int = 0
+    paragraphs: int = 0
     linked: int = 0
     headings: int = 0
     linked_headings: int = 0
@@ -285,7 +351,7 @@ class _PageShape:
 def _measure_shape(html: str) -> _PageShape:
     """Count a page's characters and headings, and how many of them are in links; scripts and forms don't count."""
     shape = _PageShape()
-    in_link = in_heading = False
+    in_link = in_heading = in_code = in_paragraph = False
     skipped = ""
     for token in _TOKEN.finditer(html):
         closing, name, attributes = token.groups()
@@ -297,6 +363,10 @@ def _measure_shape(html: str) -> _PageShape:
         elif name == "a":
             in_link = not closing and _OUTWARD.search(attributes) is not None
             shape.linked_headings += in_link and in_heading
+        elif name == "pre":
+            in_code = not closing
+        elif name == "p":
+            in_paragraph = not closing
         elif name[:1] == "h" and name[1:].isdecimal():
             in_heading = not closing
             # A title above all is no entry.
@@ -306,4 +376,6 @@ def _measure_shape(html: str) -> _PageShape:
             size = len("".join(token.group().split()))
             shape.text += size
             shape.linked += size if in_link else 0
+            shape.code += size if in_code else 0
+            shape.paragraphs += size > 0 and in_paragraph and not in_link
     return shape

@@ -246,3 +246,15 @@ def test_a_page_without_an_address_gets_none(tmp_path: Path) -> None:
     files = AgentFiles.open(tmp_path, AgentOptions(), Settings(), "Tea", "")
     assert files.add(BuiltPage("index.html", "", "Tea", "en", "<p>x</p>")) == ""
     assert files.finish() == AgentFilesResult(0, 0, (), ())
+
+
+def test_a_page_without_an_element_around_its_content_has_no_text_that_its_site_repeats(tmp_path: Path) -> None:
+    bare = "<html lang=en><body><div>Tea docs</div><h1>{0}</h1><p>About {0}.</p><p>© Tea</p></body></html>"
+    for name in "abcdef":
+        (tmp_path / f"{name}.html").write_text(bare.format(name), encoding="utf-8")
+    reading = read_site(tmp_path, BASE)
+    files = AgentFiles.open(tmp_path, AgentOptions(), Settings(), "Tea", BASE, parts=reading.parts)
+    files.add_built_pages(reading)
+    files.finish()
+    assert (tmp_path / "c.md").read_text("utf-8").endswith("\n# c\n\nAbout c.\n")
+    assert not {"Tea docs", "© Tea"} & set((tmp_path / "llms-full.txt").read_text("utf-8").split("\n"))

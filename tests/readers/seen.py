@@ -15,9 +15,10 @@ _VOID = set("area base br col embed hr img input link meta param source track wb
 
 #: What is no content of the page: elements, and signs that lead to themselves or number lines.
 UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "form", "iframe", "select"}
+ROLES = {"dialog", "menu", "navigation", "search"}
 SIGNS = {
-    "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-backref", "linenos", "lang",
-    "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
+    "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-reference", "footnote-backref", "linenos",
+    "lang", "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
 }  # fmt: skip
 
 
@@ -27,8 +28,8 @@ class Seen(HTMLParser):
     Attributes:
         ids: every id, in order.
         headings: (name, id) of h1 to h6.
-        anchors: what must be linked to, in order: the id of each heading, or of the section that it opens, and of each
-            documented name (`dt`) that has a link of its own.
+        anchors: what must be linked to, in order: the id of each heading, of the section that it opens or of the anchor
+            before it, and of each documented name (`dt`) that has a link of its own.
         text: the visible text, without signs that link to themselves.
     """
 
@@ -40,6 +41,8 @@ class Seen(HTMLParser):
         self._pieces: list[str] = []
         self._open: list[tuple[str, bool, str]] = []
         self._headed: set[str] = set()
+        # The id of an anchor that nothing stands behind yet.
+        self._place = ""
         self.feed(html)
         self.close()
 
@@ -53,15 +56,19 @@ class Seen(HTMLParser):
         classes = set((attributes.get("class") or "").split())
         if name:
             self.ids.append(name)
-        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
+        self._place = (name or attributes.get("name") or "") if tag == "a" else self._place
+        if any(unseen for _, unseen, _ in self._open):
+            pass
+        elif len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
             self.headings.append((tag, attributes.get("id")))
-            self._anchor(name or self._section())
+            self._anchor(name or self._section() or self._place)
         elif tag == "dt" and "sig" in classes:
             self._anchor(name)
         elif tag == "a" and "headerlink" in classes:
             self._anchor(next((opened for kind, _, opened in reversed(self._open) if kind == "dt"), ""))
         if tag not in _VOID:
-            self._open.append((tag, tag in UNSEEN or bool(classes & SIGNS), name))
+            unseen = tag in UNSEEN or bool(classes & SIGNS) or attributes.get("role") in ROLES
+            self._open.append((tag, unseen, name))
 
     def handle_endtag(self, tag: str) -> None:
         while self._open and self._open.pop()[0] != tag:
@@ -70,6 +77,7 @@ class Seen(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not any(unseen for _, unseen, _ in self._open):
             self._pieces.append(data)
+            self._place = "" if data.strip() else self._place
 
     def _section(self) -> str:
         """Return the id of the innermost open section if this is its first heading."""

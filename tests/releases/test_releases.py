@@ -27,6 +27,9 @@ from releases.release_files import DENSE, EXPORT, HERE, PLAIN, RECORDS, SIGNING_
 VERSIONS = sorted(folder.name for folder in HERE.iterdir() if (folder / "written.tar.xz").exists())
 assert VERSIONS
 QUESTION = "How do I rotate a signing key?"
+#: Chunks that are read otherwise than 0.1.0 did: a definition list's meanings stand below their terms without a colon,
+#: and a footnote stands in its section without its marks.
+REREAD = 2
 
 
 @pytest.fixture(params=VERSIONS, scope="module")
@@ -102,23 +105,26 @@ def test_the_ledger_is_read(shared: ReleaseFiles) -> None:
     assert "guide/keys/index.html" in {file["file_path"] for file in status["files"]}
 
 
-def test_a_built_site_that_is_indexed_again_embeds_nothing(files: ReleaseFiles) -> None:
+def test_a_built_site_that_is_indexed_again_embeds_what_is_read_otherwise(files: ReleaseFiles) -> None:
+    first = index(files)
+    assert first["embedded"] == first["chunks"]["new"] == first["chunks"]["removed"] == REREAD
+    assert first["chunks"]["moved"] == 0
     assert index(files)["embedded"] == 0
-    assert index(files)["chunks"]["moved"] == 0
 
 
-def test_a_project_that_is_built_again_embeds_nothing(files: ReleaseFiles) -> None:
+def test_a_project_that_is_built_again_embeds_what_is_read_otherwise(files: ReleaseFiles) -> None:
     with CohereServer() as cohere:
         names = {"CHAPTERVERSE_EMBEDDER": "cohere", "CHAPTERVERSE_COHERE_URL": cohere.url, "COHERE_API_KEY": KEY}
         line = build(files, DENSE, **names)
-        assert cohere.history == []
-    assert ", 0 embedded" in line
-    assert build(files, PLAIN).partition(" chunks ")[2].startswith("(0 new, ")
+        assert [len(request.body["texts"]) for request in cohere.history] == [REREAD]
+        assert f", {REREAD} embedded" in line
+        assert ", 0 embedded" in build(files, DENSE, **names)
+        assert len(cohere.history) == 1
 
 
 def test_after_one_run_nothing_is_read_or_written(files: ReleaseFiles) -> None:
     """The first run reads pages again where this release reads them otherwise."""
-    assert "(0 new, " in build(files, PLAIN).partition(" chunks ")[2]
+    assert f"({REREAD} new, " in build(files, PLAIN).partition(" chunks ")[2]
     index(files)
     before = {store: ledger_rows(files, store) for store in (PLAIN, SITE)}
     assert "(0 new, 0 changed, 0 removed)" in build(files, PLAIN)

@@ -138,10 +138,10 @@ def agent_files(
 
 def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: SitePages) -> AgentFiles:
     """Return what writes the files for agents, with the name and description of the site's first page."""
-    home = built_page(site, "index.html", reading.base_url)
+    home = built_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))
     name = home.name if home and home.name else reading.site
     about = home.description if home else ""
-    return AgentFiles.open(site, options, settings, name, reading.base_url, about)
+    return AgentFiles.open(site, options, settings, name, reading.base_url, about, reading.parts)
 
 
 def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnricherSetting
 
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
-READER = "reader/11"
+READER = "reader/12"
 
 
 @dataclass(frozen=True, slots=True)

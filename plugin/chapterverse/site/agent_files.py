@@ -12,6 +12,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
@@ -105,12 +106,16 @@ class AgentFiles:
     """The files of one build: `add` each page, then `finish`.
 
     Make it before the build removes the files of the last one: a page that didn't change is not parsed again.
+
+    Attributes:
+        parts: what of each page's content is its own (see `SitePages.parts`).
     """
 
     site: Path
     options: AgentOptions
     facts: SiteFacts
     secrets: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     _scanner: Scanner = field(init=False)
     _before: dict[str, str] = field(init=False)
     _pages: dict[str, PageFile] = field(default_factory=dict)
@@ -129,6 +134,7 @@ class AgentFiles:
         name: str,
         base_url: str,
         description: str = "",
+        parts: Mapping[str, tuple[int, int]] = MappingProxyType({}),
     ) -> AgentFiles:
         """Return the files of a build by its settings.
 
@@ -136,7 +142,7 @@ class AgentFiles:
             base_url: address of the site; without one nothing is written.
         """
         facts = SiteFacts(name, clean_base(base_url) or "", description, settings.docs_version or "", settings.endpoint)
-        return cls(Path(site), options, facts, settings.secrets)
+        return cls(Path(site), options, facts, settings.secrets, parts)
 
     def __post_init__(self) -> None:
         self._scanner = Scanner(None, self.secrets)
@@ -172,7 +178,7 @@ class AgentFiles:
         for source in reading.sources:
             # A page that can't be read has no address. The reader warned of it.
             path = reading.built.get(source.file_path, source.file_path)
-            page = built_page(self.site, path, source.url) if source.url else None
+            page = built_page(self.site, path, source.url, self.parts.get(path)) if source.url else None
             if page is not None:
                 self.add_file(page, (self.site / path).read_bytes())
 
@@ -250,8 +256,8 @@ class AgentFiles:
         return ours
 
 
-def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
-    """Return a page of a built site, None if it can't be read."""
+def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = None) -> BuiltPage | None:
+    """Return a page of a built site, None if it can't be read; `part` as `SitePages.parts` has it."""
     try:
         page = decode_page(path, read_page(site, path))
     except UnreadablePage:
@@ -261,6 +267,8 @@ def built_page(site: Path, path: str, url: str) -> BuiltPage | None:
         # Without the tag of an earlier run, so that a second one changes nothing.
         page = put(page, open_frame(page), None)
         metadata = read_metadata(page)
+    if part:
+        metadata.narrow(*part)
     return _built_page(path, url, page, metadata)
 
 

@@ -43,7 +43,12 @@ from chapterverse.site.script_tag import Launcher
 from chapterverse.widget.bundle import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.
-_WARNINGS = {": content_type ": "content_type", " holds ": "nul", " is skipped: it has the address of ": "two_pages"}
+_WARNINGS = {
+    ": content_type ": "content_type",
+    " holds ": "nul",
+    " is skipped: it has the address of ": "two_pages",
+    " have no <main> ": "guessed",
+}
 
 #: In the generated configuration, which is JSON.
 _NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|''|null\b)")
@@ -167,6 +172,10 @@ class _Check:
             return
         if self.index is None and inspection.metadata.mark is not None:
             self.findings.way = "plugin"
+        if not inspection.frame.is_page:
+            # A piece of a template: another page includes it, and its addresses are that page's.
+            self._take_cited(url)
+            return
         self._note_widget(path, page, inspection)
         base = urljoin(url, inspection.frame.base or "")
         for href in self.links.add(path, base, inspection.links, inspection.ids):
@@ -196,8 +205,8 @@ class _Check:
     def _note_widget(self, path: str, page: str, inspection: Inspection) -> None:
         launchers = inspection.frame.launchers
         if not launchers:
-            # Readers don't see redirects, and a fragment is included in another page.
-            if inspection.frame.is_page and not inspection.redirect:
+            # Readers don't see redirects.
+            if not inspection.redirect:
                 self.findings.add("no_widget", path, f"{path} has no widget.")
                 self.bare[inspection.generator] = self.bare.get(inspection.generator, 0) + 1
             return

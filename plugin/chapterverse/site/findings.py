@@ -136,6 +136,9 @@ KINDS: Mapping[str, Kind] = {
     "two_widgets": Kind(
         "warning", "Pages with several widgets", "Leave one: the plugin, `chapterverse inject` or a tag by hand."
     ),
+    "guessed": Kind(
+        "note", "Pages whose content is guessed", "Put <main> or <article> around the content in the site's template."
+    ),
     "nul": Kind("note", "Pages with NUL bytes", "Remove them: the index holds U+FFFD in their place."),
     "content_type": Kind("note", "Pages of an unknown kind", "State one of the known kinds, or none."),
     "old_version": Kind("note", "Docs versions without a page here", "Remove from the store what you deleted."),

@@ -167,7 +167,7 @@ class _Work:
         if self.agents is None or src is None:
             return html
         url = self.addresses.get(path)
-        page = built_page(self.site, path, url) if url else None
+        page = built_page(self.site, path, url, self.agents.parts.get(path)) if url else None
         return put_link(html, self.agents.add(page) if page else "")
 
     def _read(self, path: str) -> bytes:

@@ -66,6 +66,10 @@ STEMMERS = {
 
 
 #: Languages that are recognized by their function words or signs.
+#: The least share of a page's words that are function words of its language, a third of what prose has, and by how much
+#: they must outnumber those of the next language.
+_LEAST_SHARE, _LEAST_MARGIN = 0.1, 1.25
+
 LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
 
 
@@ -151,6 +155,20 @@ def language_of(text: str, languages: Iterable[str]) -> str | None:
     most = max(signs.values(), default=0)
     likeliest = [code for code, count in signs.items() if count == most]
     return likeliest[0] if most and len(likeliest) == 1 else None
+
+
+def prose_language(text: str, languages: Iterable[str]) -> str | None:
+    """Return the language that a text of a page is written in; None if its function words don't tell.
+
+    They tell where they are a share of the words, and where the next language has clearly fewer. Single letters are
+    names in code and formulas: "T" is no French "t".
+    """
+    tokens = [token.lower() for token in _WORD.findall(_normal(text)) if len(token) > 1]
+    signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
+    likeliest = sorted(signs, key=lambda code: -signs[code])[:2]
+    most, next_most = (signs[code] for code in likeliest)
+    is_clear = most >= _LEAST_SHARE * len(tokens) and most >= _LEAST_MARGIN * next_most
+    return likeliest[0] if most and is_clear else None
 
 
 def document_vector(path: Sequence[str], text: str, language: str = "en", expansion: str = "") -> SparseVector:

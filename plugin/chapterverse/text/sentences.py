@@ -45,7 +45,7 @@ _BEGUN_MARK = re.compile(
 # A lower-case letter after the stop means an abbreviation, "e.g. this".
 _STOP = re.compile(
     rf"(?<=[.!?])[\"'”’)\]*_]*+{_MARKS}\s+(?=[^a-zß-öø-ÿ\s])"
-    rf"|(?<=[。！？])(?<![A-Za-z0-9][。！？])[」』”’）*]*+{_MARKS}\s*(?=[^\s」』”’）*])|(?<=[.!?][`*_]){_MARKS}\s+(?=[A-ZÄÖÜ])"
+    rf"|(?<=[。！？])[」』”’）*]*+{_MARKS}\s*(?=[^\s」』”’）*])|(?<=[.!?][`*_]){_MARKS}\s+(?=[A-ZÄÖÜ])"
 )
 # "e.g. Here", "z. B. Hier".
 _ABBREVIATED = re.compile(r"(?<![\w.])[^\W\d_]\.[ \u00a0]?[^\W\d_]\.\Z")

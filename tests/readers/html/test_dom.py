@@ -56,10 +56,13 @@ def test_elements_end_as_in_a_browser(html: str, expected: str) -> None:
         "<style>p > a {}</style>",
         "<svg><title>x</title><path/></svg>",
         "<nav><ul><li>x</li></ul></nav>",
-        "<button>Copy</button>",
         "<template><p>x</p></template>",
         "<noscript>x</noscript>",
-        "<form><p>Was this helpful?</p></form>",
+        "<textarea>x</textarea>",
+        '<input type="checkbox">',
+        '<div role="dialog"><h2>x</h2></div>',
+        "<div role=menu>x</div>",
+        '<form role="search">x</form>',
         "<iframe src=x>x</iframe>",
         "<div hidden>x</div>",
         '<p style="color: red; display : none">x</p>',
@@ -78,6 +81,37 @@ def test_what_is_not_content_is_left_out(html: str) -> None:
 @pytest.mark.parametrize("html", ['<div role="tabpanel" hidden>x</div>', "<div hidden=until-found>x</div>"])
 def test_what_a_reader_can_unfold_stays(html: str) -> None:
     assert outline(html) == "(div(x))"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<button aria-controls="a">Q</button><div id="a" hidden>x</div>',
+        '<div id="a" hidden>x</div><button aria-controls="b a">Q</button>',
+        '<button data-bs-target="#a">Q</button><div id="a" style="display: none">x</div>',
+        '<a href="#a" aria-expanded="false">Q</a><div id="a" hidden>x</div>',
+        '<h3><a aria-expanded="false">Q</a></h3><div hidden>x</div>',
+        '<button id="q">Q</button><div role="region" aria-labelledby="q" hidden>x</div>',
+        # A panel in a panel.
+        '<div id="a" hidden><b aria-controls="b">x</b></div><div id="b" hidden>y</div><button aria-controls=a>Q',
+    ],
+)
+def test_what_a_visible_control_opens_stays(html: str) -> None:
+    assert "x" in parse_html(html).text()
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<a href="#a">Q</a><div id="a" hidden>x</div>',
+        '<div hidden><button aria-controls="a">Q</button></div><div id="a" hidden>x</div>',
+        '<div id="a" hidden><button aria-controls="a">Q</button>x</div>',
+        '<button aria-controls="a">Q</button><div id="a" hidden data-search-exclude>x</div>',
+        '<a aria-expanded="false">Q</a><p>between</p><div hidden>x</div>',
+    ],
+)
+def test_what_nothing_visible_opens_is_left_out(html: str) -> None:
+    assert "x" not in parse_html(html).text()
 
 
 def test_raw_elements_that_never_end() -> None:

@@ -7,7 +7,7 @@ import html
 import pytest
 
 from chapterverse.readers.html.metadata import read_metadata
-from chapterverse.readers.html.page_mark import PageMark, find_content, is_source_path, mark_content, seal
+from chapterverse.readers.html.page_mark import PageMark, find_marked_content, is_source_path, mark_content, seal
 from growth import assert_linear
 
 MARK = PageMark(
@@ -24,7 +24,7 @@ def written(content: str, mark: PageMark = MARK) -> str:
 
 def test_a_written_page_states_its_mark_and_its_content_between_comments() -> None:
     page = written(CONTENT)
-    found = find_content(page)
+    found = find_marked_content(page)
     assert found is not None
     assert (found.mark, page[found.start : found.end]) == (MARK, CONTENT)
     assert "<div" not in page
@@ -51,7 +51,7 @@ def test_the_mark_outranks_what_the_page_says() -> None:
 def test_elements_that_another_plugin_writes_anew_are_still_marks(change: object) -> None:
     assert callable(change)
     page = seal(change(f"<body>{mark_content(CONTENT, MARK)}</body>"))
-    found = find_content(page)
+    found = find_marked_content(page)
     assert found is not None
     assert (found.mark, page[found.start : found.end]) == (MARK, CONTENT)
 
@@ -75,7 +75,7 @@ FOREIGN = PageMark(path="x.md", title="Of another page")
 )
 def test_a_mark_that_a_page_writes_itself_means_nothing(content: str) -> None:
     page = written(content)
-    found = find_content(page)
+    found = find_marked_content(page)
     assert found is not None
     assert found.mark == MARK
     # All of it is content, and a reader sees the same.
@@ -99,7 +99,7 @@ def test_a_mark_that_a_page_writes_itself_means_nothing(content: str) -> None:
     ],
 )
 def test_a_page_without_one_whole_pair_of_marks_has_none(page: str) -> None:
-    assert find_content(page) is None
+    assert find_marked_content(page) is None
     assert read_metadata(page).mark is None
 
 
@@ -124,4 +124,4 @@ def test_what_can_be_no_path_of_a_source(path: str) -> None:
     "piece", ["<div data-chapterverse-start ", "<!--chapterverse:", "<a data-search-exclude", "<div x=\"' ", "<"]
 )
 def test_marks_take_linear_time(piece: str) -> None:
-    assert_linear(lambda count: find_content(seal(mark_content(piece * count, MARK))), 4_000, 32_000)
+    assert_linear(lambda count: find_marked_content(seal(mark_content(piece * count, MARK))), 4_000, 32_000)

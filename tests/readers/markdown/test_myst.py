@@ -75,7 +75,7 @@ def test_names_of_boxes(kind: str) -> None:
         ("```{doctest} group\n>>> 1\n1\n```", "```pycon\n>>> 1\n1\n```"),
         ("```{testcode}\nx\n```", "```python\nx\n```"),
         ("```{testoutput}\nx\n```", "```\nx\n```"),
-        ("```{code-cell} ipython3\n---\ntags: [a]\n---\nx\n```", "```ipython3\nx\n```"),
+        ("```{code-cell} ipython3\n---\ntags: [a]\n---\nx\n```", "```python\nx\n```"),
         ("```{code-block} yaml\n---\na: 1\n```", "```yaml\n---\na: 1\n```"),
         ("```{prompt} bash $\nx\n```", "```bash\nx\n```"),
         (":::{code-block} python\nx\n:::", "```python\nx\n```"),
@@ -137,8 +137,8 @@ def test_a_glossary() -> None:
         "    :::{note}\n    a\n    :::\n\nThird : key\n  b\n:::\nc"
     )
     assert texts(markdown) == [
-        "**Term**\n**Other *term***\n: The meaning\n  of it.\n\n  **Note**\n\n  a",
-        "**Third**\n: b",
+        "**Term**\n**Other *term***\n\nThe meaning\nof it.\n\n**Note**\n\na",
+        "**Third**\n\nb",
         "c",
     ]
 

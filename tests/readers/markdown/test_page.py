@@ -21,16 +21,16 @@ def test_the_same_blocks_as_from_html() -> None:
     )
     (section,) = page.sections
     assert [(block.kind, block.text) for block in section.blocks] == [
-        (BlockKind.PARAGRAPH, "A **b** `c`.[^1]"),
+        (BlockKind.PARAGRAPH, "A **b** `c`."),
         (BlockKind.LIST_ITEM, "- [x] one"),
         (BlockKind.LIST_ITEM, "- two\n  - three"),
         (BlockKind.TABLE, "| A |\n| --- |\n| `x\\|y` |"),
         (BlockKind.CODE, '```py title="a.py"\nx\n```'),
         (BlockKind.ADMONITION, "**Warning: Careful**\n\nText."),
         (BlockKind.ADMONITION, "**Note**\n\nMore."),
-        (BlockKind.DEFINITION, "**Term**\n: Meaning."),
+        (BlockKind.DEFINITION, "**Term**\n\nMeaning."),
         (BlockKind.QUOTE, "> quoted"),
-        (BlockKind.FOOTNOTE, "[^1]: The note."),
+        (BlockKind.FOOTNOTE, "The note."),
     ]
 
 

@@ -52,7 +52,7 @@ def test_a_plain_paragraph_is_its_source(line: str) -> None:
         ("+ one\n  two", "+ one\n  two"),
         ("7)  one\n    [two](x)", "7)  one\n    [two](x)"),
         ("1. - one\n     two", "1. - one\n     two"),
-        ("Term\n:   one\n    [two](x)", "**Term**\n: one\n  [two](x)"),
+        ("Term\n:   one\n    [two](x)", "**Term**\n\none\n[two](x)"),
         ("!!! note\n    one\n    [two](x)", "**Note**\n\none\n[two](x)"),
         ('=== "A"\n    one\n    [two](x)', "**A**\n\none\n[two](x)"),
         ("::: tip\none\n[two](x)\n:::", "**Tip**\n\none\n[two](x)"),
@@ -68,7 +68,7 @@ def test_numbers_are_counted_as_a_page_shows_them() -> None:
 
 def test_a_footnote_keeps_its_lines_and_the_line_that_refers_to_it_is_read() -> None:
     found = texts("See [there](x)\nand below.[^a]\n\n[^a]: one\n    [two](x)\n")
-    assert found == ["See there\nand below.[^1]", "[^1]: one\n    [two](x)"]
+    assert found == ["See there\nand below.", "one\n[two](x)"]
 
 
 @pytest.mark.parametrize(

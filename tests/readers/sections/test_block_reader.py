@@ -181,7 +181,7 @@ def test_tabs_of_every_generator(html: str) -> None:
 
 def test_tabs_without_a_panel_or_a_label_lose_nothing() -> None:
     html = '<div class="tabbed-set"><label>A</label><label>B</label><div class="tabbed-content">x</div>stray</div>'
-    assert texts(html) == ["**A**\n\nx", "**B**", "stray"]
+    assert texts(html) == ["B", "**A**\n\nx", "stray"]
     assert texts('<div class="tabbed-set"><div class="tabbed-content">x</div></div>') == ["x"]
 
 
@@ -241,9 +241,9 @@ def test_definitions() -> None:
         "<dl><dt>a</dt><dt><code>b</code></dt><dd><p>x</p><p>y</p></dd><dd>z</dd><div><dt>c<dd>d</div></dl>"
     )
     assert (one.kind, one.head) == (BlockKind.DEFINITION, "**a**\n**`b`**")
-    assert one.text == "**a**\n**`b`**\n: x\n\n  y\n: z"
-    assert two.text == "**c**\n: d"
-    assert texts("<dl><dd>alone</dd></dl>") == [": alone"]
+    assert one.text == "**a**\n**`b`**\n\nx\n\ny\n\nz"
+    assert two.text == "**c**\n\nd"
+    assert texts("<dl><dd>alone</dd></dl>") == ["alone"]
     assert texts("<dl><dt>alone</dt></dl>") == ["**alone**"]
 
 
@@ -308,17 +308,19 @@ FOOTNOTES = {
 @pytest.mark.parametrize(("reference", "pile"), FOOTNOTES.values(), ids=FOOTNOTES)
 def test_a_footnote_moves_to_the_section_that_refers_to_it(reference: str, pile: str) -> None:
     html = f"<h2>A</h2><p>Text{reference}.</p><h2>B</h2><p>Else.</p>{pile}"
-    assert by_heading(html) == {"A": ["Text[^1].", "[^1]: The note."], "B": ["Else."]}
+    assert by_heading(html) == {"A": ["Text.", "The note."], "B": ["Else."]}
+    linked = read_with_links(html, "T", "https://docs.example/")
+    assert [block.text for block in linked[0].blocks] == ["Text[^1].", "[^1]: The note."]
 
 
 def test_a_footnote_that_nothing_refers_to_stays() -> None:
-    assert by_heading(f"<h2>A</h2><h2>B</h2>{FOOTNOTES['Python-Markdown'][1]}")["B"] == ["[^fn:1]: The note."]
+    assert by_heading(f"<h2>A</h2><h2>B</h2>{FOOTNOTES['Python-Markdown'][1]}")["B"] == ["The note."]
 
 
 def test_footnotes_in_tables_and_headings() -> None:
     reference, pile = FOOTNOTES["Python-Markdown"]
     html = f"<h2>A{reference}</h2><table><tr><td>x{reference}</table><h2>B</h2>{pile}"
-    assert by_heading(html)["A"] == ["|  |\n| --- |\n| x[^1] |", "[^1]: The note."]
+    assert by_heading(html)["A"] == ["|  |\n| --- |\n| x |", "The note."]
 
 
 def test_source_dumps_are_dropped() -> None:

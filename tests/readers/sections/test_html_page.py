@@ -55,12 +55,9 @@ def test_a_heading_without_text_keeps_its_anchor_and_has_the_name_of_the_one_abo
     [
         '<div class="meta"><a href="https://github.com/a/b/edit/main/c.md"><svg></svg> Edit page</a></div>',
         '<p><a href="https://gitlab.com/a/b/-/edit/main/c.md">Diese Seite bearbeiten</a></p>',
-        '<a class="md-content__button md-icon" href="https://a.example/c.md">Edit this page</a>',
-        '<div class="theme-doc-version-banner">This is unreleased documentation.</div>',
-        '<div class="announcement">Come to our conference in May!</div>',
-        '<aside class="md-banner"><p>Come to our conference in May!</p></aside>',
+        '<a class="md-content__button md-icon" rel="edit" href="https://a.example/c.md">Edit this page</a>',
         '<p><a href="https://a.example/"><img alt="tests" src="https://a.example/badge.svg"></a></p>',
-        '<div class="pagination-links"><a href="/next/">Next</a></div>',
+        '<div class="pagination-links"><a rel="prev" href="/a/">Back</a><a rel="next" href="/next/">Next</a></div>',
     ],
 )
 def test_what_a_theme_puts_around_the_words_of_a_page_is_left_out(html: str) -> None:

@@ -37,8 +37,17 @@ from chapterverse.readers.sections.inline import Inline, code_span
         ("<kbd>Ctrl</kbd>+<kbd>C</kbd>", "Ctrl+C"),
         ('<abbr title="Hyper Text">HTML</abbr>', "HTML"),
         ("<q>so</q>", "“so”"),
-        ('<input type="checkbox" checked> done', "[x] done"),
-        ('<input type="checkbox"> open', "[ ] open"),
+        ('<input type="checkbox" checked disabled> done', "[x] done"),
+        ('<input type="checkbox" disabled> open', "[ ] open"),
+        ('<input type="checkbox" id="t"> a toggle', "a toggle"),
+        ("Press <button>Save</button>.", "Press Save ."),
+        ("<b>**kwargs</b> and <b>*args</b>", "`**kwargs` and `*args`"),
+        # What only a style sheet sets apart.
+        ('<b>n</b><span class="classifier">int, default=1</span>', "**n** : int, default=1"),
+        ('n<span class="signature-attributes">opt</span>, m', "n opt, m"),
+        ('word<span class="tooltip">its meaning</span>', "word its meaning"),
+        ('<a class="x" href="a">One</a><a class="x" href="b">Two</a>', "One Two"),
+        ('<a href="a"><span class="std-term">term</span></a>s and <code>int</code>s', "terms and `int`s"),
         ('<span class="arithmatex">\\(a^2\\)</span>', "\\(a^2\\)"),
         ("<math><mi>x</mi><annotation>x_1</annotation></math>", "$x_1$"),
         ("a\u200bb&shy;c&#8203;d", "abcd"),
@@ -90,6 +99,9 @@ def test_one_line(html: str, expected: str) -> None:
             "dump(obj)",
         ),
         ("<div>a</div><div>b</div>", "a b"),
+        ('<span class="badge">GET</span> /pets', "GET /pets"),
+        ("<button>Question</button>", "Question"),
+        ("Struct Vec <button>Copy path</button>", "Struct Vec"),
     ],
 )
 def test_heading(html: str, expected: str) -> None:
@@ -99,7 +111,7 @@ def test_heading(html: str, expected: str) -> None:
 def test_footnote_references_are_marked_and_noted() -> None:
     inline = Inline({"fn:1"})
     html = 'a<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">[1]</a></sup> <a href="#other">b</a>'
-    assert inline.markdown(parse_html(html).children) == "a[^1] b"
+    assert inline.markdown(parse_html(html).children) == "a b"
     assert inline.take_notes() == ["fn:1"]
     assert inline.take_notes() == []
 

@@ -235,9 +235,20 @@ def test_a_page_that_changes_between_listing_and_reading(tmp_path: Path) -> None
 
 
 def test_pages_without_heading_title_or_content(tmp_path: Path) -> None:
-    write(tmp_path, a_html="<p>text</p>", **{"first-page.html": "<html></html>"})
+    write(tmp_path, a_html="<html><p>text</p>", **{"first-page.html": "<html></html>"})
     pages = [s.read() for s in read_site(tmp_path, "https://e.com/").sources]
     assert [(p.title, len(p.sections)) for p in pages] == [("A", 1), ("First page", 0)]
+
+
+def test_a_piece_of_a_template_is_no_page(tmp_path: Path) -> None:
+    pieces = {
+        "toc.html": '{% extends "base.html" %}\n<li><a href="{{ item.url }}">{{ item.title }}</a></li>',
+        "note.html": "<!-- a note --><p>Text.</p>",
+    }
+    write(tmp_path, a_html=page("<h1>A</h1>"), b_html="<!doctype html><p>b", **pieces)
+    reading = read_site(tmp_path, "https://e.com/")
+    assert [source.file_path for source in reading.sources] == ["a.html", "b.html"]
+    assert (set(reading.left_out), reading.warnings) == (set(pieces), ())
 
 
 def test_what_a_page_says_about_its_publication(tmp_path: Path) -> None:
@@ -336,7 +347,7 @@ def test_odd_bytes_in_pages(tmp_path: Path) -> None:
         tmp_path,
         a_html=b"<html><head><meta charset=windows-1252></head><body><main>gr\xfc\xdfe</main></body>",
         b_html=page("&#xD800;&#0;x\u202e<p>" + "y" * 100_000),
-        c_html="<div>" * 10_000 + "deep" + "</div>" * 10_000,
+        c_html="<html>" + "<div>" * 10_000 + "deep" + "</div>" * 10_000,
     )
     texts = [
         "".join(b.text for s in p.read().sections for b in s.blocks)
@@ -382,7 +393,7 @@ def test_patterns_mean_the_file_that_a_page_was_written_in_as_well(tmp_path: Pat
         tmp_path,
         a_html=page("<h1 id=a>A</h1><p>x</p>", stating("docs/in/a.mdx")),
         b_html=page("<h1 id=b>B</h1><p>x</p>"),
-        tags_html=page("<h1>Tags</h1><p>x</p>", stating("docs/tags.md")),
+        tags_html=page("<h1>Tags</h1><a href='x'>x</a>", stating("docs/tags.md")),
     )
     reading = read_site(tmp_path, "https://e.com/", exclude=["in/"])
     assert ([s.file_path for s in reading.sources], tuple(reading.left_out)) == (["b.html"], ("a.html", "tags.html"))

@@ -37,6 +37,7 @@ _MAX_SUBSECTIONS = 12
 _NO_ADDRESS = re.compile(r"[\s()<>\[\]\"'`\\]")
 
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+|\s*>\s?|\s*:\s+")
+_DIFF_HEAD = re.compile(r"(?:`{3,}|~{3,})\s*(?:diff|patch)\b")
 _LABEL_LINE = re.compile(r"^[ \t]*(?:> ?)?(?:\[![A-Za-z]+\][^\n]*|:::[^\n]*)\n", re.MULTILINE)
 
 
@@ -98,6 +99,8 @@ class Quote:
         sizes = [count_words(text[p.start : p.end]) for p in block.parts]
         every = list(range(len(sizes)))
         if block.kind == "code":
+            every = self._remaining_lines(block) or every
+            part = sum(line < part for line in every)
             first = max(0, part - CUT_CODE_LINES // 2) if part >= CUT_CODE_LINES else 0
             return every if len(every) <= MAX_WHOLE_CODE_LINES else every[first : first + CUT_CODE_LINES]
         if block.kind in ("entries", "table") and not from_start:
@@ -108,6 +111,11 @@ class Quote:
         # A list goes on from its beginning, a paragraph from the sentence.
         order = [*range(part + 1, len(every)), *range(part - 1, -1, -1)] if block.kind == "paragraph" else every
         return _add_while_short({part, *_ancestors(block.parts, part)}, order, sizes, max_words)
+
+    def _remaining_lines(self, block: QuotableBlock) -> list[int]:
+        """Return the places of the lines of code that a diff doesn't remove: what a reader is to write."""
+        is_diff = _DIFF_HEAD.match(block.head) is not None
+        return [i for i, p in enumerate(block.parts) if not (is_diff and self.section.text.startswith("-", p.start))]
 
     def without(self, other: Quote) -> Quote:
         """Return the quote without the blocks of another one."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-#: A hidden element that has one long word of Base64, or several joined by a separator, and nothing else.
+#: An element that has one long word of Base64, or several joined by a separator, and nothing else.
 _CIPHERTEXT = re.compile(
-    r"<([a-z][a-z0-9-]*+)(?=[^<>]*?(?:\shidden|display\s*:\s*none))[^<>]*>"
-    r"\s*[A-Za-z0-9+/=_-]{16,}(?:[;:,.|][A-Za-z0-9+/=_-]+)*\s*</\1\s*>",
-    re.IGNORECASE,
+    r"<([a-zA-Z][a-zA-Z0-9-]*+)([^<>]*+)>"
+    r"\s*+[A-Za-z0-9+/=_-]{16,}+(?>(?:[;:,.|][A-Za-z0-9+/=_-]++)*)\s*+</\1\s*+>"
 )
+_HIDDEN = re.compile(r"\shidden|display\s*:\s*none", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -20,5 +20,5 @@ def cut_ciphertext(content: str) -> str:
     """
     if "none" not in content and "hidden" not in content:
         return content
-    cut, count = _CIPHERTEXT.subn("", content)
-    return _SCRIPT.sub("", cut) if count else content
+    cut = _CIPHERTEXT.sub(lambda element: "" if _HIDDEN.search(element[2]) else element[0], content)
+    return content if cut == content else _SCRIPT.sub("", cut)

@@ -1,7 +1,8 @@
 """A small tree of the visible part of an HTML fragment, tolerant of every kind of markup.
 
-Elements that show nothing, or nothing of the page's own (scripts, navigation, buttons, hidden and excluded elements),
-are parsed for their extent and left out. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
+Elements that show nothing, or nothing of the page's own (scripts, navigation, fields, hidden and excluded elements),
+are parsed for their extent and left out. A hidden element stays where a visible control opens it: a tab, an accordion's
+button. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Set
+from itertools import islice
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -25,8 +27,8 @@ BLOCKS = HEADINGS | frozenset(
 _TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
 _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
 
-
-_FLOORS = HEADINGS | {"p", "pre"}
+#: Elements that hold nothing but a line of text, or code.
+FLOORS = HEADINGS | {"p", "pre"}
 
 #: Elements that a start tag closes: any of the first, unless one of the second is between.
 _CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
@@ -41,22 +43,38 @@ _CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
 #: A tag, a comment or a stray "<", with the text behind it.
 _TOKEN = re.compile(rf"(?:{TOKEN.pattern})([^<]*+)", TOKEN.flags)
 
-_DROPPED = RAW | frozenset("audio button canvas dialog form map menu nav noscript object select template video".split())
+_DROPPED = RAW | frozenset(
+    "audio button canvas dialog input map menu nav noscript object select template video".split()
+)
 _DROPPED_CLASSES = frozenset(
     "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
-    " screen-reader-text md-source-file katex-html copybtn footnote-backref data-footnote-backref"
-    " reversefootnote doc-labels edit-this-page theme-edit-this-page md-content__button theme-last-updated"
-    " theme-doc-version-banner theme-doc-version-badge theme-unlisted-banner theme-announcement-bar announcement"
-    " md-banner bd-header-announcement pagination-links prev-next-area rst-versions".split()
+    " screen-reader-text screen-reader-only md-source-file theme-last-updated katex-html copybtn backrefs doc-labels"
+    " clipboard-copy-txt jp-InputPrompt jp-OutputPrompt prompt input_prompt output_prompt".split()
 )
+#: ARIA's roles of what stands beside the content or above it.
+_DROPPED_ROLES = frozenset("alertdialog dialog menu menubar navigation search toolbar".split())
+# pdoc's dump of the code that a name stands for; in a docstring the class is that of an example.
+_SOURCE_DUMP = "pdoc-code"
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
 # The list of a page's headings that docutils writes for `contents`; each class alone may stand for anything.
 _DROPPED_LIST = frozenset(("contents", "topic"))
 # Attributes are parsed only of tags that hold one of these words; most hold none.
-_HINT = re.compile(
-    rf"\b(?:hidden|exclude|ignore|display|font-size|navigation|doc-backlink|lang|contents|{'|'.join(sorted(_DROPPED_CLASSES))})\b"
-)
+_EXCLUSIONS = ("data-search-exclude", "data-chapterverse-exclude")
+_HINTS = (
+    _DROPPED_CLASSES | _DROPPED_ROLES | frozenset(_EXCLUSIONS)
+    | {"hidden", "data-pagefind-ignore", "display", "font-size", "doc-backlink", "contents"}
+    | {_DROPPED_SPAN, _SOURCE_DUMP}
+)  # fmt: skip
+#: Classes of sets of tabs, and of panels, that are older than ARIA.
+TAB_SETS = frozenset("tabbed-set sd-tab-set tab-set vp-code-group".split())
+TAB_PANELS = frozenset("tabbed-block sd-tab-content codetab texttab tabpanel".split())
+#: Classes of a line that is removed from or added to a code; the spans that a highlighter writes have others.
+LINE_MARKS = {
+    **dict.fromkeys(("remove", "removed", "del", "deleted", "deletion"), "-"),
+    **dict.fromkeys(("add", "added", "ins", "inserted", "insertion"), "+"),
+}
+_TAB_WORDS = TAB_SETS | TAB_PANELS | {"tab", "tabbutton"}
 _NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
 # The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
 _CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)(?:>|\Z)""")
@@ -68,6 +86,11 @@ _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
 )
 
+#: Attributes by which a control names what it opens; `href` is one of them only where the control says so.
+_CONTROLS = ("aria-controls", "data-bs-target", "data-target", "href")
+#: Elements inside the one before a hidden element among which its control is looked for.
+_NEAR = 8
+
 
 class Node:
     """An element: its `name`, its `children` in order, and facts that readers ask often.
@@ -75,16 +98,18 @@ class Node:
     Attributes:
         block: it is displayed as a block, or holds one.
         headed: it is a heading, or holds one.
+        holds: whether it is, or holds, what may be a part of `TABS` or one of `MARKED_LINES`, as bits.
         raw: its attributes as they are written.
     """
 
-    __slots__ = ("_attributes", "_classes", "block", "children", "headed", "name", "raw")
+    __slots__ = ("_attributes", "_classes", "block", "children", "headed", "holds", "name", "raw")
 
     def __init__(self, name: str, raw: str = "") -> None:
         self.name = name
         self.children: list[Child] = []
         self.block = name in BLOCKS
         self.headed = name in HEADINGS
+        self.holds = 0
         self.raw = raw
         self._attributes: dict[str, str] | None = None
         self._classes: list[str] | None = None
@@ -155,6 +180,8 @@ def parse_html(html: str) -> Node:
     position = 0
     while position < len(html):
         position = builder.read(position)
+    if builder.closed:
+        _remove_unnamed(builder.root, builder.closed)
     return builder.root
 
 
@@ -166,6 +193,7 @@ class _Builder:
         overflow: how many open elements of each name were too deep for the tree.
         elements: how many elements were met.
         endless: names of raw elements that have no end tag from here on.
+        closed: hidden elements that a control may open, with the elements around them.
     """
 
     def __init__(self, html: str) -> None:
@@ -176,8 +204,9 @@ class _Builder:
         self.overflow: dict[str, int] = {}
         self.elements = 0
         self.endless: set[str] = set()
+        self.closed: dict[Node, Node] = {}
         # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
-        self.may_be_dropped = functools.cache(_may_be_dropped)
+        self.hints = functools.cache(_hints)
         self.is_plain = functools.cache(_is_plain)
 
     def read(self, position: int) -> int:
@@ -217,11 +246,13 @@ class _Builder:
         self.elements += 1
         require_elements(self.elements)
         node = Node(name, raw)
+        hints = self.hints(raw) if raw else 0
+        is_dropped = (name in _DROPPED or hints > 0) and self._is_dropped(node)
         if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
             self.overflow[name] = self.overflow.get(name, 0) + 1
-            require_shown(hidden=self.is_dropped(node))
+            require_shown(hidden=is_dropped)
             return
-        if self.is_dropped(node):
+        if is_dropped:
             # Its content makes no block and no heading of the elements around it.
             node.block = node.headed = True
         else:
@@ -229,12 +260,11 @@ class _Builder:
             around.children.append(node)
             if node.block and not (around.block and around.headed >= node.headed):
                 self._mark_around(node)
+            if hints > _MAY_BE_DROPPED:
+                self._note_held(node, hints)
         if name not in VOID:
             self.open.append(node)
             self.names.append(name)
-
-    def is_dropped(self, node: Node) -> bool:
-        return (node.name in _DROPPED or self.may_be_dropped(node.raw)) and _is_dropped(node)
 
     def skip(self, name: str, start: int) -> int:
         """Return the position behind a raw element."""
@@ -278,13 +308,33 @@ class _Builder:
                 if open_name in walls or (open_name in BLOCKS and name not in BLOCKS):
                     break
 
+    def _is_dropped(self, node: Node) -> bool:
+        if node.name == "button":
+            return not {"pre", "code"}.isdisjoint(self.names) and node.get("role") != "tab"
+        if node.name == "input":
+            return not _is_task_box(node, self.names)
+        if node.name in _DROPPED or _is_excluded(node, self.open[-1]) or _has_dropped_class(node):
+            return node.name not in _DROPPED or node.get("role") != "tab"
+        if node.name == "div" and _SOURCE_DUMP in node.classes:
+            return not any("docstring" in around.classes for around in self.open)
+        return _is_hidden(node) and not self._may_be_opened(node)
+
+    def _may_be_opened(self, node: Node) -> bool:
+        """Return whether a control may open a hidden element: it has a name for it, or stands right behind it."""
+        around = self.open[-1]
+        if any(map(_is_opener, islice(_near(around.children[-2:]), _NEAR))):
+            return True
+        if node.get("id"):
+            self.closed[node] = around
+        return node in self.closed
+
     def _leave(self, depth: int) -> None:
         del self.open[depth:]
         del self.names[depth:]
 
     def _is_last_floor(self, name: str) -> bool:
         """Return whether an element gives its text a meaning, so that it may be below the deepest container."""
-        return name in _FLOORS and self.names[-1] not in _FLOORS
+        return name in FLOORS and self.names[-1] not in FLOORS
 
     def _mark_around(self, node: Node) -> None:
         for ancestor in reversed(self.open):
@@ -292,6 +342,12 @@ class _Builder:
                 break
             ancestor.block = True
             ancestor.headed = ancestor.headed or node.headed
+
+    def _note_held(self, node: Node, hints: int) -> None:
+        for ancestor in (node, *reversed(self.open)):
+            if ancestor.holds & hints == hints:
+                break
+            ancestor.holds |= hints
 
     def _end_open(self, names: Set[str], walls: Set[str]) -> None:
         if names.isdisjoint(self.names):
@@ -305,43 +361,98 @@ class _Builder:
                 break
 
 
-def _may_be_dropped(raw: str) -> bool:
-    return _HINT.search(raw) is not None
+def _hints(raw: str) -> int:
+    """Return what the words of a tag say that it may be; most say nothing."""
+    # Three times as fast as a pattern of the words.
+    for sign in "\"'=:;/":
+        raw = raw.replace(sign, " ")
+    words = raw.split()
+    if _ALL_HINTS.isdisjoint(words):
+        return 0
+    return sum(flag for flag, hints in _FLAGS if not hints.isdisjoint(words))
+
+
+_MAY_BE_DROPPED, TABS, MARKED_LINES = 1, 2, 4
+_FLAGS = ((_MAY_BE_DROPPED, _HINTS), (TABS, _TAB_WORDS), (MARKED_LINES, frozenset(LINE_MARKS)))
+_ALL_HINTS = frozenset().union(*(words for _, words in _FLAGS))
 
 
 def _is_plain(tag: str) -> bool:
-    """Return whether a tag ends where it seems to, and its element is shown."""
-    return _SIMPLE_TAG.fullmatch(tag) is not None and not _may_be_dropped(tag)
+    """Return whether a tag ends where it seems to, and its element is shown and no line of a diff."""
+    return _SIMPLE_TAG.fullmatch(tag) is not None and not _hints(tag)
 
 
-def _is_dropped(node: Node) -> bool:
-    if node.name in _DROPPED:
-        return node.get("role") != "tab"
-    return _is_excluded(node) or _is_hidden(node) or _has_dropped_class(node)
+def _is_opener(node: Node) -> bool:
+    return node.get("aria-expanded") is not None
+
+
+def _near(children: list[Child]) -> Iterator[Node]:
+    """Yield the last element of some and those inside it, of each the first ones."""
+    rest = [child for child in children if isinstance(child, Node)][-1:]
+    while rest:
+        node = rest.pop()
+        yield node
+        rest += [child for child in reversed(node.children[:_NEAR]) if isinstance(child, Node)]
+
+
+def _is_task_box(field: Node, around: list[str]) -> bool:
+    """Return whether a field is the box of a task; another checkbox is there to be clicked."""
+    if field.get("type") != "checkbox" or field.get("aria-hidden") == "true":
+        return False
+    return "li" in around or field.get("disabled") is not None
+
+
+def _remove_unnamed(root: Node, closed: dict[Node, Node]) -> None:
+    """Remove the hidden elements that no control of the visible ones names. Takes time linear in the tree's size."""
+    unnamed: dict[str, list[Node]] = {}
+    named: set[str] = set()
+    rest = [root]
+    while rest:
+        node = rest.pop()
+        if node in closed and (name := node.get("id") or "") not in named:
+            unnamed.setdefault(name, []).append(node)
+            continue
+        for name in _controlled(node) - named:
+            named.add(name)
+            rest += unnamed.pop(name, [])
+        rest.extend(node.elements())
+    removed = {node for nodes in unnamed.values() for node in nodes}
+    for around in {closed[node] for node in removed}:
+        around.children = [child for child in around.children if isinstance(child, str) or child not in removed]
+
+
+def _controlled(node: Node) -> set[str]:
+    """Return the ids of the elements that an element opens."""
+    if "aria-" not in node.raw and "-target" not in node.raw:
+        return set()
+    attributes = _CONTROLS if _is_opener(node) else _CONTROLS[:-1]
+    return {name.removeprefix("#") for attribute in attributes for name in (node.get(attribute) or "").split()}
 
 
 def is_excluded(node: Node) -> bool:
     """Whether the author kept an element out. Material's search strips the first mark; our plugin adds the second."""
-    return node.get("data-search-exclude") is not None or node.get("data-chapterverse-exclude") is not None
+    return any(node.get(mark) is not None for mark in _EXCLUSIONS)
 
 
-def _is_excluded(node: Node) -> bool:
+def _is_excluded(node: Node, around: Node) -> bool:
     # A heading marked so excludes its whole section, which only the outline knows; it stays in the tree for that.
     excluded = is_excluded(node) and node.name not in HEADINGS
     return (
         excluded
-        or node.get("data-pagefind-ignore") is not None
-        or node.get("role") == "navigation"
-        # A link back from a footnote; the text of a heading that a list of contents names is such a link as well.
-        or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes)
+        # On an element of its own name it is a component that says so, not the author.
+        or (node.get("data-pagefind-ignore") is not None and "-" not in node.name)
+        or node.get("role") in _DROPPED_ROLES
+        # A link back from a footnote. The text of a heading that a list of contents names is such a link as well, and
+        # so is a citation's label.
+        or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes and "label" not in around.classes)
     )
 
 
 def _is_hidden(node: Node) -> bool:
     hidden = node.get("hidden")
     if hidden is not None and hidden.lower() != "until-found":
-        # The panels of tabs that aren't chosen are hidden until a reader chooses them.
-        return node.get("role") != "tabpanel"
+        # The panels of tabs that aren't chosen are hidden until a reader chooses them, and so are named regions.
+        return node.get("role") != "tabpanel" and (node.get("role") != "region" or not node.get("aria-labelledby"))
     return _UNSEEN.search(node.get("style") or "") is not None
 
 

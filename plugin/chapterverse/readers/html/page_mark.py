@@ -113,7 +113,7 @@ def seal(page: str) -> str:
     return f"{page[: start.start()]}{_START}{stated}-->{page[start.end() : end.start()]}{_END}{page[end.end() :]}"
 
 
-def find_content(page: str) -> MarkedContent | None:
+def find_marked_content(page: str) -> MarkedContent | None:
     """Return the marked content of a written page; None without exactly one pair of marks."""
     at = page.find(_START)
     if at < 0 or page.find(_START, at + 1) >= 0:

@@ -45,7 +45,7 @@ _LOOKS_LIKE_MDX = re.compile(
 SYNTAXES = ("mdx", "md", "detect")
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
-_FENCE_TITLE = re.compile(r"""(?:title|filename)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]{1,999})\]""")
+_FENCE_TITLE = re.compile(r"""(?:title|filename|tab)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]{1,999})\]""")
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
 #: and reStructuredText in MyST, which is mostly there to generate references.

@@ -36,6 +36,8 @@ _PLACEHOLDER = re.compile(
 )
 _ICON = re.compile(r"(?<![\w:]):(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?!\w)")
 _ADDRESS = re.compile(r"\]\(\s*<?\{\{[<%][^{}()]{0,200}\}\}[^()<>\s]{0,200}>?\s*\)")
+#: Hugo's form of a shortcode that has no content.
+_CLOSED = re.compile(r"/\s*[>%]\}\}\s*\Z")
 _CODE = re.compile(r"highlight\Z|code")
 
 
@@ -62,7 +64,8 @@ def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return True
     name = shortcode.group(1) or ""
     state.line = last + 1
-    after = _end_of_code(state, name, start, end) if _CODE.match(name) else None
+    closes_itself = _CLOSED.search(line_text(state, last)) is not None
+    after = _end_of_code(state, name, start, end) if _CODE.match(name) and not closes_itself else None
     if after is not None:
         fence = state.push("fence", "code", 0)
         fence.info = (shortcode.group(2) or "") if name == "highlight" else ""

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import TypeAlias
 
 from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
 from chapterverse.readers.sections import callouts, code, tables
 from chapterverse.readers.sections.container_blocks import definition, footnote, list_item, quote, titled_block
-from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes
-from chapterverse.readers.sections.inline import Inline, is_edit_link, is_permalink
+from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes, unlabel
+from chapterverse.readers.sections.inline import Inline, is_permalink, is_theme_link, own_anchor
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
-from chapterverse.readers.sections.tabs import is_tab_set, split_tabs
 
 #: Containers nested deeper keep their text and lose their form; each level would be written out in every line.
 _MAX_NESTING = 12
@@ -26,6 +26,9 @@ LIST_MARKER = "data-marker"
 
 #: Characters of a table's caption that name it.
 _MAX_CAPTION_CHARS = 500
+
+#: Terms of a group that each own its definition; of more, only the last does.
+_MAX_TERMS = 16
 
 _BULLET = re.compile(r"[-*+] {1,4}\Z")
 _DELIMITER = re.compile(r"[.)] {1,4}\Z")
@@ -39,6 +42,7 @@ class BlockReader:
     Args:
         footnotes: the element of each footnote by id (see `find_footnotes`).
         anchors: whether the page has an id.
+        tabs: the label of each tab panel (see `tabs.move_tabs`).
         verbatim: its paragraphs as their Markdown source has them, by index (see `markdown.verbatim`).
         base: address that relative links start from, for links that stay links (see `linked_inline`); "" for the index.
     """
@@ -48,6 +52,7 @@ class BlockReader:
         root: Node,
         footnotes: Mapping[str, Node],
         anchors: Callable[[str], bool],
+        tabs: Mapping[Node, str],
         verbatim: Sequence[str] = (),
         base: str = "",
     ) -> None:
@@ -55,7 +60,10 @@ class BlockReader:
         self._anchors = anchors
         self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, verbatim)
         self._labels = footnote_labels(root, self._footnotes)
+        self._tabs = dict(tabs)
         self._nesting = 0
+        # The id of an empty place right before what comes next.
+        self._place = ""
         self._code_title = ""
         self.items: list[Item] = []
         self._flow(root.children, self.items)
@@ -77,16 +85,24 @@ class BlockReader:
             if not child.block:
                 run.append(child)
                 continue
-            self._paragraph(run, out)
-            run = []
+            if run or self._inline.notes or self._inline.images:
+                self._paragraph(run, out)
+                run = []
+            if child in self._tabs:
+                self._panel(child, out)
+                continue
             _HANDLERS.get(child.name, BlockReader._group)(self, child, out, lang)
         self._paragraph(run, out)
 
     def _paragraph(self, run: list[Child], out: list[Item]) -> None:
-        if run and not _is_edit_link_alone(run):
+        if run and not all(map(_is_tool, run)):
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
+                self._place = ""
+            else:
+                anchors = (own_anchor(child) for child in run if isinstance(child, Node))
+                self._place = next(filter(None, anchors), self._place)
         self._take_references(out)
 
     def _take_references(self, out: list[Item]) -> None:
@@ -106,45 +122,83 @@ class BlockReader:
         self._take_references(out)
 
     def _anchor(self, node: Node) -> str | None:
+        """Return the id that leads to a heading: its own, one in it, else that of an empty place before it."""
+        place, self._place = self._place, ""
         node_id = node.get("id")
         if node_id:
             return node_id
         for inner in node.walk():
-            linked = inner.target_id if is_permalink(inner) else inner.get("id") or ""
+            linked = inner.target_id if is_permalink(inner) else own_anchor(inner)
             if linked and self._anchors(linked):
                 return linked
-        return None
+        return place or None
 
     def _section(self, node: Node, out: list[Item], lang: str) -> None:
-        if not node.headed:
+        items: list[Item] = []
+        is_named = self._named_section(node, items, lang)
+        if not is_named and not node.headed:
             self._group(node, out, lang)
             return
-        items: list[Item] = []
-        self._group(node, items, lang)
-        first = next((i for i, item in enumerate(items) if isinstance(item, Heading)), None)
-        heading = items[first] if first is not None else None
-        # Sphinx writes the id on the section, not on its heading.
-        if first is not None and isinstance(heading, Heading) and heading.anchor is None and node.get("id"):
-            items[first] = replace(heading, anchor=node.get("id"))
-        out.extend((Border.ENTER, *items, Border.LEAVE))
+        if not is_named:
+            # Sphinx writes the id on the section, not on its heading.
+            self._place = node.get("id") or self._place
+            self._group(node, items, lang)
+        # A section that ends with its heading is a header: what follows belongs to that heading.
+        is_header = not is_named and bool(items) and isinstance(items[-1], Heading)
+        out.extend(items if is_header else (Border.ENTER, *items, Border.LEAVE))
+
+    def _named_section(self, node: Node, out: list[Item], lang: str) -> bool:
+        """Append a section that a permalink in it names, as pdoc writes them; return whether there is one."""
+        name = node.get("id")
+        if not name or len(node.children) < 2:
+            return False
+        at = next((i for i, c in enumerate(node.children) if isinstance(c, Node) and is_permalink(c)), 0)
+        link = node.children[at] if at else ""
+        if isinstance(link, str) or link.target_id != name or any(map(_is_headed, node.children[:at])):
+            return False
+        out.append(Heading(self._inline.heading(node.children[:at]), 0, name))
+        self._flow(node.children[at + 1 :], out, lang)
+        return True
+
+    def _block(self, node: Node, out: list[Item], lang: str) -> None:
+        """Read a block that may be only there to be linked to, or to hold what its id leads to."""
+        if not node.raw:
+            # Most paragraphs say nothing by a class or an id.
+            self._flow(node.children, out, lang)
+            return
+        if name := node.get("id"):
+            items: list[Item] = []
+            if self._named_section(node, items, lang):
+                out.extend((Border.ENTER, *items, Border.LEAVE))
+                return
+            first = next((child for child in node.children if not isinstance(child, str) or not child.isspace()), None)
+            if first is None or (isinstance(first, Node) and first.name in HEADINGS):
+                self._place = name
+        self._group(node, out, lang)
 
     def _pre(self, node: Node, out: list[Item], lang: str) -> None:
-        text = code.code_text(node)
+        marks = code.line_marks(node)
+        text = code.code_text(node, marks)
         if text.strip():
-            out.append(code.fence(text, code.pre_language(node) or lang, self._code_title))
-            self._code_title = ""
+            language = "diff" if marks else code.pre_language(node) or lang
+            out.append(code.fence(text, language, self._code_title))
+            self._code_title = self._place = ""
 
     def _table(self, node: Node, out: list[Item], lang: str) -> None:
-        if node.headed or code.is_line_table(node):
-            # A table around headings is layout, one around line numbers is code.
+        if node.headed or tables.is_layout(node):
             self._flow(node.children, out, lang)
             return
         self._flow(tables.outside_cells(node), out, lang)
+        if tables.holds_code(node):
+            for label, cell in tables.labeled_cells(node, self._inline):
+                self._contain(cell.children, out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
+            return
         caption = next((child for child in node.elements() if child.name == "caption"), None)
         block = tables.table_block(node, self._inline)
         if block and caption:
             block = replace(block, caption=self._inline.one_line(caption.children)[:_MAX_CAPTION_CHARS])
         _append(out, block)
+        self._place = ""
         self._take_references(out)
 
     def _list(self, node: Node, out: list[Item], lang: str) -> None:
@@ -167,9 +221,14 @@ class BlockReader:
         for terms, meanings in _definition_groups(node):
             contents = [self._collect(meaning.children, lang) for meaning in meanings]
             if any(term.headed or _is_documented_name(term) for term in terms):
-                for term in terms:
-                    self._term(term, items, lang)
-                items.extend(item for content in contents for item in content)
+                content = [item for content in contents for item in content]
+                # A term that nothing leads to, as of a further signature, stands with the one above.
+                owners = [term for term in terms if term.headed or term.get("id")] or terms
+                is_shared = len(owners) <= _MAX_TERMS and not any(isinstance(item, Heading) for item in content)
+                for term, after in zip_longest(terms, terms[1:]):
+                    self._term(term, items, lang, is_owner=term in owners)
+                    if after is None or (is_shared and after in owners):
+                        items += content
             else:
                 names = [self._inline.title(term.children) for term in terms]
                 self._take_references(items)
@@ -177,11 +236,11 @@ class BlockReader:
         headed = any(isinstance(item, Heading) for item in items)
         out.extend((Border.ENTER, *items, Border.LEAVE) if headed else items)
 
-    def _term(self, term: Node, out: list[Item], lang: str) -> None:
+    def _term(self, term: Node, out: list[Item], lang: str, *, is_owner: bool) -> None:
         """Append a documented name as a heading right below the one above it, because links lead to it."""
         if term.headed:
             self._flow(term.children, out, lang)
-        elif _is_documented_name(term):
+        elif is_owner and _is_documented_name(term):
             out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
         else:
             self._paragraph(term.children, out)
@@ -197,8 +256,8 @@ class BlockReader:
     def _group(self, node: Node, out: list[Item], lang: str) -> None:
         if callouts.is_callout(node):
             self._callout(node, out)
-        elif is_tab_set(node):
-            self._tabs(node, out)
+        elif "citation" in node.classes:
+            self._flow(unlabel(node), out, lang)
         elif self._footnotes and holds_footnotes(node):
             self._footnote_list(node, out)
         elif code.is_wrapper(node):
@@ -218,11 +277,10 @@ class BlockReader:
         head = callouts.headline(callouts.kind_of(node), text)
         self._contain(children, out, partial(titled_block, BlockKind.ADMONITION, head))
 
-    def _tabs(self, node: Node, out: list[Item]) -> None:
-        panels, rest = split_tabs(node)
-        for label, panel in panels:
-            self._contain(panel, out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
-        self._flow(rest, out)
+    def _panel(self, node: Node, out: list[Item]) -> None:
+        label = self._tabs.pop(node)
+        node.children = node.children[2:] if label else node.children
+        self._contain([node], out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
 
     def _code(self, node: Node, out: list[Item], lang: str) -> None:
         title = code.take_title(node)
@@ -246,9 +304,13 @@ class BlockReader:
                 self._flow([child], out)
 
     def _footnote(self, note: str, node: Node) -> Block:
-        children = [c for c in node.children if isinstance(c, str) or "label" not in c.classes]
+        children = [
+            c for c in node.children if isinstance(c, str) or not any(name.endswith("label") for name in c.classes)
+        ]
         blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
-        return footnote(self._labels.get(note, note), blocks)
+        # Pages for agents keep the marks, by which Markdown finds the note.
+        label = self._labels.get(note, note) if isinstance(self._inline, LinkedInline) else ""
+        return footnote(label, blocks)
 
     # Containers and their content
 
@@ -294,9 +356,19 @@ class BlockReader:
         out.extend(item for item in items if isinstance(item, Note | Image))
 
 
-def _is_edit_link_alone(run: Sequence[Child]) -> bool:
-    children = [child for child in run if not (isinstance(child, str) and child.isspace())]
-    return len(children) == 1 and isinstance(children[0], Node) and is_edit_link(children[0])
+def _is_tool(child: Child) -> bool:
+    """Return whether inline content is blank or only works the page: a button, a field's label, a link to the editor.
+
+    Beside other words it is a part of their sentence.
+    """
+    if isinstance(child, str):
+        return child.isspace()
+    is_control = child.name == "button" or (child.name == "label" and child.get("for") is not None)
+    return (is_control and child.get("aria-expanded") is None) or is_theme_link(child)
+
+
+def _is_headed(child: Child) -> bool:
+    return isinstance(child, Node) and child.headed
 
 
 def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:
@@ -364,6 +436,7 @@ def _integer(value: str | None, default: int) -> int:
 _HANDLERS: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
     **dict.fromkeys(HEADINGS, BlockReader._heading),
     **dict.fromkeys(("section", "article"), BlockReader._section),
+    **dict.fromkeys(("p", "div"), BlockReader._block),
     **dict.fromkeys(("ul", "ol", "menu", "dir"), BlockReader._list),
     "a": BlockReader._link,
     "blockquote": BlockReader._quote,

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from chapterverse.readers.html.dom import Child, Node
 
 _BOXES = frozenset(
-    ("admonition", "custom-block", "markdown-alert", "theme-admonition", "topic", "sidebar", "starlight-aside")
+    "admonition admonitionblock callout custom-block markdown-alert theme-admonition topic sidebar"
+    " starlight-aside".split()
 )
+_ROLES = frozenset(("alert", "note"))
 _TITLES = frozenset(
-    ("admonition-title", "custom-block-title", "markdown-alert-title", "topic-title", "sidebar-title",
-     "starlight-aside__title")
-)  # fmt: skip
+    "admonition-title callout-header custom-block-title markdown-alert-title topic-title sidebar-title"
+    " starlight-aside__title".split()
+)
 #: Remarks that authors can make in all generators together; on a `details` any other class is styling.
 KINDS = frozenset(
     "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note"
@@ -22,12 +24,16 @@ KINDS = frozenset(
 _LABELS = {"seealso": "See also"}
 #: Words beside the links of a "See also" box from which on it says something about them.
 _MIN_WORDS = 4
-_PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--")
+_PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--", "callout-")
 
 
 def is_callout(node: Node) -> bool:
     """Return whether an element is a titled box: an admonition of any generator, or `details`."""
-    return node.name == "details" or not _BOXES.isdisjoint(node.classes)
+    classes = node.classes
+    if node.name == "details" or not _BOXES.isdisjoint(classes):
+        return True
+    # DocFX has no other word for its boxes than their kind: "NOTE".
+    return bool(classes) and (node.get("role") in _ROLES or (classes[0].isupper() and classes[0].lower() in KINDS))
 
 
 def title_of(box: Node) -> Node | None:

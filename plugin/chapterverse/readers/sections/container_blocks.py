@@ -42,17 +42,15 @@ def titled_block(kind: BlockKind, head: str, parts: Blocks) -> Block | None:
 
 
 def definition(terms: list[str], meanings: list[Blocks]) -> Block | None:
-    """Return terms, a line each, and each of their meanings behind a colon."""
+    """Return terms, a line each, and below them what they mean."""
     head = "\n".join(f"**{term}**" for term in terms if term)
-    lines = [f": {indent(_join_tight(parts), 2)}" for parts in meanings if parts]
-    if not head and not lines:
-        return None
-    parts = tuple(block for meaning in meanings for block in meaning)
-    return Block(BlockKind.DEFINITION, "\n".join((*([head] if head else []), *lines)), head=head, parts=parts)
+    return titled_block(BlockKind.DEFINITION, head, tuple(block for meaning in meanings for block in meaning))
 
 
 def footnote(label: str, parts: Blocks) -> Block:
-    """Return a footnote behind the marker that refers to it."""
+    """Return a footnote, behind the marker that refers to it if it has a label."""
+    if not label:
+        return Block(BlockKind.FOOTNOTE, join_blocks(parts), parts=parts)
     head = f"[^{label}]:"
     return Block(BlockKind.FOOTNOTE, f"{head} {indent(join_blocks(parts), 4)}".rstrip(), head=head, parts=parts)
 

@@ -16,8 +16,9 @@ from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.footnotes import find_footnotes
 from chapterverse.readers.sections.outline import Heading, build_sections
+from chapterverse.readers.sections.tabs import move_tabs
 
-_ID = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
+_ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,18 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
     return build_sections(reader.items, title, reader.notes)
 
 
-def read_document(html: str) -> HtmlPage:
-    """Return the sections and facts of a built page, read from its content root (see `html.metadata`).
+def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
+    """Return the sections and facts of a built page, read from its content (see `html.metadata`).
+
+    Args:
+        part: of the content to read, in characters from its beginning; None reads all of it.
 
     Raises:
         PageTooLarge: see `page_bounds`.
     """
     metadata = read_metadata(html)
+    if part:
+        metadata.narrow(*part)
     fragment = metadata.content(html)
     reader = _read(fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
@@ -90,7 +96,7 @@ def read_document(html: str) -> HtmlPage:
     return HtmlPage(
         sections=build_sections(reader.items, title, reader.notes),
         title=title,
-        language=metadata.language,
+        language=metadata.language or "en",
         canonical=metadata.canonical,
         noindex=metadata.noindex,
         fragment=fragment,
@@ -103,7 +109,7 @@ def read_document(html: str) -> HtmlPage:
 def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
     tree = parse_html(html)
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
-    return BlockReader(tree, footnotes, _anchor_test(html), verbatim, base)
+    return BlockReader(tree, footnotes, _anchor_test(html), move_tabs(tree), verbatim, base)
 
 
 def _anchor_test(html: str) -> Callable[[str], bool]:

@@ -13,35 +13,36 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from chapterverse.model import Image
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.sections.footnotes import footnote_label
 
 #: The element around a paragraph that stays as written; its attribute `n` is the index in `Inline.verbatim`.
 VERBATIM = "verbatim"
 
-_PERMALINKS = frozenset(
-    "headerlink hash-link header-anchor anchor-link heading-anchor anchor anchorjs-link heading-link permalink"
-    " sl-anchor-link".split()
-)
 #: Labels that themes set beside the words of a heading; VitePress makes no part of its own outline of them either.
 #: So is Sphinx's link to the source of a signature.
 _HEADING_BADGES = frozenset("VPBadge sl-badge sd-badge mdx-badge badge ignore-header viewcode-link".split())
+#: What a heading holds besides its words, as a badge behind them; one that begins it is a word, as an API's method.
+_BESIDE = frozenset(("img", "badge", "button", "label"))
 _BADGE_HOST = re.compile(
     r"//(?:[^/]*[/.])?(?:badges?|shields|badgen|codecov|coveralls|travis-ci|circleci|appveyor)[/.]"
 )
 _BADGE_PATH = re.compile(r"/badges?[/.]")
+_THEME_RELS = frozenset(("edit", "next", "prev"))
 _EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
 _DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
 # emoji mean yes or no, mostly in tables, and stay.
 _EMPTY_ALT = re.compile(
     r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:|\S+\.(?:png|jpe?g|gif|svg|webp|avif|ico)"
-    r"|(?:image|img|icon|logo|screenshot|banner|alt text)",
+    r"|(?:image|img|icon|logo|screenshot|banner|alt text|no description has been provided for this image)",
     re.IGNORECASE,
 )
 _EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
 _MAX_ICON_PIXELS = 32
 #: Characters of an image's address, and of its texts.
 _MAX_ADDRESS, _MAX_WORDS = 2048, 500
+#: What a style sheet writes before an element of that class; others only get a distance.
+_SEPARATORS = {"classifier": " : "}
+_STARRED = re.compile(r"\*{1,2}\w+")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
 
@@ -97,8 +98,11 @@ class Inline:
 
     def title(self, children: Iterable[Child]) -> str:
         """Return one line that is going to be set in bold as a whole."""
+        children = list(children)
         self._open.add("**")
-        line = self.one_line(children)
+        # A button beside the words only opens what they name.
+        words = [child for child in children if isinstance(child, str) or child.name != "button"]
+        line = self.one_line(words) or self.one_line(children)
         self._open.remove("**")
         return line
 
@@ -140,17 +144,17 @@ class Inline:
         elif name in _CODE:
             out.append(code_span(node.text()))
         elif name == "a":
-            out.append(self._link(node))
+            out.append(_apart(node, self._link(node), out))
         elif name in _LEAVES:
             if name == "img":
                 self._note_image(node)
-            out.append(_LEAVES[name](node))
+            out.append(_apart(node, _LEAVES[name](node), out))
         elif name == "sup":
             out.append(self._superscript(node))
         elif node.block:
             out.append((_ITEM if name == "li" else " ") + self._raw(node.children) + " ")
         else:
-            out.append(self._raw(node.children))
+            out.append(_apart(node, self._raw(node.children), out))
 
     def _mark(self, node: Node, mark: str) -> str:
         if mark in self._open:
@@ -161,6 +165,9 @@ class Inline:
         core = inner.strip(_BREAK + " \n\t")
         if not core:
             return inner
+        # Stars of the text itself, as of `**kwargs`, would be taken for marks.
+        if _STARRED.fullmatch(core):
+            return inner.replace(core, code_span(core))
         # In Markdown a mark touches its words, so the space inside the element moves out.
         before, after = inner.split(core, 1)
         return f"{before}{mark}{core}{mark}{after}"
@@ -169,8 +176,12 @@ class Inline:
         note = node.target_id
         if note in self.footnotes:
             self.notes.append(note)
-            return f"[^{footnote_label(node)}]"
+            return self._reference(node)
         return "" if is_permalink(node) else self._raw(node.children)
+
+    def _reference(self, _link: Node) -> str:
+        """Return the mark of a footnote: none, for the note itself is going to stand in the section."""
+        return ""
 
     def _note_image(self, node: Node) -> None:
         src, alt = (node.get("src") or "").strip(), _alt(node)
@@ -181,27 +192,53 @@ class Inline:
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
-        if any(link.target_id in self.footnotes for link in node.elements() if link.name == "a"):
-            return self._raw(node.children)
         inner = self._raw(node.children)
-        return f"^{inner}" if inner.strip() else inner
+        is_mark = any(link.target_id in self.footnotes for link in node.elements() if link.name == "a")
+        return f"^{inner}" if inner.strip() and not is_mark else inner
 
-    def _plain(self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False) -> str:
-        """Return the words of a heading; `images` adds those of its images and badges."""
+    def _plain(
+        self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False, begun: bool = False
+    ) -> str:
+        """Return the words of a heading.
+
+        Args:
+            images: adds those of its images, buttons and badges.
+            begun: words stand before these.
+        """
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
-                out.append(child)
-            elif not images and (child.name in ("img", "badge") or not _HEADING_BADGES.isdisjoint(child.classes)):
+                text = child
+            elif not images and (child.name in _BESIDE or (begun and not _HEADING_BADGES.isdisjoint(child.classes))):
                 continue
             elif child.name == "a" and child.target_id in self.footnotes:
                 self.notes.append(child.target_id)
+                continue
             elif child.name in _LEAVES:
-                out.append(_LEAVES[child.name](child).replace(_BREAK, " "))
-            elif permalinks or not is_permalink(child):
-                inner = self._plain(child.children, images=images, permalinks=permalinks)
-                out.append(f" {inner} " if child.block else inner)
+                text = _LEAVES[child.name](child).replace(_BREAK, " ")
+            elif child.name == "a" and not permalinks and is_permalink(child):
+                continue
+            else:
+                inner = self._plain(child.children, images=images, permalinks=permalinks, begun=begun)
+                text = f" {inner} " if child.block else _apart(child, inner, out)
+            out.append(text)
+            begun = begun or bool(text.strip())
         return "".join(out)
+
+
+def _apart(node: Node, text: str, before: list[str]) -> str:
+    """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
+    if node.name == "button":
+        return f" {text} "
+    if not before or node.name not in ("a", "img", "span") or not text[:1].isalnum():
+        return text
+    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name == "img")
+    return f"{_SEPARATORS.get(' '.join(node.classes[:1]), ' ')}{text}" if is_apart else text
+
+
+def own_anchor(node: Node) -> str:
+    """Return the id that an element has, or the name of an `a`; "" if it has neither."""
+    return node.get("id") or (node.get("name") if node.name == "a" else "") or ""
 
 
 def code_span(text: str) -> str:
@@ -227,13 +264,18 @@ def is_permalink(node: Node) -> bool:
     if "headerlink" in classes or "hash-link" in classes:
         return True
     # Some themes make the whole heading such a link; then its words are the heading's.
-    signs_only = not any(c.isalnum() for c in node.text())
-    return signs_only and (not _PERMALINKS.isdisjoint(classes) or (node.get("href") or "").startswith("#"))
+    return "#" in (node.get("href") or "") and not any(c.isalnum() for c in node.text())
 
 
-def is_edit_link(node: Node) -> bool:
-    """Return whether a link leads to the editor of a page's source; alone in its paragraph it is part of the theme."""
-    return node.name == "a" and _EDIT_ADDRESS.search(node.get("href") or "") is not None
+def is_theme_link(node: Node) -> bool:
+    """Return whether a link leads to the editor of a page's source, or to the page before or behind it.
+
+    Alone in its paragraph it is part of the theme.
+    """
+    return node.name == "a" and (
+        not _THEME_RELS.isdisjoint((node.get("rel") or "").split())
+        or _EDIT_ADDRESS.search(node.get("href") or "") is not None
+    )
 
 
 def _alt(node: Node) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from chapterverse.readers.html.dom import Child, Node
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.readers.sections.footnotes import footnote_label
 from chapterverse.readers.sections.inline import Inline, is_decoration
 
 #: Other schemes run code, hold data or lead to files of a machine: such a link keeps its text alone.
@@ -113,6 +114,9 @@ class LinkedInline(Inline):
             return text
         before, _, after = text.partition(core)
         return f"{before}[{core}]({destination(address)}){after}"
+
+    def _reference(self, link: Node) -> str:
+        return f"[^{footnote_label(link)}]"
 
     def _image(self, node: Node) -> str:
         alt, address = strip_invisible(collapse(node.get("alt") or "")), self.address(node, "src")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from chapterverse.model import Block, BlockKind
 from chapterverse.readers.html.dom import Child, Node
@@ -10,6 +11,9 @@ from chapterverse.readers.sections.inline import Inline
 
 #: A cell may claim to span millions of columns; no real one spans more than these.
 _MAX_SPAN = 50
+
+#: Blocks that a row of data doesn't hold alone.
+_SET_OUT = frozenset("blockquote dl ol pre table ul".split())
 
 
 def table_block(table: Node, inline: Inline) -> Block | None:
@@ -26,6 +30,32 @@ def table_block(table: Node, inline: Inline) -> Block | None:
     head = "\n".join((_row(rows[0][1] if headed else [], width), _row(["---"] * width, width)))
     body = (_row(cells, width) for _, cells in rows[headed:])
     return Block(BlockKind.TABLE, "\n".join((head, *body)), head=head)
+
+
+def is_layout(table: Node) -> bool:
+    """Return whether a table only sets content out: lines and their numbers, an icon and its box, a single cell."""
+    if table.get("role") in ("presentation", "none"):
+        return True
+    rows = [[cell for cell in cells if cell.text().strip()] for _, cells in _rows_of(table)]
+    filled = [cells for cells in rows if cells]
+    if len(filled) != 1 or any(cell.name == "th" for cell in filled[0]):
+        return False
+    return any(inner.name in _SET_OUT for cell in filled[0] for inner in cell.walk())
+
+
+def holds_code(table: Node) -> bool:
+    """Return whether a cell holds lines of code, which one line can't hold."""
+    return any(inner.name == "pre" and "\n" in inner.text().strip() for inner in table.walk())
+
+
+def labeled_cells(table: Node, inline: Inline) -> Iterator[tuple[str, Node]]:
+    """Yield the cells of a table in order, each with the header of its column."""
+    header: list[str] = []
+    for i, (is_header, cells) in enumerate(_rows_of(table)):
+        if is_header and i == 0:
+            header = [inline.title(cell.children) for cell in cells]
+        else:
+            yield from zip_longest(header[: len(cells)], cells, fillvalue="")
 
 
 def _rows_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:

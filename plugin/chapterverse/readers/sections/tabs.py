@@ -1,70 +1,90 @@
-"""Pairs the labels and panels of tab sets, in the markup of each generator.
+"""Pairs tabs and their panels: by the ids that ARIA gives them, else by their order.
 
-pymdownx (both styles), four extensions of Sphinx (sphinx-design, sphinx-tabs, sphinx-inline-tabs, sphinx-code-tabs),
-Docusaurus and VitePress all put labels and panels in the same
-order, though rarely side by side.
+Labels and panels stand in one order in every generator, though rarely side by side, and not always in one element.
+Sets older than ARIA (pymdownx, sphinx-design and others) are known by their classes.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from itertools import zip_longest
 
-from chapterverse.readers.html.dom import Child, Node
+from chapterverse.readers.html.dom import TAB_PANELS, TAB_SETS, TABS, Node
 from chapterverse.readers.html.visible_text import collapse
 
-_SETS = frozenset("tabbed-set sd-tab-set sphinx-tabs tab-set tabs-container theme-tabs-container vp-code-group".split())
-_PANELS = frozenset("tabbed-block sd-tab-content tab-content codetab texttab".split())
+
+def move_tabs(root: Node) -> dict[Node, str]:
+    """Return the label of each tab panel, "" where it has none; it becomes the panel's first child.
+
+    A tab without a panel keeps its text where it stands.
+    """
+    labels: dict[Node, str] = {}
+    levels = [root]
+    while levels:
+        pieces = list(_pieces(levels.pop()))
+        panels = [node for node, is_tab in pieces if not is_tab]
+        by_id = {panel.get("id"): panel for panel in panels if panel.get("id")}
+        by_tab = {panel.get("aria-labelledby"): panel for panel in panels if panel.get("aria-labelledby")}
+        waiting: deque[Node] = deque()
+        was_tab = True
+        for node, is_tab in pieces:
+            if is_tab and not was_tab:
+                # Another set begins.
+                waiting.clear()
+            was_tab = is_tab
+            if is_tab:
+                named = by_tab.get(node.get("id") or " ") or next(filter(None, map(by_id.get, _names(node))), None)
+                if named is None or named in labels:
+                    waiting.append(node)
+                else:
+                    labels[named] = _move_label(node, named)
+            elif node not in labels:
+                labels[node] = _move_label(waiting.popleft(), node) if waiting else ""
+        levels += panels
+    return labels
 
 
-def is_tab_set(node: Node) -> bool:
-    """Return whether an element holds labels and the panels that they choose."""
-    classes = node.classes
-    # sphinx-code-tabs gives a set no name of its own.
-    is_code_tabs = "tabs" in classes and any("tabbar" in child.classes for child in node.elements())
-    return is_code_tabs or not _SETS.isdisjoint(classes)
+def _move_label(tab: Node, panel: Node) -> str:
+    label = Node("b")
+    label.children = [collapse(tab.text())]
+    tab.children = []
+    panel.children[:0] = [label, " "]
+    return label.text()
 
 
-def split_tabs(tab_set: Node) -> tuple[list[tuple[str, list[Child]]], list[Child]]:
-    """Return pairs of label and content of its panel, and the rest of the set. A label may be "", a panel empty."""
-    labels: list[str] = []
-    panels: list[list[Child]] = []
-    rest: list[Child] = []
-    for child in _pieces(tab_set):
-        if isinstance(child, str):
-            rest.append(child)
-        elif _is_label(child):
-            labels.append(collapse(child.text()))
-        elif _is_panel(child):
-            panels.append([child])
-        elif "blocks" in child.classes:  # VitePress: every element in it is a panel
-            panels.extend([panel] for panel in child.elements())
+def _names(tab: Node) -> Iterator[str]:
+    yield from (tab.get("aria-controls") or "").split()
+    yield (tab.get("data-bs-target") or tab.get("href") or "").removeprefix("#")
+
+
+def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
+    """Yield the tabs and the panels below an element, but not those inside of panels, and whether each is a tab."""
+    rest = [(child, False) for child in reversed(level.elements())]
+    while rest:
+        node, in_set = rest.pop()
+        if not (in_set or node.holds & TABS):
+            continue
+        classes = node.classes
+        if node.get("role") == "tab" or "tabbutton" in classes or (in_set and node.name == "label") or _is_item(node):
+            yield node, True
+        elif node.block and (
+            node.get("role") == "tabpanel" or not TAB_PANELS.isdisjoint(classes) or (in_set and _is_old_panel(node))
+        ):
+            yield node, False
+        elif in_set and "blocks" in classes:  # VitePress: every element in it is a panel
+            yield from ((panel, False) for panel in node.elements() if panel.block)
         else:
-            rest.append(child)
-    return [(label or "", panel or []) for label, panel in zip_longest(labels, panels)], rest
+            inside = in_set or not TAB_SETS.isdisjoint(classes)
+            rest.extend((child, inside) for child in reversed(node.elements()))
 
 
-def _pieces(tab_set: Node) -> Iterator[Child]:
-    stack = tab_set.children[::-1]
-    while stack:
-        child = stack.pop()
-        if isinstance(child, str) or _is_label(child) or _is_panel(child) or not _holds_pieces(child):
-            yield child
-        else:
-            stack.extend(reversed(child.children))
+def _is_item(node: Node) -> bool:
+    """Return whether an element is a tab of Antora, whose roles only a script adds."""
+    return node.name == "li" and "tab" in node.classes and bool(node.get("id"))
 
 
-def _is_label(node: Node) -> bool:
-    return node.name == "label" or node.get("role") == "tab" or "tabbutton" in node.classes
-
-
-def _is_panel(node: Node) -> bool:
-    classes = node.classes
-    if not _PANELS.isdisjoint(classes) or node.get("role") == "tabpanel":
-        return True
+def _is_old_panel(node: Node) -> bool:
     # pymdownx's older style calls the panel itself "tabbed-content", the newer one the element around all panels.
-    return "tabbed-content" in classes and not any("tabbed-block" in c.classes for c in node.elements())
-
-
-def _holds_pieces(node: Node) -> bool:
-    return any(_is_label(n) or _is_panel(n) for n in node.walk())
+    if "tabbed-content" in node.classes:
+        return not any("tabbed-block" in child.classes for child in node.elements())
+    return "tab-content" in node.classes

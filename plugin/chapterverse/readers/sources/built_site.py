@@ -23,7 +23,8 @@ from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
 from chapterverse.readers.addresses.urls import clean_url, page_address, page_paths, read_sitemap, site_base
-from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from chapterverse.readers.html.metadata import PageMetadata, is_page, read_metadata
+from chapterverse.readers.html.repeated_text import RepeatedText
 from chapterverse.readers.html.structured_data import json_ld_scripts
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import list_files, read_page
@@ -48,6 +49,7 @@ class _BuiltPage:
 
     Attributes:
         source: path of the file that it was written in, "" if it doesn't say so.
+        part: of the content that is the page's own, in characters from its beginning; None is all of it.
         base: address of the site by its mark.
         is_marked: a build marked its content.
         is_copy: the mark was made for another place, such as a folder of docs versions.
@@ -58,6 +60,7 @@ class _BuiltPage:
     content_type: str
     canonical: str | None
     source: str
+    part: tuple[int, int] | None = None
     base: str = ""
     is_marked: bool = False
     is_copy: bool = False
@@ -84,7 +87,8 @@ def read_site(
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
-    built = _take_marked(pages, {file.path: page for file, _, page in _read_pages(pages, listing.files, base)})
+    built = {file.path: page for file, _, page in _read_pages(pages, listing.files, base)}
+    built = _with_languages(_take_marked(pages, built))
     if not built:
         missing = "no HTML page to index: is it the folder that the build writes? Markdown needs --source"
         raise pages.empty_error(missing)
@@ -152,41 +156,67 @@ def _finish(
     for path, page in built.items():
         url = page_address(path, base, page.canonical, listed, is_stated=is_stated)
         sources.append((url, _built_source(pages.folder, path, page, url, names.get(path, path))))
-    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()})
+    parts = {path: page.part for path, page in built.items() if page.part}
+    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()}, parts=parts)
 
 
 def _read_pages(
     pages: SitePagesDraft, paths: Iterable[str], base: str | None, *, must_be_marked: bool = False
 ) -> Iterator[tuple[DecodedFile, PageMetadata, _BuiltPage]]:
     """Yield the pages to index; the draft notes the others."""
+    repeated, guessed = RepeatedText(), list[str]()
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
-        mark, content = metadata.mark, metadata.content(file.text)
-        pages.has_marks = pages.has_marks or mark is not None
-        # A pattern may mean the file that the page was written in.
-        names = tuple(filter(None, [metadata.source]))
-        reason = _reason_to_leave_out(pages, file.path, metadata, must_be_marked=must_be_marked)
+        pages.has_marks = pages.has_marks or metadata.mark is not None
+        reason = _reason_to_leave_out(pages, file, metadata, must_be_marked=must_be_marked)
         if reason:
             pages.left_out[file.path] = reason
-            continue
-        marks = mark.template if mark else metadata.marks
-        page = PageFacts(file.path, marks, content, metadata.language)
-        is_included = mark is not None and mark.include
-        content_type = pages.content_type(page, metadata.content_type, *names, is_included=is_included)
-        if content_type:
-            yield file, metadata, _built_page(file, content, metadata, content_type, base)
+        elif metadata.is_guess:
+            guessed.append(file.path)
+            repeated.note(file.text[metadata.content_start : metadata.content_end])
+        elif page := _page_to_index(pages, file, metadata, base):
+            yield file, metadata, page
+    cut = 0
+    for file in pages.read_files(guessed):
+        metadata = read_metadata(file.text)
+        content = file.text[metadata.content_start : metadata.content_end]
+        before, after = repeated.around(content)
+        part = (before, len(content) - after)
+        cut += before + after > 0
+        metadata.narrow(*part)
+        if page := _page_to_index(pages, file, metadata, base):
+            yield file, metadata, replace(page, part=part)
+    if cut and not pages.has_marks:
+        pages.warnings.append(_guess_warning(cut, guessed[0]))
 
 
-def _reason_to_leave_out(pages: SitePagesDraft, path: str, metadata: PageMetadata, *, must_be_marked: bool) -> str:
+def _page_to_index(
+    pages: SitePagesDraft, file: DecodedFile, metadata: PageMetadata, base: str | None
+) -> _BuiltPage | None:
+    """Return a page; None for a listing, which the draft notes."""
+    mark, content = metadata.mark, metadata.content(file.text)
+    # A pattern may mean the file that the page was written in.
+    names = tuple(filter(None, [metadata.source]))
+    page = PageFacts(file.path, mark.template if mark else metadata.marks, content, metadata.language)
+    is_included = mark is not None and mark.include
+    content_type = pages.content_type(page, metadata.content_type, *names, is_included=is_included)
+    return _built_page(file, content, metadata, content_type, base) if content_type else None
+
+
+def _reason_to_leave_out(
+    pages: SitePagesDraft, file: DecodedFile, metadata: PageMetadata, *, must_be_marked: bool
+) -> str:
     """Return why a page is not indexed whatever its content is, "" if it may be."""
     mark = metadata.mark
     if must_be_marked and mark is None:
         return "its page doesn't show its text"
     if mark and mark.exclude:
         return mark.exclude
+    if not is_page(file.text):
+        return NO_PAGE
     if metadata.noindex:
         return "redirect" if "redirect" in metadata.marks.split() else OPTED_OUT
-    return EXCLUDED if metadata.source and pages.globs.excludes(path, metadata.source) else ""
+    return EXCLUDED if metadata.source and pages.globs.excludes(file.path, metadata.source) else ""
 
 
 def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
@@ -212,6 +242,23 @@ def _marked_base(built: Mapping[str, _BuiltPage]) -> str:
     return parse_base_url(max(bases, key=bases.__getitem__, default="")) or ""
 
 
+def _guess_warning(pages: int, path: str) -> str:
+    return (
+        f"Pages such as {path} ({pages:,} in all) have no <main> and no <article> around their content: what most"
+        " pages of the site repeat at their beginnings and ends is left out as a guess."
+    )
+
+
+def _with_languages(built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
+    """Return the pages with a language each: where neither a page nor its text tells, that of most of the site."""
+    known = Counter(page.facts[1] for page in built.values() if page.facts[1])
+    usual = known.most_common(1)[0][0] if known else "en"
+    return {
+        path: page if page.facts[1] else replace(page, facts=(page.facts[0], usual, *page.facts[2:]))
+        for path, page in built.items()
+    }
+
+
 def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
     """Return the file that each page was written in, by path.
 
@@ -228,7 +275,11 @@ def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
 
 
 def _built_page(
-    file: DecodedFile, content: str, metadata: PageMetadata, content_type: str, base: str | None
+    file: DecodedFile,
+    content: str,
+    metadata: PageMetadata,
+    content_type: str,
+    base: str | None,
 ) -> _BuiltPage:
     canonical, mark = None, metadata.mark
     if metadata.canonical:
@@ -247,26 +298,24 @@ def _built_page(
 
 
 def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str) -> Source:
-    read = functools.partial(_read_page, folder, path, page.content_hash, url, page.content_type, name)
+    read = functools.partial(_read_page, folder, path, page, url, name)
     return Source(name, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
 
 
-def _read_page(
-    folder: Path, path: str, content_hash: str, url: str, content_type: str, name: str, text: str | None = None
-) -> Page:
+def _read_page(folder: Path, path: str, built: _BuiltPage, url: str, name: str, text: str | None = None) -> Page:
     # Loaded only if a page changed.
     from chapterverse.readers.sections.html_page import read_document
     from chapterverse.readers.sections.outline import title_from_path
 
-    document = read_document(decode_page(path, read_page(folder, path)) if text is None else text)
-    require_unchanged(path, content_hash, _sha256(document.fragment))
+    document = read_document(decode_page(path, read_page(folder, path)) if text is None else text, built.part)
+    require_unchanged(path, built.content_hash, _sha256(document.fragment))
     return Page(
         name,
         url,
         document.title or title_from_path(path),
-        document.language,
+        built.facts[1] or document.language,
         document.sections,
-        content_type=content_type,
+        content_type=built.content_type,
         tags=document.tags,
         created_at=document.created_at,
         structured_data=document.structured_data,

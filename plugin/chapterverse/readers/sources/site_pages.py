@@ -35,6 +35,7 @@ class SitePages:
             `page_kinds.LISTINGS`).
         base_url: address of the site, with a slash at its end.
         built: the built page of each source that is named after the file that it was written in.
+        parts: what of the content of a built page is its own, in characters from its beginning; of others all is.
         is_base_stated: `base_url` was stated by the owner or by the build, and not found in the pages.
     """
 
@@ -43,6 +44,7 @@ class SitePages:
     warnings: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     built: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     is_base_stated: bool = True
 
     @property
@@ -110,7 +112,7 @@ class SitePagesDraft:
             try:
                 content = self.read(self.folder, path)
                 text = decode_page(path, content)
-                if warning := nul_warning(path, content):
+                if (warning := nul_warning(path, content)) and warning not in self.warnings:
                     self.warnings.append(warning)
                 yield DecodedFile(path, content, text)
             except UnreadablePage as error:

@@ -200,6 +200,18 @@ def test_a_listing_is_shown_in_part_around_the_line_that_answers() -> None:
     assert quoted("teapot", passage(whole)) == [whole]
 
 
+def test_of_a_diff_the_removed_lines_are_not_offered_to_be_written() -> None:
+    code = ["```diff", " export default {", "-  kettle: 80", "+  kettle: 81", "+  spout: 2", " }", "```"]
+    found = answer("How do I set the port of the kettle?", passage("Set the port:\n\n" + "\n".join(code)))
+    assert "-  kettle" not in found
+    assert " export default {\n+  kettle: 81\n+  spout: 2\n }\n```" in found
+    assert "1 more" in found or "…" in found
+    only_removed = passage("Remove the port of the kettle:\n\n```diff\n-  kettle: 80\n```")
+    assert "-  kettle: 80" in answer("How do I remove the port of the kettle?", only_removed)
+    listed = passage("Options of the kettle:\n\n```sh\n-k kettle\n-s spout\n```")
+    assert "-k kettle\n-s spout" in answer("Which options has the kettle?", listed)
+
+
 def test_one_quote_where_one_answers() -> None:
     one, two = passage("Teapots sing when hot.", "1"), passage("Cups break.", "2", ("Other",), 0.2)
     assert len(quoted("Why do teapots sing?", one, two)) == 1

@@ -1,0 +1,156 @@
+"""Finds the element that holds a page's content, by what generators and HTML call it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes
+
+
+@dataclass(slots=True)
+class Content:
+    """The bounds of an element's inner HTML, in characters, and its name; "" for a page without any."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether all of a page is taken for its content."""
+        return self.name in ("", "body")
+
+
+def find_content(html: str, body: int) -> Content:
+    """Return where the content of a page is; `body` is where its body begins.
+
+    It is what a generator marks, else the only article, else what is marked as `main`, else all of the body.
+    """
+    if marked := next(filter(None, (_find_marked(html, body, *mark) for mark in _MARKS)), None):
+        return marked
+    landmarks = _landmarks(html, body)
+    named = {element.name: element for element in reversed(landmarks)}
+    found = _find_article(html, landmarks) or _find_marked(html, body, "role", "main") or named.get("main")
+    return found or named.get("body") or Content("", 0, len(html))
+
+
+def _find_marked(html: str, start: int, attribute: str, word: str) -> Content | None:
+    """Return the first element with a word in an attribute."""
+    if html.find(word, start) < 0:
+        return None
+    for tag in _start_tags_with(word).finditer(html, start):
+        name, raw = tag.groups()
+        if name and word in parse_attributes(raw).get(attribute, "").split():
+            return Content(name.lower(), tag.end(), _content_end(html, name, tag.end()))
+    return None
+
+
+def _find_article(html: str, landmarks: list[Content]) -> Content | None:
+    """Return the article that is the page; several are a listing, and one may be a part of the page."""
+    article = next((element for element in landmarks if element.name == "article"), None)
+    if article is None:
+        return None
+    around = None
+    for element in landmarks:
+        if element.name == "article" and element.start > article.end:
+            return None
+        if element.name == "main" and article.start < element.start < article.end:
+            # Beside it the article holds things of the theme.
+            return element
+        if element.name != "article" and element.start < article.start < element.end:
+            around = element
+    return None if around and _is_part(html, article, around) else article
+
+
+def _is_part(html: str, article: Content, around: Content) -> bool:
+    """Return whether `main` holds the page's title, or more of its text, besides an article; the body, the title."""
+    is_titled = _TITLE.search(html, article.start, article.end) is not None
+    if around.name == "body":
+        # Its header is that of the site.
+        before = "" if is_titled else _BANNER.sub("", html[around.start : article.start])
+        return any(map(_TITLE.match, _prose(before, 0, len(before))))
+    outside = _prose(html, around.start, article.start) + _prose(html, article.end, around.end)
+    if not is_titled and any(map(_TITLE.match, outside)):
+        return True
+    return bool(outside) and _length(outside) > _length(_prose(html, article.start, article.end))
+
+
+def _prose(html: str, start: int, end: int) -> list[str]:
+    """Return the headings and paragraphs of a part of a page, without those that a theme sets around the content."""
+    if not _ANY_PROSE.search(html, start, end):
+        return []
+    return [match.group() for match in _PROSE.finditer(html, start, end) if match.lastindex]
+
+
+def _length(prose: list[str]) -> int:
+    return sum(len("".join(_TAG.sub("", text).split())) for text in prose)
+
+
+def _landmarks(html: str, start: int) -> list[Content]:
+    """Return the articles, the `main` and the body of a page in the order of their start tags."""
+    found: list[Content] = []
+    still_open: dict[str, list[Content]] = {name: [] for name in _LANDMARKS}
+    position = start
+    while tag := _LANDMARK.search(html, position):
+        word, position = tag[1], tag.end()
+        name = word.lstrip("/").lower()
+        if aside_end := _ASIDE_ENDS.get(word):
+            end = html.find(aside_end, position)
+            position = end if end >= 0 else len(html)
+        elif not word.startswith("/"):
+            rest = _TAG_END.match(html, tag.start())
+            position = rest.end() if rest else len(html)
+            found.append(Content(name, position, len(html)))
+            still_open[name].append(found[-1])
+        elif still_open[name]:
+            still_open[name].pop().end = tag.start()
+    return found
+
+
+def _content_end(html: str, name: str, start: int) -> int:
+    depth = 1
+    for tag in _tags_of(name).finditer(html, start):
+        if tag.lastindex:
+            depth += -1 if tag.group(1) else 1
+            if not depth:
+                return tag.start()
+    return len(html)
+
+
+@functools.cache
+def _start_tags_with(word: str) -> re.Pattern[str]:
+    return re.compile(rf"{_ASIDES}|<([a-zA-Z][\w-]*+)(?=[^<>]*?{word})({ATTRIBUTES})(?:>|\Z)", re.DOTALL)
+
+
+@functools.cache
+def _tags_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"{_ASIDES}|<(/?){_any_case(name.lower())}(?=[\s/>])", re.DOTALL)
+
+
+def _any_case(name: str) -> str:
+    """Return a pattern of the name of an element; four times as fast as the flag, which searches without a "<"."""
+    return "".join(f"[{letter}{letter.upper()}]" for letter in name)
+
+
+#: The attribute and the word by which generators mark the content, in the order of preference.
+_MARKS = (("itemprop", "articleBody"), ("class", "theme-doc-markdown"), ("class", "vp-doc"))
+_LANDMARKS = ("article", "main", "body")
+# Comments and scripts are taken whole, so that tags written in them don't count; neither may run past the end.
+_ASIDES = r"<!--.*?(?:-->|\Z)|<[sS][cC][rR][iI][pP][tT]\b.*?(?:</[sS][cC][rR][iI][pP][tT]|\Z)"
+_ASIDE_ENDS = {"!--": "-->", "script": "</script", "SCRIPT": "</SCRIPT"}
+_TAG_END = re.compile(rf"<{ATTRIBUTES}(?:>|\Z)")
+# Every "<" of a page is looked at: words whose first letters the pattern knows are found twice as fast.
+_LANDMARK_WORDS = [f"{slash}{word}" for name in _LANDMARKS for word in (name, name.upper()) for slash in ("", "/")]
+_LANDMARK = re.compile(rf"<(!--|(?:{'|'.join(('script', 'SCRIPT', *_LANDMARK_WORDS))})(?=[\s/>]))")
+_PROSE = re.compile(
+    rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|<footer\b.*?(?:</footer|\Z)"
+    r"|(<h[1-6]\b[^<]*+(?><(?!/h)[^<]*+)*|<p\b[^<]*+(?><(?!/p)[^<]*+)*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
+# Most themes have none beside the article, which this finds out five times as fast.
+_ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
+_TITLE = re.compile("<h1", re.IGNORECASE)
+_TAG = re.compile("<[^<>]*+>")

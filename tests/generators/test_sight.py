@@ -1,0 +1,90 @@
+"""Words, headings and gaps of foreign documentation as a browser shows it, against what the index holds.
+
+The documentation is what the packages of the environment say of themselves: their descriptions as a site of Material,
+and the docstrings of the standard library as a site of Furo.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from generators.sight import Sight, browse, look
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PACKAGES = "fastapi httpx hypothesis jsonschema mcp mkdocs pydantic pytest ruff starlette typer uvicorn".split()
+MODULES = "argparse asyncio.tasks collections csv difflib email.message fractions json pathlib textwrap".split()
+MATERIAL = """\
+site_name: Packages
+theme: {name: material, features: [content.code.copy, navigation.footer]}
+plugins: []
+markdown_extensions: [admonition, attr_list, def_list, footnotes, tables, pymdownx.superfences, toc: {permalink: true}]
+"""
+FURO = "project = 'Modules'\nextensions = ['sphinx.ext.autodoc']\nhtml_theme = 'furo'\n"
+
+
+def build_material(folder: Path) -> Path:
+    (folder / "docs").mkdir()
+    (folder / "mkdocs.yml").write_text(MATERIAL, encoding="utf-8")
+    for name in PACKAGES:
+        about = metadata.metadata(name)
+        text = about.get_payload() or about["Description"] or ""
+        (folder / f"docs/{name}.md").write_text(str(text), encoding="utf-8")
+    _run("mkdocs", "build", "--quiet", "--config-file", str(folder / "mkdocs.yml"), "--site-dir", str(folder / "site"))
+    return folder / "site"
+
+
+def build_furo(folder: Path) -> Path:
+    (folder / "conf.py").write_text(FURO, encoding="utf-8")
+    names = "\n   ".join(MODULES)
+    (folder / "index.rst").write_text(f"Modules\n=======\n\n.. toctree::\n\n   {names}\n", encoding="utf-8")
+    for name in MODULES:
+        text = f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n   :members:\n   :undoc-members:\n"
+        (folder / f"{name}.rst").write_text(text, encoding="utf-8")
+    _run("sphinx", "-q", "-b", "html", str(folder), str(folder / "site"))
+    return folder / "site"
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+SITES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...], str, str]] = {
+    "mkdocs-material": (
+        build_material, ("mkdocs", "mkdocs-material"), ".md-content__inner",
+        ".headerlink, .md-source-file, .md-content__button, .footnote-backref",
+    ),
+    "furo": (build_furo, ("sphinx", "furo"), "article[role=main]", ".headerlink, .linenos"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_the_index_holds_what_a_browser_shows(name: str, tmp_path: Path, chromium: Browser) -> None:
+    build, made_of, content, without = SITES[name]
+    site = build(tmp_path)
+    paths = [page.relative_to(site).as_posix() for page in sorted(site.rglob("*.html"))]
+    with browse(chromium, site) as page:
+        sight = look(
+            page, site, [path for path in paths if not path.startswith(("404", "genindex", "search"))], content, without
+        )
+    said = f"{[f'{package} {metadata.version(package)}' for package in made_of]}: {report(sight)}"
+    assert sight.words > 5_000, said
+    assert sight.present >= 0.995, said
+    assert sight.foreign <= 0.005, said
+    assert not sight.glued, said
+    assert len(sight.lost) <= 0.005 * sight.headings, said
+
+
+def report(sight: Sight) -> str:
+    shares = f"{sight.pages} pages, {sight.words} words, {sight.present:.4%} present, {sight.foreign:.4%} others"
+    words = f"missing {sight.missing.most_common(9)}, others {sight.others.most_common(9)}, glued {sight.glued}"
+    return f"{shares}; {words}, lost {sight.lost[:9]}"
