@@ -161,8 +161,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
     # After any plugin that minifies or encrypts the page.
     @event_priority(_LAST)
-    def on_post_page(self, output: str, *, page: object, config: object) -> str:
-        return seal(output)
+    def on_post_page(self, output: str, *, page: MkDocsPage, config: object) -> str:
+        output, path = seal(output), page.file.dest_uri
+        return self._agents.link(path, output) if path in self._pages.paths and not self._dirty else output
 
     @event_priority(_LAST)
     def on_post_build(self, config: MkDocsConfig) -> None:

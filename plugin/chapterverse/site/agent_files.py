@@ -6,6 +6,7 @@ removed, so no file of an excluded page remains.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import posixpath
@@ -122,6 +123,7 @@ class AgentFiles:
     _written_paths: set[str] = field(default_factory=set)
     _foreign: list[str] = field(default_factory=list)
     _warnings: list[str] = field(default_factory=list)
+    _linked: dict[str, str] = field(default_factory=dict)
     _text_chars: int = 0
     _written: int = 0
 
@@ -171,7 +173,17 @@ class AgentFiles:
         self._pages[path] = stored
         if not self.options.markdown or not self._write(path, markdown.text):
             return ""
-        return quote(posixpath.basename(path), safe=SAFE.replace("%", "").replace("/", ""))
+        return _href(path)
+
+    def link(self, path: str, page: str) -> str:
+        """Return a page that is about to be written, with the link that it will need if it gets its Markdown.
+
+        `add_file` then need not write it again, and `finish` removes the link where no Markdown was added.
+        """
+        if not (self.options.markdown and self.facts.base_url):
+            return page
+        self._linked[path] = _href(markdown_path(path))
+        return put_link(page, self._linked[path])
 
     def add_built_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
@@ -184,10 +196,9 @@ class AgentFiles:
 
     def add_file(self, page: BuiltPage, content: bytes) -> None:
         """Write the Markdown of a page, and the link to it into the page's file, whose content is given."""
-        # In every encoding of the web tags are ASCII.
-        linked = put_link(content.decode("latin-1"), self.add(page)).encode("latin-1")
-        if linked != content:
-            replace_file(self.site / page.path, linked)
+        href = self.add(page)
+        if self._linked.pop(page.path, None) != href:
+            self._put_link(page.path, content, href)
 
     def add_marked_file(self, file: DecodedFile, metadata: PageMetadata, url: str) -> None:
         """Write the Markdown of a page that a build marked, and the link to it; nothing without an address."""
@@ -200,6 +211,9 @@ class AgentFiles:
         Args:
             remove: false if other builds write into the same folder.
         """
+        for path in self._linked:
+            with contextlib.suppress(FileNotFoundError):
+                self._put_link(path, (self.site / path).read_bytes(), "")
         groups = page_groups(self._pages.values())
         options = self.options
         for group in groups:
@@ -225,6 +239,12 @@ class AgentFiles:
         gone = sorted(self._before.keys() - self._written_paths, key=lambda path: path != skill.INDEX)
         removed = sum(map(self._remove, gone)) if remove else 0
         return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
+
+    def _put_link(self, path: str, content: bytes, href: str) -> None:
+        # In every encoding of the web tags are ASCII.
+        linked = put_link(content.decode("latin-1"), href).encode("latin-1")
+        if linked != content:
+            replace_file(self.site / path, linked)
 
     def _write(self, path: str, text: str) -> bool:
         """Write a file of the site, and return whether it is ours."""
@@ -270,6 +290,10 @@ def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = N
     if part:
         metadata.narrow(*part)
     return _built_page(path, url, page, metadata)
+
+
+def _href(path: str) -> str:
+    return quote(posixpath.basename(path), safe=SAFE.replace("%", "").replace("/", ""))
 
 
 def _built_page(path: str, url: str, page: str, metadata: PageMetadata) -> BuiltPage:

@@ -31,6 +31,17 @@ def test_a_written_page_states_its_mark_and_its_content_between_comments() -> No
     assert page.count("-->") == 2
 
 
+def test_a_title_may_be_the_name_of_a_mark() -> None:
+    mark = PageMark(
+        path="a.md",
+        title="data-chapterverse-start= data-chapterverse-end= x",
+        description="<div data-chapterverse-end>",
+    )
+    found = find_marked_content(written(CONTENT, mark))
+    assert found is not None
+    assert found.mark == mark
+
+
 def test_the_mark_outranks_what_the_page_says() -> None:
     page = written(CONTENT)
     metadata = read_metadata(page)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ _EXCLUDED = re.compile(r"(<[a-zA-Z][^<>]*?\s)(data-search-exclude(?=[\s=/>]))")
 #: A relative path below the project's folder, as long as the ledger's column is wide.
 _PATH = re.compile(r"(?!/)(?!(?:.*/)?\.\.?/)[^\\]{1,512}(?<!/)")
 _MAX_TAGS = 50
+#: Characters of a mark's tag before its attribute: a plugin may have sorted or indented them.
+_MAX_LEAD_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +99,16 @@ def mark_content(content: str, mark: PageMark) -> str:
         content = _OWN.sub(r"\1\3x-\2\4", content)
     if "data-search-exclude" in content:
         content = _EXCLUDED.sub(r"\1data-chapterverse-exclude \2", content)
-    start = f'<div hidden {_START_ATTRIBUTE}="{html.escape(mark.to_json())}"></div>'
+    # A title may be the name of a mark.
+    stated = html.escape(mark.to_json().replace("data-chapterverse", "data\\u002dchapterverse"))
+    start = f'<div hidden {_START_ATTRIBUTE}="{stated}"></div>'
     return f"{start}{content}<div hidden {_END_ATTRIBUTE}></div>"
 
 
 def seal(page: str) -> str:
     """Return a page to be written, with its marks as comments; unchanged unless it has exactly one pair of them."""
-    starts, ends = list(_START_ELEMENT.finditer(page)), list(_END_ELEMENT.finditer(page))
+    starts = list(_elements(page, _START_ATTRIBUTE, _START_ELEMENT))
+    ends = list(_elements(page, _END_ATTRIBUTE, _END_ELEMENT))
     if len(starts) != 1 or len(ends) != 1 or ends[0].start() < starts[0].end():
         return page
     start, end = starts[0], ends[0]
@@ -111,6 +116,17 @@ def seal(page: str) -> str:
     # Nothing in a comment may end it.
     stated = stated.replace("<", "\\u003c").replace(">", "\\u003e").replace("--", "-\\u002d")
     return f"{page[: start.start()]}{_START}{stated}-->{page[start.end() : end.start()]}{_END}{page[end.end() :]}"
+
+
+def _elements(page: str, attribute: str, element: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yield the elements with an attribute; its name is looked for first, as a page has thousands of tags."""
+    at = page.find(attribute)
+    while at >= 0:
+        start = page.rfind("<", max(0, at - _MAX_LEAD_CHARS), at)
+        match = element.match(page, start) if start >= 0 else None
+        if match:
+            yield match
+        at = page.find(attribute, match.end() if match else at + 1)
 
 
 def find_marked_content(page: str) -> MarkedContent | None:

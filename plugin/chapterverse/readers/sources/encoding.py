@@ -55,13 +55,14 @@ def decode_page(path: str, content: bytes) -> str:
 
 def is_binary(content: bytes) -> bool:
     """Whether a file is no text: more than one byte in twenty is NUL. A text has a few of them by mistake."""
-    return content.count(0) * _NUL_RATIO > len(content)
+    return 0 in content and content.count(0) * _NUL_RATIO > len(content)
 
 
 def nul_warning(path: str, content: bytes) -> str:
     """Return a sentence about the NUL bytes of a text, "" if it has none."""
-    count = content.count(0)
-    return f"{path} holds {count:,} NUL bytes, which are read as U+FFFD: remove them." if count else ""
+    if 0 not in content:
+        return ""
+    return f"{path} holds {content.count(0):,} NUL bytes, which are read as U+FFFD: remove them."
 
 
 def _decode(path: str, content: bytes) -> str:
