@@ -24,7 +24,7 @@ TEXTS: list[tuple[str, list[str]]] = [
     ("The ` sign. It\nends. Now", ["The ` sign. It\nends. ", "Now"]),
     ("Use ```x``` now. End.", ["Use ```x``` now. ", "End."]),
     ("设置。然后！好", ["设置。", "然后！", "好"]),
-    ("看 evil。com。然后", ["看 evil。com。", "然后"]),
+    ("看 evil。com。然后？好", ["看 evil。com。然后？", "好"]),
     # A model's marks of its sources stay with the sentence before them.
     ("Set it. [1] Build.[2] Go (Source 1). See. (Source 2) End", [
         "Set it. [1] ", "Build.[2] ", "Go (Source 1). ", "See. (Source 2) ", "End",
