@@ -79,6 +79,7 @@ def test_a_mistake_gets_one_sentence(project: Project, options: str, code: int, 
 
 
 def test_a_failed_index_fails_a_build_where_it_counts(project: Project) -> None:
+    project.write(FILES)
     check_that_a_failed_index_counts(project)
 
 
