@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,7 +19,6 @@ from api.grounding.spellings import spellings, survives
 from api.mcp.calls import headers, modern
 from api.scripted import Client
 from chapterverse.settings import Settings
-from chapterverse.text.sentences import split
 from chapterverse_api.app import create_app
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
@@ -32,10 +30,8 @@ from top_level_domains import TARGET, rows, suffixes
 
 QUESTION = "Where does Quill keep its cache?"
 TRUE = "The cache lives in `.quill/cache` unless `QUILL_CACHE_DIR` names another folder."
-#: Spellings of each public suffix.
+#: Spellings of each public suffix; each way to a reader is sent others.
 COUNT = 10
-#: Of these that each way to a reader is sent; the ways are sent different ones.
-SHOWN = int(os.environ.get("CHAPTERVERSE_SPELLINGS", "3"))
 #: Spellings of one answer.
 BATCH = 400
 
@@ -94,9 +90,9 @@ def _texts(value: Any) -> str:
     return "".join(map(_texts, values))
 
 
-def batches(count: int, seed: int) -> Iterator[list[str]]:
-    """Yield spellings of all public suffixes, each with as many."""
-    every = (spelling for suffix in suffixes() for spelling in spellings(suffix, count, seed))
+def batches(seed: int) -> Iterator[list[str]]:
+    """Yield spellings of all public suffixes."""
+    every = (spelling for suffix in suffixes() for spelling in spellings(suffix, COUNT, seed))
     while batch := list(islice(every, BATCH)):
         yield batch
 
@@ -106,23 +102,15 @@ def test_the_top_level_domains_are_those_of_the_public_suffixes() -> None:
     assert len(TOP_LEVEL) > 1400
 
 
-def test_no_spelling_of_any_suffix_passes_the_filter() -> None:
-    count = 0
-    for batch in batches(COUNT, seed=0):
-        for text in batch:
-            links, count = AddressFilter(()), count + 1
-            left = "".join(links.without_foreign(text[one.start : one.end]) for one in split(text))
-            assert not survives(left), text
-    assert count >= 10 * 10_000
-
-
 @pytest.mark.parametrize("ask", [chat, stream, completions, mcp])
 def test_no_spelling_of_any_suffix_reaches_a_reader(ask: Callable[[Client], str], index: Path) -> None:
     model = Speller()
     settings = Settings(store=f"edge:{index}", rates="off", mcp=True)
     client = Client(create_app(quill.service(settings, generator=model)))
-    for batch in batches(SHOWN, seed=len(ask.__name__)):
-        model.texts = batch
+    count = 0
+    for batch in batches(seed=len(ask.__name__)):
+        model.texts, count = batch, count + len(batch)
         shown = ask(client)
         assert shown.count("QUILL_CACHE_DIR") > 0
         assert not survives(shown), [text for text in batch if survives(AddressFilter(()).without_foreign(text))]
+    assert count >= 10 * 10_000

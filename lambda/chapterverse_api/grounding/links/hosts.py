@@ -36,7 +36,9 @@ _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
 _WIDE_TOPS = "|".join(sorted((top for top in TOP_LEVEL if re.match(f"[{WIDE}]", top)), reverse=True))
 _DOT = rf"(?:(?<=[^\W\d_]{{2}}\.)|(?<=[^\s{WIDE}]{{3}}\.)(?<!\d{{3}}\.))"
 _WIDE_LABEL = rf"{_DOT}(?:{_WIDE_TOPS}|[{WIDE}]{{1,63}}(?=\.\w))"
-_PART = rf"{_NARROW}(?:(?:(?<![{WIDE}\W])。(?![{WIDE}\W])|{_WIDE_LABEL})(?:{_NARROW})?)*"
+# A wide stop before a word is the end of a sentence, unless that word is a top-level domain before a path or port.
+_WIDE_DOT = rf"(?<![{WIDE}\W])。(?:(?![{WIDE}\W])|(?:{_WIDE_TOPS})(?=[/:?#]))"
+_PART = rf"{_NARROW}(?:(?:{_WIDE_DOT}|{_WIDE_LABEL})(?:{_NARROW})?)*"
 _WORD = re.compile(rf"\s+|(?P<wide>[{WIDE}]+)|{_PART}")
 _WIDE_LETTER = re.compile(f"[{WIDE}]")
 # What may hide a wide label, or a dot before it.
@@ -81,7 +83,7 @@ _LEADING_PATH = re.compile(r":\d|/|\?\w")
 _FILE_LINE = re.compile(r":(?!80\b|443\b)\d{1,3}")
 # The end of a word that may be the label of a host; in scripts without spaces a wide stop ends a sentence.
 _TAIL = re.compile(
-    rf"(?:(?<![{LETTERS}-])[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?|(?<![A-Za-z0-9-])[A-Za-z0-9-]+[.．｡․﹒][{WIDE}]{{1,63}}(?<=。))\Z"
+    rf"(?:(?<![{LETTERS}-])[{LETTERS}-]+(?<!\d)(?:\.|(?<![{WIDE}])。)?|(?<![A-Za-z0-9-])[A-Za-z0-9-]+[.。．｡․﹒][{WIDE}]{{1,63}}(?<=。))\Z"
 )
 #: Characters of the longest name of a host.
 _MAX_HOST_CHARS = 256
