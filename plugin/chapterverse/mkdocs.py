@@ -194,7 +194,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             log.info(f"Nothing was indexed: {problems.explain_withheld(self._settings)}")
 
     def _index(self, reading: SitePages) -> None:
-        site = reading, self._settings, self.config.chunk_tokens, self._documents
-        update = partial(index_run.update_index, *site, log)
-        if error := index_run.try_to_index(update, log, self._strict and not self._serving):
+        job = partial(index_run.update_index, reading, self._settings, self.config.chunk_tokens, self._documents, log)
+        if error := index_run.try_to_index(job, log, self._strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")
