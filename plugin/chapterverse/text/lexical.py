@@ -65,11 +65,11 @@ STEMMERS = {
 }  # fmt: skip
 
 
-#: Languages that are recognized by their function words or signs.
 #: The least share of a page's words that are function words of its language, a third of what prose has, and by how much
 #: they must outnumber those of the next language.
 _LEAST_SHARE, _LEAST_MARGIN = 0.1, 1.25
 
+#: Languages that are recognized by their function words or signs.
 LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
 
 
