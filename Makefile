@@ -73,6 +73,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml requirements/test.in --extra api --extra aws --extra build --extra postgres -o requirements/test.txt
 	$(LOCK) pyproject.toml requirements/demo.in --extra api -c requirements/test.txt -o requirements/demo.txt
+	$(LOCK) requirements/reading.in -c requirements/test.txt -o requirements/reading.txt
 	$(LOCK) pyproject.toml requirements/server.in --extra api --extra aws --extra postgres -c requirements/test.txt -o requirements/server.txt
 	$(LAMBDA) requirements/lambda.in -c requirements/test.txt -o requirements/lambda.txt
 	$(LAMBDA) requirements/lambda-postgres.in -c requirements/test.txt -o requirements/lambda-postgres.txt

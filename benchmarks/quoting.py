@@ -99,7 +99,7 @@ def readers(names: list[str], options: argparse.Namespace) -> None:
     figures: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     words, seconds = list[int](), 0.0
     for name in names:
-        site = Site.open(options.indexes, name)
+        site = Site.open(options.indexes, name, options.model)
         for row in rows_about(name, options.data):
             if row["kind"] in FOREIGN:
                 continue
@@ -133,7 +133,7 @@ def readers(names: list[str], options: argparse.Namespace) -> None:
 
 
 def references(options: argparse.Namespace) -> None:
-    site = Site.open(options.indexes, "mtrag")
+    site = Site.open(options.indexes, "mtrag", options.model)
     shares, words = list[float](), list[int]()
     for row in read_rows(options.data / "questions" / "mtrag-human" / "queries.jsonl"):
         if row["answerability"] == "UNANSWERABLE" or not row["answer"]:
@@ -157,10 +157,13 @@ def _words(words: list[int]) -> None:
 
 
 def train(options: argparse.Namespace) -> None:
-    """Fit the weights of the parts: a softmax over the parts of each question that the passages answer."""
+    """Fit the weights of the parts: a softmax over the parts of each question that the passages answer.
+
+    With a reading model they are those of passages that it has read.
+    """
     examples: dict[str, list[tuple[Any, Any]]] = {}
-    for name in (*TUNED, *TRAINED):
-        site = Site.open(options.indexes, name)
+    for name in (n for n in (*TUNED, *TRAINED) if n in options.sites):
+        site = Site.open(options.indexes, name, options.model)
         found = [_example(row, site) for row in rows_about(name, options.data) if row["kind"] not in FOREIGN]
         examples[name] = [(features, answers) for features, answers in found if any(answers)]
     for name in examples:
@@ -169,7 +172,9 @@ def train(options: argparse.Namespace) -> None:
         print(f"  {name:10} {sum(first)} of {len(first)} by the weights of the others")
     weights = _fitted([e for of_site in examples.values() for e in of_site])
     values = {name: round(float(w), 3) for name, w in zip(answer_scores.PartFeatures._fields, weights, strict=True)}
-    WEIGHTS.write_text(f"{json.dumps(values, indent=1)}\n")
+    kind = "read" if options.model != "none" else "words"
+    kept = json.loads(WEIGHTS.read_text("utf-8"))
+    WEIGHTS.write_text(f"{json.dumps({**kept, kind: values}, indent=1)}\n")
 
 
 def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
@@ -217,6 +222,7 @@ def main() -> None:
     )
     parser.add_argument("--sites", default=",".join(TUNED + REPORTED + HELD), type=lambda v: v.split(","))
     parser.add_argument("--only", default="readers,references", type=lambda v: v.split(","))
+    parser.add_argument("--model", default="none", help="folder of the reading model (default: without one)")
     parser.add_argument("--show", action="store_true", help="print every answer")
     parser.add_argument("--train", action="store_true", help="fit the weights of the parts first")
     options = parser.parse_args()

@@ -74,8 +74,10 @@ class Site:
     pages: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, folder: Path, name: str) -> Site:
-        settings = Settings(store=f"edge:{folder / name}", site=name, limiter="memory", daily_budget_usd="off")
+    def open(cls, folder: Path, name: str, model: str = "none") -> Site:
+        settings = Settings(
+            store=f"edge:{folder / name}", site=name, limiter="memory", daily_budget_usd="off", reading_model=model
+        )
         site = cls(name, ServiceSession.open(settings))
         for point in site.snapshot.points():
             site.files[point.chunk.url] = _page(point.chunk.source_file_path)
@@ -236,7 +238,7 @@ def main() -> None:
         names = [name for name in sites if name in options.sites]
         totals: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
         for name in names:
-            site = Site.open(options.indexes, name)
+            site = Site.open(options.indexes, name, options.model)
             rows = rows_about(name, options.data)
             for part in options.only:
                 if part in parts:
@@ -246,7 +248,7 @@ def main() -> None:
         for part, values in totals.items():
             _print(f"{part}, {half}: {', '.join(names)}", values)
     if "follow_ups" in options.only:
-        site = Site.open(options.indexes, "mtrag")
+        site = Site.open(options.indexes, "mtrag", options.model)
         rows = read_rows(options.data / "questions" / "mtrag-human" / "queries.jsonl")
         _print("follow_ups", list(follow_ups(rows, site, options.show)))
 
@@ -281,6 +283,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--indexes", type=Path, required=True)
     parser.add_argument("--sites", default=",".join(TUNED + REPORTED + HELD), type=lambda v: v.split(","))
     parser.add_argument("--only", default=",".join(PARTS), type=lambda v: v.split(","))
+    parser.add_argument("--model", default="none", help="folder of the reading model (default: without one)")
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     options = parser.parse_args()
     unknown = Counter(options.only) - Counter(PARTS)

@@ -20,6 +20,7 @@ import environment
 
 HOST = "127.0.0.1"
 SITE = environment.ROOT / "site_example"
+READING_MODEL = environment.ROOT / "reading" / "chapterverse_reading"
 
 #: Seconds for the server to answer for the first time, and to finish its answers when stopped.
 START_SECONDS = 60
@@ -65,7 +66,10 @@ def _variables() -> dict[str, str]:
     """Return the environment without settings of another site and without Material's note on MkDocs 2."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
     store = environment.ROOT / ".cache" / "demo"
-    return {**inherited, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
+    variables = {**inherited, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
+    # On a machine without a package of the runtime, answers are found by words alone.
+    runtime = any(environment.VENV.glob("lib/python3*/site-packages/onnxruntime"))
+    return variables | {"CHAPTERVERSE_READING_MODEL": str(READING_MODEL) if runtime else "none"}
 
 
 def _build() -> None:

@@ -26,6 +26,7 @@ UV = VENV / "bin" / "uv"
 REQUIREMENTS = ROOT / "requirements"
 
 PIP = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+UV_INSTALL = (UV, "pip", "install", "--quiet", "--python", PYTHON)
 
 #: Each profile includes the ones before it.
 PROFILES = ("lock", "demo", "test")
@@ -127,11 +128,15 @@ def _install(profile: str) -> None:
         return
     _add(["--require-hashes", "-r", REQUIREMENTS / f"{profile}.txt"], failed)
     _add(["--no-deps", "--no-build-isolation", "-e", ROOT], "The package itself could not be installed")
+    runtime = ["--require-hashes", "--only-binary", ":all:", "-r", REQUIREMENTS / "reading.txt"]
+    # Without uv, or where uv fails, pip says whether there is a package for this machine.
+    if not (uv_is_there and succeeds([*UV_INSTALL, *runtime], ROOT)) and not succeeds([*PIP, *runtime], ROOT):
+        _say("The reading model's runtime has no package for this machine: answers are found by words alone.")
 
 
 def _add(what: Sequence[str | Path], failed: str) -> None:
     """Install with uv, ten times as fast; with pip if uv is missing or fails (it doesn't read pip's configuration)."""
-    if UV.exists() and succeeds([UV, "pip", "install", "--quiet", "--python", PYTHON, *what], ROOT):
+    if UV.exists() and succeeds([*UV_INSTALL, *what], ROOT):
         return
     _say("Without uv it takes pip about a minute.")
     _run([*PIP, *what], failed)

@@ -35,6 +35,7 @@ from chapterverse.text.utf8 import SURROGATE
 
 Mode = Literal["rag", "selected_text"]
 AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
+PartialReason = Literal["left_open", "unconfirmed", "may_help", "cut", "language", "choice"]
 
 #: A question's cap in cl100k tokens, beside its characters.
 MAX_QUERY_TOKENS = 1000
@@ -285,7 +286,12 @@ class ChatResponse(ResponseModel):
 
     Attributes:
         response: the whole text, Markdown.
-        grounding_confidence: the mean probability that the sources say what the checked sentences say, 0 to 1.
+        partial_reason: why the answer is only a part of one; null if it is whole. `left_open`: its own words leave a
+            part open. `unconfirmed`: more than a fifth of its claims, and at least two, were found in no source.
+            `may_help`: the quotes may not answer. `cut`: it reached its greatest length. `language`: the pages are in
+            another language. `choice`: the reader is to choose between meanings.
+        grounding_confidence: 0 to 1. Of a model's text, the mean probability that the sources say what the checked
+            sentences say; of quotes that the reading model has read, the probability that they answer the question.
         retrieval_used: whether the index was searched.
         sources_cited: the addresses of the cited sections, in the order of their citations, each once.
         timestamp: when the answer ended, ISO 8601, UTC.
@@ -302,6 +308,7 @@ class ChatResponse(ResponseModel):
     segments: list[Segment]
     mode: Mode
     status: AnswerStatus
+    partial_reason: PartialReason | None = None
     grounding_confidence: Annotated[float, Field(ge=0, le=1)]
     retrieval_used: bool
     sources_cited: list[str]

@@ -13,6 +13,7 @@ class Phrases:
 
     Attributes:
         unsure: introduces a quote that may not answer the question.
+        may_help: introduces short quotes of several sections, of which one may answer the question.
         refused: the answer if the docs hold none.
         selection: chapter name of a selection from an unknown page.
         other_language: introduces an answer from pages in other languages.
@@ -23,6 +24,7 @@ class Phrases:
     """
 
     unsure: str
+    may_help: str
     refused: str
     selection: str
     other_language: str
@@ -35,6 +37,7 @@ class Phrases:
 _PHRASES = {
     "en": Phrases(
         unsure="These docs may not answer this. The closest passage:",
+        may_help="These sections may help:",
         refused="I could not find an answer to that in these docs.",
         selection="Selected text",
         other_language="There is nothing on this in your language here; these pages are in another one.",
@@ -45,6 +48,7 @@ _PHRASES = {
     ),
     "de": Phrases(
         unsure="Vielleicht beantwortet das diese Dokumentation nicht. Die nächste Stelle:",
+        may_help="Diese Abschnitte helfen vielleicht:",
         refused="In dieser Dokumentation steht dazu keine Antwort.",
         selection="Ausgewählter Text",
         other_language="Dazu steht hier nichts auf Deutsch; diese Seiten sind in einer anderen Sprache.",
@@ -56,6 +60,7 @@ _PHRASES = {
     ),
     "fr": Phrases(
         unsure="Cette documentation n’y répond peut-être pas. Le passage le plus proche :",
+        may_help="Ces sections peuvent aider :",
         refused="Cette documentation ne répond pas à cette question.",
         selection="Texte sélectionné",
         other_language="Rien à ce sujet en français ici ; ces pages sont dans une autre langue.",
@@ -66,6 +71,7 @@ _PHRASES = {
     ),
     "es": Phrases(
         unsure="Puede que esta documentación no lo responda. El pasaje más cercano:",
+        may_help="Estas secciones pueden ayudar:",
         refused="Esta documentación no responde a eso.",
         selection="Texto seleccionado",
         other_language="No hay nada sobre esto en español; estas páginas están en otro idioma.",
@@ -77,6 +83,7 @@ _PHRASES = {
     ),
     "it": Phrases(
         unsure="Forse questa documentazione non risponde. Il passaggio più vicino:",
+        may_help="Queste sezioni possono aiutare:",
         refused="Questa documentazione non risponde a ciò.",
         selection="Testo selezionato",
         other_language="Qui non c’è nulla al riguardo in italiano; queste pagine sono in un’altra lingua.",
@@ -87,6 +94,7 @@ _PHRASES = {
     ),
     "pt": Phrases(
         unsure="Talvez esta documentação não responda a isso. O trecho mais próximo:",
+        may_help="Estas seções podem ajudar:",
         refused="Esta documentação não responde a isso.",
         selection="Texto selecionado",
         other_language="Não há nada sobre isso em português; estas páginas estão em outro idioma.",
@@ -98,6 +106,7 @@ _PHRASES = {
     ),
     "nl": Phrases(
         unsure="Misschien beantwoordt deze documentatie dit niet. De dichtstbijzijnde passage:",
+        may_help="Deze secties helpen misschien:",
         refused="Deze documentatie geeft daar geen antwoord op.",
         selection="Geselecteerde tekst",
         other_language="Hierover staat hier niets in het Nederlands; deze pagina’s zijn in een andere taal.",
@@ -108,6 +117,7 @@ _PHRASES = {
     ),
     "pl": Phrases(
         unsure="Być może tej odpowiedzi nie ma w dokumentacji. Najbliższy fragment:",
+        may_help="Te rozdziały mogą pomóc:",
         refused="W tej dokumentacji nie ma na to odpowiedzi.",
         selection="Zaznaczony tekst",
         other_language="Nie ma tu nic na ten temat po polsku; te strony są w innym języku.",
@@ -118,6 +128,7 @@ _PHRASES = {
     ),
     "zh": Phrases(
         unsure="这些文档可能没有答案。最接近的段落：",
+        may_help="这些章节或有帮助：",
         refused="这些文档中没有找到答案。",
         selection="选中的文本",
         other_language="这里没有相关的中文内容；以下页面使用其他语言。",
@@ -128,6 +139,7 @@ _PHRASES = {
     ),
     "ja": Phrases(
         unsure="このドキュメントには答えがないかもしれません。最も近い箇所：",
+        may_help="次の節が参考になるかもしれません：",
         refused="このドキュメントには答えが見つかりませんでした。",
         selection="選択したテキスト",
         other_language="日本語の該当箇所はありません。次は他の言語のページです。",
@@ -138,6 +150,7 @@ _PHRASES = {
     ),
     "ar": Phrases(
         unsure="قد لا تجيب هذه الوثائق عن ذلك. أقرب مقطع:",
+        may_help="قد تفيد هذه الأقسام:",
         refused="لا تحتوي هذه الوثائق على إجابة لذلك.",
         selection="النص المحدد",
         other_language="لا يوجد شيء عن ذلك بالعربية هنا؛ هذه الصفحات بلغة أخرى.",

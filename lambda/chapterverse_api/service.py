@@ -27,6 +27,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import ToolCaller
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.response import respond_with_chunks
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
@@ -112,6 +113,7 @@ class Service:
             with resources.budget.reserving(max_search_cost(question or "", resources.models.prices)) as budget:
                 models = TurnModels.for_budget(resources.models, budget)
                 retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
+                retrieval = read_candidates(retrieval, question, models.reader, Deadline())
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:

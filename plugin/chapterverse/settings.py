@@ -80,6 +80,7 @@ class Settings:
         endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
         embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
         reranker: `none`, `local`, `cohere[:MODEL]`, `bedrock:MODEL`.
+        reading_model: `auto` uses the installed reading model if there is one; `none`; or a folder with its files.
         generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
         checker: the second vote on citations: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`.
         enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, called once for each changed page.
@@ -132,6 +133,7 @@ class Settings:
     endpoint: str = _setting("", "CHAPTERVERSE_ENDPOINT")
     embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
     reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
+    reading_model: str = _setting("auto", "CHAPTERVERSE_READING_MODEL")
     generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
     checker: str = _setting("words", "CHAPTERVERSE_CHECKER")
     enricher: str = _setting("none", "CHAPTERVERSE_ENRICHER")

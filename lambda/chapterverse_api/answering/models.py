@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from chapterverse.embedding import Embedder, open_embedder
-from chapterverse.errors import IndexMismatch, ProviderError
+from chapterverse.errors import ConfigurationError, IndexMismatch, ProviderError
 from chapterverse.model import EmbedderCard, Head
+from chapterverse.reading.factory import open_reading_model
 from chapterverse.settings import Settings
 from chapterverse_api.answering.metering import (
     MeteredChecker,
@@ -27,10 +28,12 @@ from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, LoadedModel, ToolCaller, Writer
+from chapterverse_api.observability import log
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
 if TYPE_CHECKING:
+    from chapterverse.reading.model import ReadingModel
     from chapterverse_api.generation.model_loader import ModelLoader
     from chapterverse_api.grounding.checkers.protocols import Checker
 
@@ -75,6 +78,21 @@ def _open_checker(settings: Settings) -> MeteredChecker | None:
     )
 
 
+def _open_reader(settings: Settings) -> ReadingModel | None:
+    """Return the reading model; None without one, and if the installed one is damaged, which is logged.
+
+    Raises:
+        ConfigurationError: the settings name a folder that holds none.
+    """
+    try:
+        return open_reading_model(settings.reading_model)
+    except ConfigurationError as error:
+        if settings.reading_model != "auto":
+            raise
+        log.event("error", code="reading_model_ignored", message=str(error))
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """The models of this process, each behind its circuit breaker, and their prices.
@@ -82,6 +100,7 @@ class Models:
     Attributes:
         circuit: the circuit breaker of the generator.
         checker: gives a second vote on citations; None if the words decide.
+        reader: reads the first candidates of a search; None if there is none.
     """
 
     embedder: MeteredEmbedder | None
@@ -91,6 +110,7 @@ class Models:
     economy: EconomyGenerator | None
     prices: Prices
     checker: MeteredChecker | None = None
+    reader: ReadingModel | None = None
 
     @classmethod
     def open(cls, settings: Settings) -> Models:
@@ -115,6 +135,7 @@ class Models:
             economy=open_economy_generator(settings),
             prices=Prices.from_settings(settings, embedder.price if embedder else None),
             checker=_open_checker(settings),
+            reader=_open_reader(settings),
         )
 
     def open_loaders(self) -> list[ModelLoader]:
@@ -166,6 +187,7 @@ class TurnModels:
     data_writer: DataWriter | None
     checker: Checker | None
     tool_caller: ToolCaller | None
+    reader: ReadingModel | None
     circuit: CircuitBreaker
     turn_budget: TurnBudget
 
@@ -188,6 +210,7 @@ class TurnModels:
             data_writer=MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
             checker=_charge(checker, prices.checker, turn_budget),
             tool_caller=MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
+            reader=models.reader,
             circuit=circuit,
             turn_budget=turn_budget,
         )

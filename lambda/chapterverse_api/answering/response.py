@@ -9,7 +9,7 @@ from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources
 from chapterverse_api.answering.suggestions import suggest
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.contract import AnswerStatus, ChatResponse, Segment, SourceChunk
+from chapterverse_api.contract import AnswerStatus, ChatResponse, PartialReason, Segment, SourceChunk
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.results import VerifiedDraft
 
@@ -38,14 +38,17 @@ def make_answer(
     """
     segments = [make_segment(span) for span in verified.spans]
     cited = tuple(dict.fromkeys(i for span in verified.spans for i in span.citations))
-    status = "not_in_docs" if not_in_docs else _status(context, verified, degraded, quoted=quoted)
+    reason = None if not_in_docs else _partial_reason(context, verified, quoted=quoted)
+    status: AnswerStatus = "partial" if reason else "answered"
+    status = "not_in_docs" if not_in_docs else "degraded" if degraded else status
     return turn.make_response(
         "".join(one.text for one in segments),
         source_chunks=_sort_sources(context.sources, cited, quoted=quoted),
         segments=segments,
         mode=context.mode,
         status=status,
-        grounding_confidence=round(verified.confidence, 4),
+        partial_reason=reason,
+        grounding_confidence=round(_confidence(context, verified, quoted=quoted), 4),
         retrieval_used=context.retrieval_used,
         sources_cited=_cited_urls(context.sources, cited),
         follow_ups=[] if not_in_docs else suggest(context, cited, turn),
@@ -57,13 +60,18 @@ def make_answer(
     )
 
 
-def _status(context: AnswerContext, verified: VerifiedDraft, degraded: str | None, *, quoted: bool) -> AnswerStatus:
-    """Return the status of an answer that the docs hold."""
-    if degraded:
-        return "degraded"
+def _partial_reason(context: AnswerContext, verified: VerifiedDraft, *, quoted: bool) -> PartialReason | None:
+    """Return why an answer that the docs hold is only a part of it; None if it is whole."""
     # A model has judged the weak passages that it answers from; quotes have not.
-    unsure = context.request.unsure and quoted
-    return "partial" if unsure or context.other_language or verified.partial else "answered"
+    if quoted and (context.request.unsure or context.request.may_help):
+        return "may_help"
+    return "language" if context.other_language else verified.partial_reason
+
+
+def _confidence(context: AnswerContext, verified: VerifiedDraft, *, quoted: bool) -> float:
+    """Return the mean probability of the checked sentences; of quotes that they answer, if a model has read them."""
+    read = context.retrieval.confidence if context.retrieval and quoted and not context.faq else None
+    return verified.confidence if read is None else read
 
 
 def _sort_sources(sources: Sequence[SourceChunk], cited: Sequence[str], *, quoted: bool) -> list[SourceChunk]:

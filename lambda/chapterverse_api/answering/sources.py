@@ -59,7 +59,7 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     may_use_faq = follow_up.verdict == "no" and not selection and not query.output
     if may_use_faq and (match := find_faq_entry(query, snapshot, turn.resources.index)):
         return _from_entry(turn, match, snapshot)
-    search = SearchResources(models.embedder, models.reranker, turn.deadline, turn.progress)
+    search = SearchResources(models.embedder, models.reranker, models.reader, turn.deadline, turn.progress)
     results = search_site(query, snapshot, turn.resources.index, search, follow_up)
     context = _from_results(turn, query, results, snapshot)
     if selection:
@@ -93,6 +93,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
                 persona=persona,
             ),
             unsure=retrieval.verdict == "perhaps",
+            may_help=retrieval.may_help,
             selected=False,
             compares=retrieval.compares,
             sides=tuple(p.id for p in choice.passages if p.chunk_id in retrieval.sides),

@@ -32,6 +32,8 @@ def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
         # A model that calls none leaves the site's tools unused.
         "tools": has_tools and not isinstance(models.generator, ToolCaller),
         "records": threads is not None and not threads.works,
+        # Others took all of its time, and the order of the search stayed.
+        "reading_model": models.reader is not None and models.reader.is_late,
     }
     degraded = [part for part, is_degraded in conditions.items() if is_degraded]
     return ServiceStatus(
@@ -41,6 +43,7 @@ def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
             "embedder": embedder,
             "reranker": settings.reranker,
             "generator": models.generator.name,
+            "reading_model": models.reader.name if models.reader else "none",
             "checker": models.checker.name if models.checker else settings.checker,
         },
         degraded=degraded,

@@ -19,6 +19,7 @@ from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
+from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
@@ -118,7 +119,8 @@ def _search(
         snapshot,
         lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=filters)),
     )
-    return rerank(retrieval, retrieval.searched, models.reranker), snapshot.head
+    retrieval = rerank(retrieval, retrieval.searched, models.reranker)
+    return read_candidates(retrieval, retrieval.searched, models.reader, Deadline()), snapshot.head
 
 
 def _filter(

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class PassageReading:
+    """What the reading model makes of a passage, compared with the other passages of its question.
+
+    Attributes:
+        best: the probability that this passage answers best.
+        parts: for each part of its text, without white space at its ends, the log-probability that it answers.
+    """
+
+    best: float
+    parts: Mapping[str, float]
 
 
 class Subsection(NamedTuple):
@@ -29,6 +43,7 @@ class Passage:
         chunk_id: the id of the chunk in the index; None for a source that is not from there.
         is_whole_section: whether `section` is all of its section.
         subsections: the sections directly below its section, in order.
+        reading: what the reading model makes of the text; None if it was not read.
     """
 
     id: str
@@ -42,3 +57,4 @@ class Passage:
     chunk_id: str | None = None
     is_whole_section: bool = True
     subsections: tuple[Subsection, ...] = ()
+    reading: PassageReading | None = None

@@ -56,6 +56,7 @@ class GenerationRequest:
         passages: the sources, best first.
         language: BCP 47 tag of the answer.
         unsure: whether the passages may not hold the answer.
+        may_help: whether the reading model doubts that quotes of the first passages answer.
         compares: whether the question asks for a comparison.
         sides: ids of the passages that say what its sides are; empty if that is not known.
         selected: whether the one passage is the reader's selection, and no search result.
@@ -75,6 +76,7 @@ class GenerationRequest:
     passages: tuple[Passage, ...]
     language: str
     unsure: bool = False
+    may_help: bool = False
     compares: bool = False
     sides: tuple[str, ...] = ()
     selected: bool = False

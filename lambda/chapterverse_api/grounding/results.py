@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from chapterverse_api.generation.draft import Check, Draft
 from chapterverse_api.grounding.verdict import Outcome
@@ -63,11 +63,15 @@ class VerifiedDraft:
         return any(span.citations for span in self.spans)
 
     @property
-    def partial(self) -> bool:
-        """Whether a part is left open by the draft's own words, or too much of it is unconfirmed."""
+    def partial_reason(self) -> Literal["cut", "left_open", "unconfirmed"] | None:
+        """Why the draft answers only in part: it was cut, says so itself, or too much of it is unconfirmed."""
+        if any(span.cut for span in self.spans):
+            return "cut"
+        if self.leaves_open:
+            return "left_open"
         unconfirmed = self.unsupported_count >= MIN_UNCONFIRMED_CLAIMS
         unconfirmed &= self.unsupported_count > MAX_UNCONFIRMED_SHARE * self.claim_count
-        return self.leaves_open or unconfirmed or any(span.cut for span in self.spans)
+        return "unconfirmed" if unconfirmed else None
 
 
 @dataclass(frozen=True, slots=True)

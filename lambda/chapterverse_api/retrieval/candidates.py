@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from chapterverse.calibration import ChunkFeatures
 from chapterverse.model import Chunk, SparseVector
+from chapterverse_api.generation.passage import PassageReading
 
 
 class Candidate(NamedTuple):
@@ -15,6 +16,7 @@ class Candidate(NamedTuple):
     Attributes:
         components: the parts of the score.
         features: the features of the evidence; None if the question has no words.
+        reading: what the reading model makes of it; None if it was not read.
     """
 
     chunk: Chunk
@@ -23,3 +25,4 @@ class Candidate(NamedTuple):
     evidence: float
     components: Mapping[str, float]
     features: ChunkFeatures | None
+    reading: PassageReading | None = None

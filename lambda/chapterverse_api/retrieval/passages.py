@@ -134,6 +134,7 @@ def make_passages(
                 chunk_id=candidate.chunk.chunk_id,
                 is_whole_section=len(around) == section_size,
                 subsections=_subsections(candidate.chunk, page, url),
+                reading=candidate.reading,
             )
         )
     return passages

@@ -14,6 +14,9 @@ from chapterverse_api.retrieval.candidates import Candidate
 MIN_RELATIVE_SCORE = 0.6
 #: Sources of an answer if the docs only perhaps hold one.
 MAX_UNSURE_CHUNKS = 3
+#: Below this probability of a good answer, short quotes of several sections are shown. Chosen on twelve sites: a third
+#: of the answers below it are right, and half of those up to .5 (`benchmarks/reading.py`).
+MIN_CONFIDENCE = 0.35
 #: What the reader is told if a part failed.
 _FAILURE_MESSAGES = {
     "embedder": "The embedder could not be reached; only words were searched.",
@@ -37,6 +40,7 @@ class Retrieval:
         compares: whether the question asks for a comparison.
         sides: ids of the chunks that say what the sides of it are.
         other_language: whether the candidates are in other languages than the reader's, which has no answer.
+        confidence: the probability that quotes from the first candidates answer well; None if they were not read.
     """
 
     candidates: tuple[Candidate, ...]
@@ -53,11 +57,17 @@ class Retrieval:
     compares: bool = False
     sides: frozenset[str] = frozenset()
     other_language: bool = False
+    confidence: float | None = None
 
     @property
     def degraded(self) -> str | None:
         """What failed, in words for the reader; None if nothing did."""
         return " ".join(_FAILURE_MESSAGES[part] for part in self.failures) or None
+
+    @property
+    def may_help(self) -> bool:
+        """Whether the reading model doubts that the first candidates answer."""
+        return self.confidence is not None and self.confidence < MIN_CONFIDENCE
 
     @property
     def verdict(self) -> AnswerVerdict:

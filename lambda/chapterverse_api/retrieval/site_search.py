@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
@@ -27,9 +28,13 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
 from chapterverse_api.retrieval.follow_up_search import NO_FOLLOW_UP, FollowUp, search_follow_up
 from chapterverse_api.retrieval.memories import select_memories
+from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve, retrieve_again
+
+if TYPE_CHECKING:
+    from chapterverse.reading.model import ReadingModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class SearchResources:
 
     embedder: Embedder | None
     reranker: Reranker | None
+    reader: ReadingModel | None
     deadline: Deadline
     progress: QueryProgress
 
@@ -90,6 +96,7 @@ def search_site(
     if question and retrieval.verdict != "no":
         text = contextual_query.text if contextual_query else retrieval.searched
         retrieval = rerank(retrieval, text, resources.reranker)
+        retrieval = read_candidates(retrieval, text, resources.reader, resources.deadline)
     if query.user_context:
         retrieval = _break_ties(retrieval, query.user_context, snapshot)
     return SiteResults(snapshot, retrieval, language, contextual_query)

@@ -106,7 +106,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[SiteRe
     with resources.budget.reserving(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
         models = TurnModels.for_budget(resources.models, turn_budget)
         with search_progress() as progress:
-            search = SearchResources(models.embedder, models.reranker, context.deadline, progress)
+            search = SearchResources(models.embedder, models.reranker, models.reader, context.deadline, progress)
             results = search_site(query, snapshot, resources.index, search)
             for part, error in results.retrieval.failures.items():
                 rejections.report(error, part=part, query_id=progress.id)

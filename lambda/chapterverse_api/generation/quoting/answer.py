@@ -33,6 +33,8 @@ from chapterverse_api.generation.requests import GenerationRequest
 MAX_ANSWER_WORDS = 220
 #: Sections that are quoted.
 MAX_SECTIONS = 2
+#: Sections that are quoted if the reading model doubts that they answer.
+MAX_SHORT_QUOTES = 3
 #: How far the score of another block may be below that of the part that answers.
 MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
@@ -58,19 +60,30 @@ def quoted_answer(request: GenerationRequest) -> Draft:
     but its cut lines stands verbatim in that source's section.
     """
     order = [p.id for p in request.passages]
-    chosen = sorted(_choose(request), key=lambda quote: order.index(quote.section.passage.id))
+    quotes = _short_quotes(request) if request.may_help else _choose(request)
+    chosen = sorted(quotes, key=lambda quote: order.index(quote.section.passage.id))
     if not chosen:
         # An empty section, or nothing but headings.
         return (Span(REFUSAL),)
-    spans: list[Span] = (
-        [Span(f"{phrases.for_language(request.language).unsure}\n\n", kind="framing")] if request.unsure else []
-    )
+    texts = phrases.for_language(request.language)
+    doubt = texts.may_help if request.may_help else texts.unsure if request.unsure else ""
+    spans = [Span(f"{doubt}\n\n", kind="framing")] if doubt else []
     for i, quote in enumerate(chosen):
         passage = quote.section.passage
         path = " › ".join(escape_markdown(_short_heading(heading)) for heading in passage.path)
         spans.append(Span(f"{'' if i == 0 else chr(10) * 2}**{path}**\n\n", kind="framing"))
         spans.append(Span(quote.text(request), (passage.id,), kind="quote", mark=quote.mark))
     return tuple(spans)
+
+
+def _short_quotes(request: GenerationRequest) -> list[Quote]:
+    """Return the best part of each of the first sections, and no more of it; the beginning of one without parts."""
+    best: dict[str, ScoredPart] = {}
+    for part in score_parts(request):
+        if part.score > best.setdefault(part.section.passage.id, part).score:
+            best[part.section.passage.id] = part
+    parts = [best[passage.id] for passage in request.passages if passage.id in best]
+    return [Quote.of_part(part, request) for part in parts[:MAX_SHORT_QUOTES]] or _quote_beginning(request)
 
 
 def _short_heading(heading: str) -> str:

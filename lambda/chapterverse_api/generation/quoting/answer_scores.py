@@ -16,6 +16,8 @@ Shares of the question's words are weighted by idf. A synonym (`text.thesaurus`)
     chunk                 the part is in the chunk that the search found, and not around it
     whole, parts, depth   all of the section is here; how many parts it has; how deep its heading stands
     code, short           the part is code; it holds fewer than four words
+    passage_read          the log-probability that the reading model gives the passage, 0 without the model
+    part_read             the same of the part within its passage; a part that it did not read has the least
 
 `benchmarks/README.md` says how often the first part answers, and which models were tried.
 """
@@ -37,6 +39,8 @@ from chapterverse_api.generation.requests import GenerationRequest
 
 #: Passages whose parts are scored; those further down hardly ever answer.
 MAX_PASSAGES = 5
+#: The least log-probability that counts: one in 150.
+MIN_LOG = -5.0
 #: The beginning of a part, where its term, option or subject stands.
 _LEAD_CHARS = 48
 #: A part of fewer words is short (see the feature).
@@ -48,7 +52,7 @@ _OPENING_PARTS, _MAX_DISTANCE_PARTS, _MAX_DEPTH = 3, 10, 6
 
 
 class PartFeatures(NamedTuple):
-    """See the module's docstring. All are from 0 to about 1."""
+    """See the module's docstring. All are from 0 to about 1, but for the last two, which are from `MIN_LOG` to 0."""
 
     with_path: float
     lead: float
@@ -63,6 +67,8 @@ class PartFeatures(NamedTuple):
     depth: float
     code: float
     short: float
+    passage_read: float
+    part_read: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,9 +110,9 @@ class ScoredPart:
 
 def score_parts(request: GenerationRequest) -> list[ScoredPart]:
     """Return the parts of the passages with their scores, in order."""
-    scored = []
+    scored, weights = [], load_weights(read=is_read(request))
     for part, features in _features(request):
-        value = sum(w * x for w, x in zip(load_weights(), features, strict=True))
+        value = sum(w * x for w, x in zip(weights, features, strict=True))
         scored.append(ScoredPart(part.section, part.block, part.part, features, value))
     return scored
 
@@ -196,6 +202,8 @@ def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartF
     rare = [_rare(question, parts) for parts in by_section]
     rarest = max((v for values in rare for v in values), default=0.0) or 1.0
     first = max((section.passage.score for section in sections), default=0.0) or 1.0
+    by_model = is_read(request)
+    read = {s.passage.id: _passage_read(s.passage) if by_model else 0.0 for s in sections}
     for section, parts, path, rarities in zip(sections, by_section, paths, rare, strict=True):
         passage = section.passage
         heading = question.coverage(passage.path[-1]) if passage.path else 0.0
@@ -215,6 +223,8 @@ def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartF
                 depth=len(passage.path) / _MAX_DEPTH,
                 code=float(section.blocks[part.block].kind == "code"),
                 short=float(part.words < _MIN_LONG_WORDS),
+                passage_read=read[passage.id],
+                part_read=_part_read(passage, part.text) if by_model else 0.0,
             )
             yield part, features
 
@@ -225,8 +235,27 @@ def _rare(question: QuestionWords, parts: Sequence[_UnscoredPart]) -> list[float
     return [question.rare_share(part.word_places, counts, len(parts)) for part in parts]
 
 
+def is_read(request: GenerationRequest) -> bool:
+    """Whether the reading model has read any of the passages."""
+    return any(passage.reading for passage in request.passages[:MAX_PASSAGES])
+
+
+def _passage_read(passage: Passage) -> float:
+    return max(MIN_LOG, log(passage.reading.best)) if passage.reading and passage.reading.best > 0 else MIN_LOG
+
+
+def _part_read(passage: Passage, text: str) -> float:
+    parts = passage.reading.parts if passage.reading else {}
+    return max(MIN_LOG, parts.get(text.strip(), MIN_LOG))
+
+
 @cache
-def load_weights() -> tuple[float, ...]:
-    """Return the weight of each feature, in the order of `PartFeatures`."""
-    values: Mapping[str, float] = load_json("chapterverse_api.generation.quoting", "answer_scores.json")
+def load_weights(*, read: bool) -> tuple[float, ...]:
+    """Return the weight of each feature, in the order of `PartFeatures`.
+
+    Args:
+        read: whether the reading model has read passages.
+    """
+    weights: Mapping[str, Mapping[str, float]] = load_json("chapterverse_api.generation.quoting", "answer_scores.json")
+    values = weights["read" if read else "words"]
     return tuple(values.get(name, 0.0) for name in PartFeatures._fields)

@@ -80,6 +80,15 @@ class Quote:
         return quote
 
     @classmethod
+    def of_part(cls, best: ScoredPart, request: GenerationRequest) -> Quote:
+        """Return a part alone, or the lines of code around it."""
+        quote, is_code = cls(best.section, None), best.section.blocks[best.block].kind == "code"
+        quote.parts_by_block[best.block] = (
+            quote._fitting(best.block, _best_line(best, request)) if is_code else [best.part]
+        )
+        return quote
+
+    @classmethod
     def beginning(cls, section: ParsedSection, max_words: int) -> Quote:
         """Return the first blocks of a section without its headings, unmarked: as many as begin below `max_words`."""
         quote = cls(section, None)

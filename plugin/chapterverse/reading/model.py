@@ -1,0 +1,147 @@
+"""Loads the reading model and scores with it.
+
+Each pair is read by itself: a passage's score depends on nothing but the question, the passage and the model's files.
+Nothing is padded, and one thread computes, so a process always gets the same numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from chapterverse.errors import ConfigurationError
+from chapterverse.reading.encoding import EncodedPair, EncodedPassage, PairEncoder
+from chapterverse.reading.wordpiece import WordPiece
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+
+#: Vectors of passages that are kept, of 3 kB with their tokens.
+_MAX_CACHED_VECTORS = 4096
+
+
+class Reading(NamedTuple):
+    """What the model makes of a pair, as logits.
+
+    Attributes:
+        relevance: whether the passage answers the question.
+        support: whether the passage supports the claim.
+        parts: whether each part answers, the mean over its tokens; a part beyond the model's limit has none.
+    """
+
+    relevance: float
+    support: float
+    parts: tuple[float, ...]
+
+
+class ReadingModel:
+    """The model's two encoders. Threads may share it: as many questions are read at once as there are processors.
+
+    Args:
+        name: which model it is, for `/v1/status`.
+        folder: the files of the distribution `chapterverse-reading`, or of one's own training.
+
+    Attributes:
+        is_late: whether the latest question was not read, because others took all of its time.
+
+    Raises:
+        ConfigurationError: a file is missing or damaged, or there is no onnxruntime.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        try:
+            import numpy as np
+            import onnxruntime
+        except ImportError as error:
+            raise ConfigurationError(
+                f"The reading model needs onnxruntime ({error}): pip install 'chapterverse[reading]'."
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        # Warnings of the runtime are not the owner's matter.
+        options.log_severity_level = 3
+        session = functools.partial(onnxruntime.InferenceSession, sess_options=options)
+        try:
+            self.encoder = PairEncoder(WordPiece((folder / "vocabulary.txt").read_text("utf-8").split("\n")))
+            self._words = np.load(folder / "words.npy", mmap_mode="r")
+            self._scales = np.load(folder / "scales.npy")
+            self._vectors = session(folder / "vectors.onnx", providers=["CPUExecutionProvider"])
+            self._reader = session(folder / "reader.onnx", providers=["CPUExecutionProvider"])
+        # The runtime's own errors share no class but this one.
+        except Exception as error:
+            raise ConfigurationError(f"The reading model in {folder} can't be loaded: {error}") from error
+        self._numpy = np
+        self._vector = functools.lru_cache(_MAX_CACHED_VECTORS)(self._compute_vector)
+        self._readers = threading.BoundedSemaphore(os.cpu_count() or 1)
+        self.is_late = False
+
+    def read_question(
+        self,
+        question: str,
+        passages: Sequence[tuple[Sequence[str], Sequence[str]]],
+        seconds_left: Callable[[], float],
+    ) -> list[tuple[Reading, float]] | None:
+        """Return what the model makes of each passage, and the cosine of its vector and the question's.
+
+        Args:
+            passages: the heading path and the parts of each.
+            seconds_left: the seconds that are left; without any the question is not read, and None returned.
+        """
+        self.is_late = True
+        if not self._readers.acquire(timeout=seconds_left()):
+            return None
+        try:
+            vector, tokens = self._vector(self.encoder.text((), question)), self.encoder.question(question)
+            readings = []
+            for path, parts in passages:
+                if not seconds_left():
+                    return None
+                reading = self._read(self.encoder.pair(tokens, self.encoder.passage(path, parts)))
+                readings.append((reading, float(vector @ self._vector(self.encoder.text(path, "\n".join(parts))))))
+        finally:
+            self._readers.release()
+        self.is_late = False
+        return readings
+
+    def read(self, claim: str, passages: Iterable[EncodedPassage]) -> list[Reading]:
+        """Read a question, or a claim, with each passage."""
+        tokens = self.encoder.question(claim)
+        return [self._read(self.encoder.pair(tokens, passage)) for passage in passages]
+
+    def vectors(self, texts: Iterable[tuple[int, ...]]) -> Array:
+        """Return the vector of each text, of length 1, as rows.
+
+        Args:
+            texts: tokens, as `PairEncoder.text` returns them.
+        """
+        return self._numpy.stack([self._vector(text) for text in texts])
+
+    def _compute_vector(self, text: tuple[int, ...]) -> Array:
+        vector: Array = self._run(self._vectors, ["vector"], text, len(text))[0][0]
+        return vector
+
+    def _read(self, pair: EncodedPair) -> Reading:
+        relevance, support, values = self._run(
+            self._reader, ["relevance", "support", "parts"], pair.ids, pair.question_tokens
+        )
+        sums: dict[int, list[float]] = {}
+        for place, value in zip(pair.parts, values[0].tolist(), strict=True):
+            sums.setdefault(place, []).append(value)
+        parts = tuple(sum(sums[place]) / len(sums[place]) for place in sorted(sums) if place >= 0)
+        return Reading(float(relevance[0]), float(support[0]), parts)
+
+    def _run(self, session: Any, outputs: list[str], ids: Sequence[int], question_tokens: int) -> Any:
+        np = self._numpy
+        numbers = np.array(ids)
+        words = self._words[numbers].astype(np.float32) * self._scales[numbers]
+        types = (np.arange(len(ids)) >= question_tokens).astype(np.int64)
+        return session.run(outputs, {"words": words[None], "types": types[None]})

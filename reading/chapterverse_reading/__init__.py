@@ -1,0 +1,1 @@
+"""The files of the reading model. The package `chapterverse` loads them; there is no code here."""
