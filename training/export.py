@@ -3,9 +3,9 @@
     python training/export.py BASE OUT/round2.pt FOLDER
 
 The table of words is stored once, for both encoders: `words.npy` holds a row of 8-bit integers for each word, and
-`scales.npy` what one of them counts. `vectors.onnx` is the base encoder, whose mean state is a text's
-vector; `reader.onnx` is the trained one with its three heads. Their weights have 7 bits: products of 8-bit integers are added in pairs in 16 bits on processors without
-VNNI, and would overflow there. So all processors compute the same.
+`scales.npy` what one of them counts. `vectors.onnx` is the base encoder, whose mean state is a text's vector;
+`reader.onnx` is the trained one with its three heads. Weights have 7 bits: products of 8-bit integers are added in
+pairs in 16 bits on processors without VNNI, and would overflow there. So all processors compute the same.
 """
 
 from __future__ import annotations
