@@ -44,7 +44,7 @@ _DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
 # A whole line of fenced code: "```python title=a.py".
 _FENCE_LINE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
 _LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s")
-_LINE_MARKS = re.compile(r"\A[\s>]*(?:[$>%]\s|[-*]\s)?")
+_LINE_MARKS = re.compile(r"\A[\s>]*(?:[$%!*-]\s)?")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
@@ -80,6 +80,12 @@ def _normalize(plain: str) -> str:
 @lru_cache(maxsize=65_536)
 def _terms(word: str, language: str) -> tuple[int, ...]:
     return tuple(t for part in lexical.words(word, language) for t in part.terms)
+
+
+def _bare_lines(lines: Iterable[str]) -> list[str]:
+    """Return lines that hold something, without the marks of items and prompts and the white space around."""
+    bare = (_LINE_MARKS.sub("", _ZERO_WIDTH.sub("", line)) for line in lines)
+    return [text for line in bare if (text := " ".join(line.split()))]
 
 
 class AnalyzedText:
@@ -247,9 +253,8 @@ class AnalyzedPassage:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Every line without the marks of lists and the white space around, to compare code with."""
-        bare = (_LINE_MARKS.sub("", line) for line in self._section.split("\n"))
-        return [" ".join(line.split()) for line in bare if line.strip()]
+        """Every line, to compare code with."""
+        return _bare_lines(self._section.split("\n"))
 
 
 def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterator[Excerpt]:
@@ -344,7 +349,7 @@ class AnalyzedSentence(AnalyzedText):
     @property
     def code_lines(self) -> list[str]:
         """The lines of a block of code without its fence; text behind the fence's language is a line, too."""
-        return [line for line in _ZERO_WIDTH.sub("", self.text).split("\n") if not _FENCE_LINE.fullmatch(line)]
+        return _bare_lines(line for line in self.text.split("\n") if not _FENCE_LINE.fullmatch(line))
 
     def share(self, terms: frozenset[int]) -> float:
         """Return the share of the sentence's words, by idf, that are among these terms."""

@@ -91,6 +91,36 @@ def test_code_is_compared_line_by_line_in_order(code: str, expected: str) -> Non
     assert outcome(f"```sh\n{code}\n```", kind="code") == expected
 
 
+COMPOSE = (
+    "1. Write `compose.yaml`:\n\n"
+    "   ```yaml\n   services:\n     quill:\n       labels:\n"
+    '         - "quill.http=true"  # shown to readers\n         - "quill.port=8080"\n       command:\n'
+    "         - serve\n   ```\n\n"
+    "2. Open a shell:\n\n   ```pycon\n   >>> import quill\n   >>> quill.serve()\n   ```\n\n"
+    "3. In a notebook:\n\n   ```\n   ! quill build --out\u00a0site\n   ```\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('labels:\n  - "quill.http=true"\n  - "quill.port=8080"', "supports"),
+        ('- "quill.port=8080"\ncommand:\n  - serve', "supports"),
+        ('labels:\n* "quill.http=true"', "supports"),
+        ('- "quill.port=9090"', "silent"),
+        ('- "quill.http=true"  # hidden from readers', "silent"),
+        (">>> import quill\n>>> quill.serve()", "supports"),
+        ("import quill\nquill.serve()", "supports"),
+        (">>> import quill\n>>> quill.stop()", "silent"),
+        ("quill build --out site", "supports"),
+        ("! quill build --out site", "supports"),
+        ("> - \n* -", "silent"),
+    ],
+)
+def test_marks_of_items_and_prompts_are_no_part_of_a_line_on_either_side(code: str, expected: str) -> None:
+    assert outcome(f"```\n{code}\n```", COMPOSE, kind="code") == expected
+
+
 def test_look_alikes_of_other_scripts_are_the_same_letters() -> None:
     said = "The c\u0430che is kept in `.quill/cache` for 30 d\u0430ys by default."
     assert outcome(said) == "supports"
