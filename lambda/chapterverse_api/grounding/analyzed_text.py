@@ -27,6 +27,8 @@ _MAX_EXCERPTS = 1_500
 _MAX_ALIGNED = 6
 #: The words around a cue in which the nearest content words are looked for.
 _WORDS_BEFORE, _WORDS_AFTER = 6, 7
+#: The words behind a negation that it denies.
+_DENIED_WORDS = 3
 #: The content words of a cue's surroundings, before and after it.
 _CONTEXT_BEFORE, _CONTEXT_AFTER = 2, 3
 # The model is trained with these two values, so another value needs new weights: what a word of an excerpt's headings
@@ -45,6 +47,7 @@ _DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
 _FENCE_LINE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
 _LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s")
 _LINE_MARKS = re.compile(r"\A[\s>]*(?:[$%!*-]\s)?")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
@@ -170,15 +173,25 @@ class AnalyzedText:
         """Return how many negations are between two positions."""
         return sum(1 for kind, i in self.cues if kind == cues.NEGATION and start <= i < end)
 
+    def is_denied(self, surface: str) -> bool:
+        """Whether a negation stands among the few words before a word: "not required", "isn't yet required"."""
+        if surface not in self.surface_set:
+            return False
+        end = self.surfaces.index(surface)
+        return self.count_negations(max(0, end - _DENIED_WORDS), end) % 2 == 1
+
     def terms_between(self, start: int, end: int) -> list[int]:
         """Return the first term of each content word between two positions."""
         return [terms[0] for terms in self.terms[start:end] if terms]
 
     def nearby_terms(self, position: int) -> list[int]:
         """Return the first terms of the nearest content words before and after a position."""
-        before = self.terms_between(max(0, position - _WORDS_BEFORE), position)[-_CONTEXT_BEFORE:]
-        after = self.terms_between(position + 1, position + 1 + _WORDS_AFTER)[:_CONTEXT_AFTER]
-        return before + after
+        start, end = max(0, position - _WORDS_BEFORE), position + 1 + _WORDS_AFTER
+        # A cell of a table says nothing of the words in others.
+        start = next((i + 1 for i in range(position - 1, start - 1, -1) if self.surfaces[i] == "|"), start)
+        end = next((i for i in range(position + 1, min(end, len(self.surfaces))) if self.surfaces[i] == "|"), end)
+        before = self.terms_between(start, position)[-_CONTEXT_BEFORE:]
+        return before + self.terms_between(position + 1, end)[:_CONTEXT_AFTER]
 
     @cached_property
     def literals(self) -> tuple[LiteralMatch, ...]:
@@ -262,6 +275,7 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
     heading: frozenset[int] = frozenset()
     introduction: frozenset[int] = frozenset()
     table_head: frozenset[int] = frozenset()
+    columns: list[str] = []
     count = 0
     for sentence in split(section):
         if not sentence.plain_text or count > _MAX_EXCERPTS:
@@ -276,17 +290,33 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
         kind = _kind(sentence.kind, raw)
         is_row = raw.startswith("|")
         context = path | heading | (table_head if is_row else introduction)
-        excerpt = Excerpt(sentence.plain_text, language, kind, context, raw.rstrip())
+        text = _read_row(raw, columns, language) if kind == "row" else sentence.plain_text
+        excerpt = Excerpt(text, language, kind, context, raw.rstrip())
         count += 1
         yield excerpt
         if kind == "heading" and is_row:
-            table_head = excerpt.term_set | introduction
+            table_head, columns = excerpt.term_set | introduction, _cells(raw)
         elif kind == "heading":
             heading, introduction = excerpt.term_set, frozenset()
         elif kind == "prose" and sentence.plain_text.endswith((":", "：")):
             introduction = excerpt.term_set
         elif kind == "prose" and not raw.startswith(("-", "*", "+")):
             introduction = frozenset()
+
+
+def _read_row(row: str, columns: Sequence[str], language: str) -> str:
+    """Return a row in which a bare "No" or "✓" is the value of its column: "not Required", "Required"."""
+    read = []
+    for n, cell in enumerate(_cells(row)):
+        value = cues.cell_value(cell)
+        column = columns[n] if n < len(columns) else ""
+        negation = cues.negation(lexical.primary_subtag(language))
+        read.append(cell if value is None else column if value else f"{negation} {column}" if column else "")
+    return " | ".join(read)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in _CELL_BORDER.split(row.strip().strip("|"))]
 
 
 def _kind(kind: str, raw: str) -> str:

@@ -41,6 +41,22 @@ def kinds(language: str) -> dict[str, tuple[int, ...]]:
     return kinds_by_word
 
 
+def negation(language: str) -> str:
+    """Return a word that negates, "" where none is known."""
+    return next(iter(_words()["cues"].get(language, {}).get("negation", "").split()), "")
+
+
+@cache
+def _cell_values() -> dict[str, bool]:
+    values = _words()["cells"]
+    return {sign: sign in values["yes"].split() for signs in values.values() for sign in signs.split()}
+
+
+def cell_value(cell: str) -> bool | None:
+    """Return what a cell of a table says of its column; None if it holds more than a yes or a no."""
+    return _cell_values().get(cell.strip(" *_`\ufe0f").casefold())
+
+
 @cache
 def synonyms() -> dict[str, str]:
     """Return for each English word with synonyms the name of their group; the first group of a word counts."""

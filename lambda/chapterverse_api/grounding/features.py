@@ -316,11 +316,18 @@ def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str,
     values = {f"added_{name}_cues": added[i] for i, name in enumerate(cues.KINDS)}
     values |= {f"omitted_{name}_cues": omitted[i] for i, name in enumerate(cues.KINDS)}
     best_cues = _locate_cues(alignment.best) if alignment.best else []
-    negations = sum(cue.kind == cues.NEGATION for cue in (*sentence_cues, *best_cues))
+    # What is denied of something that the other side doesn't name is no mismatch.
+    best_terms = alignment.best.terms_with_context if alignment.best else frozenset()
+    both = ((sentence_cues, best_terms), (best_cues, terms))
+    negations = sum(cue.kind == cues.NEGATION and bool(cue.context & other) for own, other in both for cue in own)
     values["negation_mismatch"] = float(negations % 2) * (len(terms & alignment.terms) / max(1, len(terms)))
     values["clause_negation_mismatch"] = max(
         (_negation_mismatch(sentence, clause) for clause in alignment.clauses), default=0.0
     )
+    # A cell holds too few words to be like a clause: that it denies what the sentence states is enough.
+    if alignment.best and alignment.best.kind == "row" and values["negation_mismatch"]:
+        whole = any(cue.kind == cues.NEGATION and cue.context <= other for own, other in both for cue in own)
+        values["clause_negation_mismatch"] = max(values["clause_negation_mismatch"], float(whole))
     return values
 
 
@@ -367,6 +374,8 @@ def _opposite_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict
     for position, surface in enumerate(sentence.surfaces):
         opposite = opposites.get(surface)
         if not opposite or surface in surfaces or not opposite & surfaces:
+            continue
+        if any(e.is_denied(word) != sentence.is_denied(surface) for e in alignment.excerpts for word in opposite):
             continue
         count += 1
         context = set(sentence.nearby_terms(position))

@@ -121,6 +121,39 @@ def test_marks_of_items_and_prompts_are_no_part_of_a_line_on_either_side(code: s
     assert outcome(f"```\n{code}\n```", COMPOSE, kind="code") == expected
 
 
+OPTIONS = (
+    "| Option | Type | Required | Default | Description |\n| --- | --- | --- | --- | --- |\n"
+    "| `port` | number | No | 3000 | The port that the server listens on. |\n"
+    "| `token` | string | **Yes** | – | The token by which a reader signs in. |\n"
+    "| `theme` | `a \\| b` | ✗ | light | The colors of the pages that readers see. |\n\n"
+    "| Plan | Search | Export to PDF | Price |\n| --- | --- | --- | --- |\n"
+    "| Free | Yes | No | 0 |\n| Team | ✅ | ✔️ | 20 |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("`port` is the port that the server listens on, 3000 by default.", "supports"),
+        ("The `port` option is not required.", "supports"),
+        ("`port` is optional and defaults to 3000.", "supports"),
+        ("The optional `theme` setting chooses the colors of the pages.", "supports"),
+        ("The `token` option is required.", "supports"),
+        ("The Free plan has search but no export to PDF.", "supports"),
+        ("The Free plan does not include export to PDF.", "supports"),
+        ("The Team plan has export to PDF.", "supports"),
+        ("The `port` option is required.", "contradicts"),
+        ("The `theme` option is required.", "contradicts"),
+        ("The `token` option is not required.", "contradicts"),
+        ("The Free plan has export to PDF.", "contradicts"),
+        ("The Team plan has no export to PDF.", "contradicts"),
+        ("`token` is optional.", "silent"),
+    ],
+)
+def test_a_bare_cell_is_the_value_of_its_column(said: str, expected: str) -> None:
+    assert outcome(said, OPTIONS) == expected
+
+
 def test_look_alikes_of_other_scripts_are_the_same_letters() -> None:
     said = "The c\u0430che is kept in `.quill/cache` for 30 d\u0430ys by default."
     assert outcome(said) == "supports"
