@@ -37,7 +37,7 @@ _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
 _PLACEHOLDER = re.compile(
     r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…"
 )
-_TRAILING_COMMENT = re.compile(r"\s(?:#|//)\s.*\Z")
+_TRAILING_COMMENT = re.compile(r"\s(?:#|//)\s.*")
 
 
 @dataclass(frozen=True, slots=True)
