@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from chapterverse.text import lexical
-from chapterverse.text.sentences import split
+from chapterverse.text.sentences import split, strip_marks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding import cues
 from chapterverse_api.grounding.literals import LiteralMatch, find_literals, words_to_digits
@@ -166,7 +166,8 @@ class AnalyzedText:
             elif surface in ("not", "no") and following in _NOT_ONLY:
                 continue
             else:
-                located += [(kind, i) for kind in kinds.get(surface, ())]
+                pair = f"{surface}_{following}"
+                located += [(kind, i) for kind in (*kinds.get(surface, ()), *kinds.get(pair, ()))]
         return located
 
     def count_negations(self, start: int, end: int) -> int:
@@ -255,6 +256,12 @@ class AnalyzedPassage:
         """The first `SHARED_PREFIX_CHARS` characters of each word that has so many."""
         size = SHARED_PREFIX_CHARS
         return frozenset(s[:size] for excerpt in self.excerpts for s in excerpt.surfaces if len(s) >= size)
+
+    @cached_property
+    def normalized_excerpts(self) -> frozenset[str]:
+        """Each excerpt and the heading path, as `normalized` holds them, without the stop at their end."""
+        texts = (_normalize(strip_markup(strip_marks(excerpt.verbatim))) for excerpt in self.excerpts)
+        return frozenset(text.strip(" .!…") for text in (*texts, self.normalized.partition(" \n ")[0]))
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, str]]:

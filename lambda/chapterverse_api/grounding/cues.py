@@ -32,7 +32,7 @@ def fold_lookalikes(word: str) -> str:
 
 @cache
 def kinds(language: str) -> dict[str, tuple[int, ...]]:
-    """Return which kinds of cue each word is, by its index in `KINDS`."""
+    """Return which kinds of cue each word is, or two words with a `_` between, by its index in `KINDS`."""
     words_by_kind = _words()["cues"].get(language, {})
     kinds_by_word: dict[str, tuple[int, ...]] = {}
     for index, kind in enumerate(KINDS):

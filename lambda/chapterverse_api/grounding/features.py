@@ -85,7 +85,10 @@ def measure_support(
 
 def _clash_count(values: Mapping[str, float]) -> float:
     """Count the properties that a supported sentence hardly ever has."""
-    counts = ("missing_digits", "missing_units", "missing_names", "missing_capitalized", "opposite_count")
+    counts = (
+        "missing_digits", "missing_units", "missing_names", "missing_capitalized", "opposite_count",
+        "replaced_numbers", "exchanged_words",
+    )  # fmt: skip
     shares_words = values["negation_mismatch"] >= _MIN_SHARED_WORDS
     denied = values["clause_negation_mismatch"] >= (_MIN_LIKENESS_OF_SHARED if shares_words else _MIN_LIKENESS)
     return float(sum(values[name] > 0 for name in counts) + denied)
@@ -190,6 +193,7 @@ def _window_idf(sentence: AnalyzedSentence, source: AnalyzedPassage) -> float:
 def _edit_features(sentence: AnalyzedSentence, best: Excerpt | None) -> dict[str, float]:
     """Count the edits that make the best excerpt the sentence, each times the share of words in the same order."""
     in_order_share = replaced = added = omitted = small = 0.0
+    exchanged = False
     if best is not None:
         words, excerpt_words = sentence.surfaces[:_MAX_SENTENCE_WORDS], best.surfaces[:_MAX_EXCERPT_WORDS]
         edits = SequenceMatcher(None, words, excerpt_words, autojunk=False).get_opcodes()
@@ -197,6 +201,12 @@ def _edit_features(sentence: AnalyzedSentence, best: Excerpt | None) -> dict[str
         in_order_share = sum(end - start for _, start, end, _, _ in equal) / max(1, len(words))
         # What precedes the first common word and what follows the last one is no edit.
         inner = edits[edits.index(equal[0]) : edits.index(equal[-1]) + 1] if equal else []
+        replacements = [
+            ({w for w, t in zip(words[a:b], sentence.terms[a:b], strict=True) if t},
+             {w for w, t in zip(excerpt_words[c:d], best.terms[c:d], strict=True) if t})
+            for kind, a, b, c, d in edits if kind == "replace"
+        ]  # fmt: skip
+        exchanged = any(here and (there, here) in replacements for here, there in replacements)
         for kind, start, end, excerpt_start, excerpt_end in inner:
             if kind == "equal":
                 continue
@@ -208,6 +218,7 @@ def _edit_features(sentence: AnalyzedSentence, best: Excerpt | None) -> dict[str
             omitted += max(0, gone - new)
             small += end - start <= 2 and excerpt_end - excerpt_start <= 2
     return {
+        "exchanged_words": float(exchanged),
         "in_order_share": in_order_share,
         "replaced_words": replaced * in_order_share,
         "added_words": added * in_order_share,
@@ -266,10 +277,17 @@ def _literal_features(
         "missing_names": float(sum(not any(_contains_literal(text, m.form) for text in texts) for m in names)),
         "missing_capitalized": float(sum(not any(word in text for text in texts) for word in capitalized)),
         "unaligned_names": float(len(unaligned_names)),
+        # Numbers for which the place that says the rest has another.
+        "replaced_numbers": float(min(len(unaligned_numbers), len(_other_numbers(numbers, alignment.best)))),
         # Literals that may stand for another one there.
         "swapped_literals": float(min(len(unaligned_names) + len(unaligned_numbers), len(excerpt_forms))),
         "literal_count": float(len(sentence.literals)),
     }
+
+
+def _other_numbers(numbers: Sequence[LiteralMatch], best: Excerpt | None) -> set[str]:
+    """Return the numbers of the best excerpt that are not among these."""
+    return {form for form, _ in best.numbers} - {m.form for m in numbers} if best else set()
 
 
 def _contains_form(form: str, text: str) -> bool:

@@ -76,7 +76,9 @@ def judge(
         return Verdict("silent", -VERBATIM_SCORE)
     if sentence.kind == "code":
         return _judge_code(sentence, sources)
-    if any(is_verbatim_in(source, sentence.normalized) for source in sources):
+    text = sentence.normalized.strip(" .!…")
+    # A part of a sentence isn't enough: "run it" of "never run it".
+    if any(text in source.normalized and text in source.normalized_excerpts for source in sources):
         return Verdict("supports", VERBATIM_SCORE)
     words = len(sentence.content_positions)
     if words < MIN_WORDS and not sentence.literals:

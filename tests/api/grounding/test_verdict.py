@@ -154,6 +154,47 @@ def test_a_bare_cell_is_the_value_of_its_column(said: str, expected: str) -> Non
     assert outcome(said, OPTIONS) == expected
 
 
+SERVER = (
+    "Run `quill migrate` before you upgrade. Never stop the server while the backup runs.\n\n"
+    "The cache is kept for 30 days. At most 5 workers start. Plugins override themes.\n\n"
+    "`quill build` writes the site, and `quill ship` copies it to the bucket.\n\n"
+    "Use the `--force` flag only if the lock is stale. Calls to the server fail if the lock is stale.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Avoid running `quill migrate` before you upgrade.",
+        "Do anything but run `quill migrate` before you upgrade.",
+        "It is false that plugins override themes.",
+        "It is a mistake to run `quill migrate` before you upgrade.",
+        "`quill build` fails to write the site.",
+        "Plugins rarely override themes.",
+        "Stop the server while the backup runs.",
+        "At most 30 workers start.",
+        "`quill ship` writes the site, and `quill build` copies it to the bucket.",
+    ],
+)
+def test_what_turns_a_sentence_round_is_not_supported(said: str) -> None:
+    assert outcome(said, SERVER) != "supports"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Before you upgrade, run `quill migrate`.",
+        "Avoid stopping the server while the backup runs.",
+        "Themes are overridden by plugins.",
+        "The site is written by `quill build` and copied to the bucket by `quill ship`.",
+        "If the lock is stale, calls to the server fail.",
+        "Up to 5 workers start, and the cache is kept for 30 days.",
+    ],
+)
+def test_other_words_for_the_same_are_supported(said: str) -> None:
+    assert outcome(said, SERVER) == "supports"
+
+
 def test_look_alikes_of_other_scripts_are_the_same_letters() -> None:
     said = "The c\u0430che is kept in `.quill/cache` for 30 d\u0430ys by default."
     assert outcome(said) == "supports"
