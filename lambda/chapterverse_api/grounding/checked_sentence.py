@@ -102,7 +102,10 @@ class SentenceChecker:
         is_damaged = _LOST_CHARACTER in sentence.plain_text and not any(
             _LOST_CHARACTER in source.normalized for source in self._sources.values()
         )
-        if not (is_damaged or analyzed.is_empty or says_nothing(analyzed) or self._is_about_unknown(analyzed)):
+        # What only announces leaves its citation to what follows: code that no source holds must not seem to have one.
+        announces = not claim and analyzed.text.endswith((":", "："))
+        is_silent = announces or says_nothing(analyzed) or self._is_about_unknown(analyzed)
+        if not (is_damaged or analyzed.is_empty or is_silent):
             cited = [self._sources[i] for i in cited_ids if i in self._sources]
             # A sentence that needs no source gets none that the generator doesn't cite.
             citations = tuple(s.id for s in search.find_sources(cited, uncited=claim or bool(cited_ids)))
@@ -114,7 +117,7 @@ class SentenceChecker:
             citations=citations,
             is_claim=claim or is_damaged,
             is_damaged=is_damaged,
-            dropped=sum(i not in citations for i in cited_ids),
+            dropped=0 if announces else sum(i not in citations for i in cited_ids),
             outcome=best.outcome if best else None,
             support_probability=self._model.probability(best.score) if best else 0.0,
             needs_second_vote=bool(citations) and best is not None and best.score < self._model.vote_threshold,

@@ -258,7 +258,7 @@ def test_what_leaves_a_part_open_is_known_in_its_common_forms(said: str) -> None
     assert checked(said).leaves_open
 
 
-@pytest.mark.parametrize("said", ["Here are two turtles:", "Do turtles dream?", "## Turtles at night"])
+@pytest.mark.parametrize("said", ["Do turtles dream?", "## Turtles at night"])
 def test_what_claims_nothing_loses_a_citation_that_does_not_hold_without_a_flag(said: str) -> None:
     found = checked(said, "removing")
     assert (found.dropped, found.unsupported_count) == (1, 0)

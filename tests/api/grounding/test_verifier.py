@@ -381,6 +381,14 @@ def test_a_subject_is_known_by_a_synonym() -> None:
     assert answered(question, said, synonym="option")
 
 
+@pytest.mark.parametrize(("code", "ids"), [("quill cache clean", ("1",)), ("quill cache nuke", ())])
+def test_what_announces_code_leaves_its_citation_to_it(code: str, ids: tuple[str, ...]) -> None:
+    source = "To empty the cache, run this:\n\n```sh\nquill cache clean\n```"
+    found = checked(Span(f"To empty the cache, run this:\n\n```sh\n{code}\n```", ("1",)), sources=(source,))
+    assert [s.citations for s in found.spans] == [(), ids]
+    assert found.dropped == (0 if ids else 1)
+
+
 def quote(text: str, *ids: str, mark: str | None = None) -> Span:
     return Span(text, ids or ("1",), kind="quote", mark=mark)
 
