@@ -264,10 +264,6 @@ class AnalyzedPassage:
         return frozenset(text.strip(" .!…") for text in (*texts, self.normalized.partition(" \n ")[0]))
 
     @cached_property
-    def numbers(self) -> frozenset[tuple[str, str]]:
-        return frozenset(n for excerpt in self.excerpts for n in excerpt.numbers)
-
-    @cached_property
     def digits(self) -> frozenset[str]:
         return frozenset(d for excerpt in self.excerpts for d in excerpt.digits)
 

@@ -85,10 +85,7 @@ def measure_support(
 
 def _clash_count(values: Mapping[str, float]) -> float:
     """Count the properties that a supported sentence hardly ever has."""
-    counts = (
-        "missing_digits", "missing_units", "missing_names", "missing_capitalized", "opposite_count",
-        "replaced_numbers", "exchanged_words",
-    )  # fmt: skip
+    counts = ("missing_names", "missing_capitalized", "opposite_count", "replaced_numbers", "exchanged_words")
     shares_words = values["negation_mismatch"] >= _MIN_SHARED_WORDS
     denied = values["clause_negation_mismatch"] >= (_MIN_LIKENESS_OF_SHARED if shares_words else _MIN_LIKENESS)
     return float(sum(values[name] > 0 for name in counts) + denied)
@@ -261,33 +258,25 @@ def _literal_features(
     names = [m for m in sentence.literals if not m.is_number]
     texts = [s.normalized for s in sources]
     excerpt_texts = [e.normalized for e in alignment.excerpts]
-    # Only numbers with units are looked for in whole sources, where it takes long to find all numbers.
-    measured = [m for m in numbers if m.unit]
-    source_numbers: set[tuple[str, str]] = {n for s in sources for n in s.numbers} if measured else set()
     aligned_numbers: set[tuple[str, str]] = {n for e in alignment.excerpts for n in e.numbers}
     source_digits = _union([s.digits for s in sources])
     unaligned_numbers = [m for m in numbers if not _contain_number(m, aligned_numbers, excerpt_texts)]
+    other_numbers = alignment.best.numbers - {(m.form, m.unit) for m in numbers} if alignment.best else frozenset()
     unaligned_names = [m for m in names if not any(_contains_form(m.form, text) for text in excerpt_texts)]
     excerpt_forms = {m.form.lower() for e in alignment.excerpts[:2] for m in e.literals}
     excerpt_forms = {form for form in excerpt_forms if form not in sentence.normalized}
     capitalized = (word.lower() for word in _CAPITALIZED.findall(sentence.plain[:_MAX_CAPITALS_CHARS]))
     return {
         "missing_digits": float(sum(d not in source_digits for d in dict.fromkeys(sentence.digits))),
-        "missing_units": float(sum(not _contain_number(m, source_numbers, texts) for m in measured)),
         "missing_names": float(sum(not any(_contains_literal(text, m.form) for text in texts) for m in names)),
         "missing_capitalized": float(sum(not any(word in text for text in texts) for word in capitalized)),
         "unaligned_names": float(len(unaligned_names)),
         # Numbers for which the place that says the rest has another.
-        "replaced_numbers": float(min(len(unaligned_numbers), len(_other_numbers(numbers, alignment.best)))),
+        "replaced_numbers": float(min(len(unaligned_numbers), len(other_numbers))),
         # Literals that may stand for another one there.
         "swapped_literals": float(min(len(unaligned_names) + len(unaligned_numbers), len(excerpt_forms))),
         "literal_count": float(len(sentence.literals)),
     }
-
-
-def _other_numbers(numbers: Sequence[LiteralMatch], best: Excerpt | None) -> set[str]:
-    """Return the numbers of the best excerpt that are not among these."""
-    return {form for form, _ in best.numbers} - {m.form for m in numbers} if best else set()
 
 
 def _contains_form(form: str, text: str) -> bool:

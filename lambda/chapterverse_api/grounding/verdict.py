@@ -29,7 +29,7 @@ _MAX_CLAUSE_MISSING_SHARE = 0.8
 #: this value on.
 _MIN_SAME_SUBJECT = 0.6
 _MIN_CONTRADICTION = 0.5
-_CONTRADICTIONS = ("opposite_context_share", "missing_digits", "missing_units", "negation_mismatch")
+_CONTRADICTIONS = ("opposite_context_share", "missing_digits", "replaced_numbers", "negation_mismatch")
 #: Share of a sentence's words, by idf, that a passage must contain to be checked without being cited, and how many
 #: passages are checked so.
 _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
