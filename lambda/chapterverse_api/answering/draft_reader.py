@@ -6,6 +6,7 @@ foreign addresses are removed from each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from chapterverse_api.grounding.links.site_text import SiteText
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000
+_ITEM = re.compile(r"\s*(?:[-*+>|]|\d{1,3}[.)])\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class DraftReader:
         self._sentences, self._cited = SentenceReader(), CitedRanges()
         self._has_text = False
         self._gap = ""
-        # The ids of the sentence before, if it announces what follows.
+        # The ids of the sentence that announces the items and the code that follow.
         self._announced: tuple[str, ...] = ()
 
     def _read_prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
@@ -122,13 +124,15 @@ class DraftReader:
             return
         claimed = self._cited.find_ids(self._sentences.text, sentence)
         is_code = sentence.kind == "code"
+        announces = not is_code and text.rstrip().endswith((":", "："))
+        is_announced = is_code or _ITEM.match(text) is not None
         if not is_code:
             text, marked = self._marks.remove(without_end_mark(text))
             claimed = tuple(dict.fromkeys((*claimed, *marked)))
-        elif not claimed:
-            # Code is announced, "Run this [1]:", and holds no marks of its own.
-            claimed = self._announced
-        self._announced = claimed if text.rstrip().endswith((":", "：")) else ()
+        if is_announced:
+            claimed = claimed or self._announced
+        if announces or not is_announced:
+            self._announced = claimed if announces else ()
         self.is_open = is_code and text.rstrip()[-3:] not in ("```", "~~~")
         text = f"{self._gap}{self._links.without_foreign(in_plain_words(text))}"
         text = text if self._has_text else text.lstrip()

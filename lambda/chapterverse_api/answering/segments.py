@@ -167,7 +167,8 @@ class Segments:
     def _new_verifier(self) -> Verifier:
         # A sentence that repeats only the reader or a memory claims nothing of the documentation.
         reader_text = "\n\n".join((self._request.context, *self._request.memories))
-        return Verifier(self._request.passages, self._request.language, self._idf, context=reader_text)
+        request = self._request
+        return Verifier(request.passages, request.language, self._idf, context=reader_text, question=request.words)
 
     def _restart(self) -> None:
         """Drop the segments that turned out to be reasoning, unless they were shown."""

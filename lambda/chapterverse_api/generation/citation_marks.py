@@ -177,6 +177,9 @@ class CitationMarks:
         if not cites:
             return None
         start, end = _with_surroundings(text, start, end)
+        if text[end : end + 1] in (":", "：") and _LINE_START.search(text[:start]):
+            # "[1]: Set it." is no title.
+            end += 1
         before = len(text[:start].rstrip(" \t"))
         after = len(text) - len(text[end:].lstrip(" \t"))
         return _MarkGroup(before, after, _gap_between(text, before, start, end, after), ids)

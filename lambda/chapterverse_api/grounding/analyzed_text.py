@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from chapterverse.text import lexical
-from chapterverse.text.sentences import split
+from chapterverse.text.sentences import split, strip_marks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding import cues
 from chapterverse_api.grounding.literals import LiteralMatch, find_literals, words_to_digits
@@ -27,6 +27,8 @@ _MAX_EXCERPTS = 1_500
 _MAX_ALIGNED = 6
 #: The words around a cue in which the nearest content words are looked for.
 _WORDS_BEFORE, _WORDS_AFTER = 6, 7
+#: The words behind a negation that it denies.
+_DENIED_WORDS = 3
 #: The content words of a cue's surroundings, before and after it.
 _CONTEXT_BEFORE, _CONTEXT_AFTER = 2, 3
 # The model is trained with these two values, so another value needs new weights: what a word of an excerpt's headings
@@ -44,7 +46,8 @@ _DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
 # A whole line of fenced code: "```python title=a.py".
 _FENCE_LINE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
 _LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s")
-_LINE_MARKS = re.compile(r"\A[\s>]*(?:[$>%]\s|[-*]\s)?")
+_LINE_MARKS = re.compile(r"\A[\s>]*(?:[$%!*-]\s)?")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
@@ -80,6 +83,12 @@ def _normalize(plain: str) -> str:
 @lru_cache(maxsize=65_536)
 def _terms(word: str, language: str) -> tuple[int, ...]:
     return tuple(t for part in lexical.words(word, language) for t in part.terms)
+
+
+def _bare_lines(lines: Iterable[str]) -> list[str]:
+    """Return lines that hold something, without the marks of items and prompts and the white space around."""
+    bare = (_LINE_MARKS.sub("", _ZERO_WIDTH.sub("", line)) for line in lines)
+    return [text for line in bare if (text := " ".join(line.split()))]
 
 
 class AnalyzedText:
@@ -157,12 +166,20 @@ class AnalyzedText:
             elif surface in ("not", "no") and following in _NOT_ONLY:
                 continue
             else:
-                located += [(kind, i) for kind in kinds.get(surface, ())]
+                pair = f"{surface}_{following}"
+                located += [(kind, i) for kind in (*kinds.get(surface, ()), *kinds.get(pair, ()))]
         return located
 
     def count_negations(self, start: int, end: int) -> int:
         """Return how many negations are between two positions."""
         return sum(1 for kind, i in self.cues if kind == cues.NEGATION and start <= i < end)
+
+    def is_denied(self, surface: str) -> bool:
+        """Whether a negation stands among the few words before a word: "not required", "isn't yet required"."""
+        if surface not in self.surface_set:
+            return False
+        end = self.surfaces.index(surface)
+        return self.count_negations(max(0, end - _DENIED_WORDS), end) % 2 == 1
 
     def terms_between(self, start: int, end: int) -> list[int]:
         """Return the first term of each content word between two positions."""
@@ -170,9 +187,12 @@ class AnalyzedText:
 
     def nearby_terms(self, position: int) -> list[int]:
         """Return the first terms of the nearest content words before and after a position."""
-        before = self.terms_between(max(0, position - _WORDS_BEFORE), position)[-_CONTEXT_BEFORE:]
-        after = self.terms_between(position + 1, position + 1 + _WORDS_AFTER)[:_CONTEXT_AFTER]
-        return before + after
+        start, end = max(0, position - _WORDS_BEFORE), position + 1 + _WORDS_AFTER
+        # A cell of a table says nothing of the words in others.
+        start = next((i + 1 for i in range(position - 1, start - 1, -1) if self.surfaces[i] == "|"), start)
+        end = next((i for i in range(position + 1, min(end, len(self.surfaces))) if self.surfaces[i] == "|"), end)
+        before = self.terms_between(start, position)[-_CONTEXT_BEFORE:]
+        return before + self.terms_between(position + 1, end)[:_CONTEXT_AFTER]
 
     @cached_property
     def literals(self) -> tuple[LiteralMatch, ...]:
@@ -238,8 +258,10 @@ class AnalyzedPassage:
         return frozenset(s[:size] for excerpt in self.excerpts for s in excerpt.surfaces if len(s) >= size)
 
     @cached_property
-    def numbers(self) -> frozenset[tuple[str, str]]:
-        return frozenset(n for excerpt in self.excerpts for n in excerpt.numbers)
+    def normalized_excerpts(self) -> frozenset[str]:
+        """Each excerpt and the heading path, as `normalized` holds them, without the stop at their end."""
+        texts = (_normalize(strip_markup(strip_marks(excerpt.verbatim))) for excerpt in self.excerpts)
+        return frozenset(text.strip(" .!…") for text in (*texts, self.normalized.partition(" \n ")[0]))
 
     @cached_property
     def digits(self) -> frozenset[str]:
@@ -247,9 +269,8 @@ class AnalyzedPassage:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Every line without the marks of lists and the white space around, to compare code with."""
-        bare = (_LINE_MARKS.sub("", line) for line in self._section.split("\n"))
-        return [" ".join(line.split()) for line in bare if line.strip()]
+        """Every line, to compare code with."""
+        return _bare_lines(self._section.split("\n"))
 
 
 def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterator[Excerpt]:
@@ -257,6 +278,7 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
     heading: frozenset[int] = frozenset()
     introduction: frozenset[int] = frozenset()
     table_head: frozenset[int] = frozenset()
+    columns: list[str] = []
     count = 0
     for sentence in split(section):
         if not sentence.plain_text or count > _MAX_EXCERPTS:
@@ -271,17 +293,33 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
         kind = _kind(sentence.kind, raw)
         is_row = raw.startswith("|")
         context = path | heading | (table_head if is_row else introduction)
-        excerpt = Excerpt(sentence.plain_text, language, kind, context, raw.rstrip())
+        text = _read_row(raw, columns, language) if kind == "row" else sentence.plain_text
+        excerpt = Excerpt(text, language, kind, context, raw.rstrip())
         count += 1
         yield excerpt
         if kind == "heading" and is_row:
-            table_head = excerpt.term_set | introduction
+            table_head, columns = excerpt.term_set | introduction, _cells(raw)
         elif kind == "heading":
             heading, introduction = excerpt.term_set, frozenset()
         elif kind == "prose" and sentence.plain_text.endswith((":", "：")):
             introduction = excerpt.term_set
         elif kind == "prose" and not raw.startswith(("-", "*", "+")):
             introduction = frozenset()
+
+
+def _read_row(row: str, columns: Sequence[str], language: str) -> str:
+    """Return a row in which a bare "No" or "✓" is the value of its column: "not Required", "Required"."""
+    read = []
+    for n, cell in enumerate(_cells(row)):
+        value = cues.cell_value(cell)
+        column = columns[n] if n < len(columns) else ""
+        negation = cues.negation(lexical.primary_subtag(language))
+        read.append(cell if value is None else column if value else f"{negation} {column}" if column else "")
+    return " | ".join(read)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in _CELL_BORDER.split(row.strip().strip("|"))]
 
 
 def _kind(kind: str, raw: str) -> str:
@@ -344,7 +382,7 @@ class AnalyzedSentence(AnalyzedText):
     @property
     def code_lines(self) -> list[str]:
         """The lines of a block of code without its fence; text behind the fence's language is a line, too."""
-        return [line for line in _ZERO_WIDTH.sub("", self.text).split("\n") if not _FENCE_LINE.fullmatch(line)]
+        return _bare_lines(line for line in self.text.split("\n") if not _FENCE_LINE.fullmatch(line))
 
     def share(self, terms: frozenset[int]) -> float:
         """Return the share of the sentence's words, by idf, that are among these terms."""

@@ -32,13 +32,29 @@ def fold_lookalikes(word: str) -> str:
 
 @cache
 def kinds(language: str) -> dict[str, tuple[int, ...]]:
-    """Return which kinds of cue each word is, by its index in `KINDS`."""
+    """Return which kinds of cue each word is, or two words with a `_` between, by its index in `KINDS`."""
     words_by_kind = _words()["cues"].get(language, {})
     kinds_by_word: dict[str, tuple[int, ...]] = {}
     for index, kind in enumerate(KINDS):
         for word in words_by_kind.get(kind, "").split():
             kinds_by_word[word] = (*kinds_by_word.get(word, ()), index)
     return kinds_by_word
+
+
+def negation(language: str) -> str:
+    """Return a word that negates, "" where none is known."""
+    return next(iter(_words()["cues"].get(language, {}).get("negation", "").split()), "")
+
+
+@cache
+def _cell_values() -> dict[str, bool]:
+    values = _words()["cells"]
+    return {sign: sign in values["yes"].split() for signs in values.values() for sign in signs.split()}
+
+
+def cell_value(cell: str) -> bool | None:
+    """Return what a cell of a table says of its column; None if it holds more than a yes or a no."""
+    return _cell_values().get(cell.strip(" *_`\ufe0f").casefold())
 
 
 @cache

@@ -85,7 +85,7 @@ def measure_support(
 
 def _clash_count(values: Mapping[str, float]) -> float:
     """Count the properties that a supported sentence hardly ever has."""
-    counts = ("missing_digits", "missing_units", "missing_names", "missing_capitalized", "opposite_count")
+    counts = ("missing_names", "missing_capitalized", "opposite_count", "replaced_numbers", "exchanged_words")
     shares_words = values["negation_mismatch"] >= _MIN_SHARED_WORDS
     denied = values["clause_negation_mismatch"] >= (_MIN_LIKENESS_OF_SHARED if shares_words else _MIN_LIKENESS)
     return float(sum(values[name] > 0 for name in counts) + denied)
@@ -190,6 +190,7 @@ def _window_idf(sentence: AnalyzedSentence, source: AnalyzedPassage) -> float:
 def _edit_features(sentence: AnalyzedSentence, best: Excerpt | None) -> dict[str, float]:
     """Count the edits that make the best excerpt the sentence, each times the share of words in the same order."""
     in_order_share = replaced = added = omitted = small = 0.0
+    exchanged = False
     if best is not None:
         words, excerpt_words = sentence.surfaces[:_MAX_SENTENCE_WORDS], best.surfaces[:_MAX_EXCERPT_WORDS]
         edits = SequenceMatcher(None, words, excerpt_words, autojunk=False).get_opcodes()
@@ -197,6 +198,12 @@ def _edit_features(sentence: AnalyzedSentence, best: Excerpt | None) -> dict[str
         in_order_share = sum(end - start for _, start, end, _, _ in equal) / max(1, len(words))
         # What precedes the first common word and what follows the last one is no edit.
         inner = edits[edits.index(equal[0]) : edits.index(equal[-1]) + 1] if equal else []
+        replacements = [
+            ({w for w, t in zip(words[a:b], sentence.terms[a:b], strict=True) if t},
+             {w for w, t in zip(excerpt_words[c:d], best.terms[c:d], strict=True) if t})
+            for kind, a, b, c, d in edits if kind == "replace"
+        ]  # fmt: skip
+        exchanged = any(here and (there, here) in replacements for here, there in replacements)
         for kind, start, end, excerpt_start, excerpt_end in inner:
             if kind == "equal":
                 continue
@@ -208,6 +215,7 @@ def _edit_features(sentence: AnalyzedSentence, best: Excerpt | None) -> dict[str
             omitted += max(0, gone - new)
             small += end - start <= 2 and excerpt_end - excerpt_start <= 2
     return {
+        "exchanged_words": float(exchanged),
         "in_order_share": in_order_share,
         "replaced_words": replaced * in_order_share,
         "added_words": added * in_order_share,
@@ -250,22 +258,21 @@ def _literal_features(
     names = [m for m in sentence.literals if not m.is_number]
     texts = [s.normalized for s in sources]
     excerpt_texts = [e.normalized for e in alignment.excerpts]
-    # Only numbers with units are looked for in whole sources, where it takes long to find all numbers.
-    measured = [m for m in numbers if m.unit]
-    source_numbers: set[tuple[str, str]] = {n for s in sources for n in s.numbers} if measured else set()
     aligned_numbers: set[tuple[str, str]] = {n for e in alignment.excerpts for n in e.numbers}
     source_digits = _union([s.digits for s in sources])
     unaligned_numbers = [m for m in numbers if not _contain_number(m, aligned_numbers, excerpt_texts)]
+    other_numbers = alignment.best.numbers - {(m.form, m.unit) for m in numbers} if alignment.best else frozenset()
     unaligned_names = [m for m in names if not any(_contains_form(m.form, text) for text in excerpt_texts)]
     excerpt_forms = {m.form.lower() for e in alignment.excerpts[:2] for m in e.literals}
     excerpt_forms = {form for form in excerpt_forms if form not in sentence.normalized}
     capitalized = (word.lower() for word in _CAPITALIZED.findall(sentence.plain[:_MAX_CAPITALS_CHARS]))
     return {
         "missing_digits": float(sum(d not in source_digits for d in dict.fromkeys(sentence.digits))),
-        "missing_units": float(sum(not _contain_number(m, source_numbers, texts) for m in measured)),
         "missing_names": float(sum(not any(_contains_literal(text, m.form) for text in texts) for m in names)),
         "missing_capitalized": float(sum(not any(word in text for text in texts) for word in capitalized)),
         "unaligned_names": float(len(unaligned_names)),
+        # Numbers for which the place that says the rest has another.
+        "replaced_numbers": float(min(len(unaligned_numbers), len(other_numbers))),
         # Literals that may stand for another one there.
         "swapped_literals": float(min(len(unaligned_names) + len(unaligned_numbers), len(excerpt_forms))),
         "literal_count": float(len(sentence.literals)),
@@ -316,11 +323,18 @@ def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str,
     values = {f"added_{name}_cues": added[i] for i, name in enumerate(cues.KINDS)}
     values |= {f"omitted_{name}_cues": omitted[i] for i, name in enumerate(cues.KINDS)}
     best_cues = _locate_cues(alignment.best) if alignment.best else []
-    negations = sum(cue.kind == cues.NEGATION for cue in (*sentence_cues, *best_cues))
+    # What is denied of something that the other side doesn't name is no mismatch.
+    best_terms = alignment.best.terms_with_context if alignment.best else frozenset()
+    both = ((sentence_cues, best_terms), (best_cues, terms))
+    negations = sum(cue.kind == cues.NEGATION and bool(cue.context & other) for own, other in both for cue in own)
     values["negation_mismatch"] = float(negations % 2) * (len(terms & alignment.terms) / max(1, len(terms)))
     values["clause_negation_mismatch"] = max(
         (_negation_mismatch(sentence, clause) for clause in alignment.clauses), default=0.0
     )
+    # A cell holds too few words to be like a clause: that it denies what the sentence states is enough.
+    if alignment.best and alignment.best.kind == "row" and values["negation_mismatch"]:
+        whole = any(cue.kind == cues.NEGATION and cue.context <= other for own, other in both for cue in own)
+        values["clause_negation_mismatch"] = max(values["clause_negation_mismatch"], float(whole))
     return values
 
 
@@ -367,6 +381,8 @@ def _opposite_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict
     for position, surface in enumerate(sentence.surfaces):
         opposite = opposites.get(surface)
         if not opposite or surface in surfaces or not opposite & surfaces:
+            continue
+        if any(e.is_denied(word) != sentence.is_denied(surface) for e in alignment.excerpts for word in opposite):
             continue
         count += 1
         context = set(sentence.nearby_terms(position))

@@ -29,7 +29,7 @@ _MAX_CLAUSE_MISSING_SHARE = 0.8
 #: this value on.
 _MIN_SAME_SUBJECT = 0.6
 _MIN_CONTRADICTION = 0.5
-_CONTRADICTIONS = ("opposite_context_share", "missing_digits", "missing_units", "negation_mismatch")
+_CONTRADICTIONS = ("opposite_context_share", "missing_digits", "replaced_numbers", "negation_mismatch")
 #: Share of a sentence's words, by idf, that a passage must contain to be checked without being cited, and how many
 #: passages are checked so.
 _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
@@ -37,6 +37,7 @@ _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
 _PLACEHOLDER = re.compile(
     r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…"
 )
+_TRAILING_COMMENT = re.compile(r"\s(?:#|//)\s.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,9 @@ def judge(
         return Verdict("silent", -VERBATIM_SCORE)
     if sentence.kind == "code":
         return _judge_code(sentence, sources)
-    if any(is_verbatim_in(source, sentence.normalized) for source in sources):
+    text = sentence.normalized.strip(" .!…")
+    # A part of a sentence isn't enough: "run it" of "never run it".
+    if any(text in source.normalized and text in source.normalized_excerpts for source in sources):
         return Verdict("supports", VERBATIM_SCORE)
     words = len(sentence.content_positions)
     if words < MIN_WORDS and not sentence.literals:
@@ -125,8 +128,7 @@ def _contains_brief(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassag
 
 def _judge_code(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> Verdict:
     """Compare code line by line, in order and verbatim, except placeholders."""
-    lines = [" ".join(line.split()) for line in sentence.code_lines]
-    lines = [re.sub(r"\A[$>%]\s", "", line) for line in lines if line]
+    lines = sentence.code_lines
     if lines and any(_in_order(lines, source.lines) for source in sources):
         return Verdict("supports", VERBATIM_SCORE)
     return Verdict("silent", -VERBATIM_SCORE)
@@ -138,7 +140,8 @@ def _in_order(lines: Sequence[str], source_lines: Sequence[str]) -> bool:
 
 
 def _same_line(line: str, source_line: str) -> bool:
-    # A line of text may name a command.
-    if line.rstrip(" ;\\,") == source_line.rstrip(" ;\\,") or f"`{line}`" in source_line:
+    # A line of text may name a command, and a line of code may be explained behind it.
+    said = _TRAILING_COMMENT.sub("", source_line) if line in source_line else source_line
+    if line.rstrip(" ;\\,") in (said.rstrip(" ;\\,"), source_line.rstrip(" ;\\,")) or f"`{line}`" in source_line:
         return True
     return _PLACEHOLDER.sub("\0", line) == _PLACEHOLDER.sub("\0", source_line)

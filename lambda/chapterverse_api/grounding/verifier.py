@@ -7,6 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 
+from chapterverse.calibration import WeightedQuestion
+from chapterverse.text import lexical
+from chapterverse.text.lexical import WordTerms
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api.generation.draft import OMISSION, Draft, Span
 from chapterverse_api.generation.passage import Passage
@@ -27,6 +30,7 @@ class Verifier:
     Args:
         passages: best first.
         context: the reader's words about themselves; a sentence that repeats them is no claim.
+        question: the words of the reader's question, by which an answer may invent a subject that no passage has.
     """
 
     def __init__(
@@ -37,8 +41,10 @@ class Verifier:
         model: SupportModel | None = None,
         *,
         context: str = "",
+        question: WeightedQuestion | None = None,
     ) -> None:
         self._passages, self._language, self._idf = passages, language, idf
+        self._question = question or WeightedQuestion()
         reader = Passage("", (), context, context)
         self._context = AnalyzedPassage(reader, language) if context.strip() else None
         self._model = model or load_model()
@@ -50,7 +56,18 @@ class Verifier:
 
     @cached_property
     def _checker(self) -> SentenceChecker:
-        return SentenceChecker(self._sources, self._language, self._idf, self._model)
+        return SentenceChecker(self._sources, self._language, self._idf, self._model, self._unknown_terms)
+
+    @cached_property
+    def _unknown_terms(self) -> frozenset[int]:
+        """The terms of the question's words that no passage holds, in parts or by a synonym; its address counts."""
+        held = frozenset().union(*(source.terms for source in self._sources.values()))
+        # The name of a site is in its addresses.
+        held |= lexical.terms_of(word for p in self._passages for word in lexical.words(p.url or "", self._language))
+        words, synonyms = self._question.words, self._question.synonyms
+        known = {n for synonym in synonyms if synonym.term in held for n in synonym.word_indices}
+        known |= {n for n, word in enumerate(words) if any(_holds(held, alternative) for alternative in word)}
+        return frozenset(alternative[0] for n, word in enumerate(words) if n not in known for alternative in word)
 
     def check(self, sentence: Sentence, cited_ids: Sequence[str]) -> CheckedSentence:
         """Return a sentence with its citations that hold.
@@ -115,6 +132,11 @@ class Verifier:
             ),
             checks=tuple(c if isinstance(c, SentenceCheck) else c.record for c in self._checked),
         )
+
+
+def _holds(terms: frozenset[int], word: WordTerms) -> bool:
+    """Whether a word is among these terms, or each of its parts."""
+    return word[0] in terms or (len(word) > 1 and terms.issuperset(word[1:]))
 
 
 def is_verbatim(quote: Span, passages: Iterable[Passage]) -> bool:

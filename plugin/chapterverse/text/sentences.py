@@ -42,10 +42,11 @@ _BEGUN_MARK = re.compile(
     r"|【[^】\n]{0,28}\Z|<\d{0,3}\Z|</?(?:c(?:o[^<>\n]{0,40})?)?\Z",
     re.IGNORECASE,
 )
-# A lower-case letter after the stop means an abbreviation, "e.g. this". A wide stop behind a Latin letter may be a
-# dot in the name of a host (UTS 46).
+# A lower-case letter after the stop means an abbreviation, "e.g. this", unless marks stand there. A wide stop behind a
+# Latin letter may be a dot in the name of a host (UTS 46).
 _STOP = re.compile(
     rf"(?<=[.!?])[\"'”’)\]*_]*+{_MARKS}\s+(?=[^a-zß-öø-ÿ\s])"
+    rf"|(?<=[.!?])[\"'”’)\]*_]*+(?=[ \t]?[\[【]){_MARKS}\s+(?=[a-zß-öø-ÿ])|(?<=\d[\]】][.!?])\s+(?=[a-zß-öø-ÿ])"
     rf"|(?<=[。！？])(?<![A-Za-z0-9]。)[」』”’）*]*+{_MARKS}\s*(?=[^\s」』”’）*])|(?<=[.!?][`*_]){_MARKS}\s+(?=[A-ZÄÖÜ])"
 )
 # "e.g. Here", "z. B. Hier".

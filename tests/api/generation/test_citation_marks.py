@@ -144,6 +144,40 @@ def test_code_is_one_and_cited_by_what_announces_it() -> None:
     assert cited(read(["A [1].\n```\nopen [2]"])) == [("A.\n", ("1",)), ("```\nopen [2]", ())]
 
 
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("Set it [1]. pip runs it [2]. npm too.", [("Set it. ", ("1",)), ("pip runs it. ", ("2",)), ("npm too.", ())]),
+        ("Set it. [1] pip runs it.[2]\nnpm too.", [("Set it. ", ("1",)), ("pip runs it.\n", ("2",)), ("npm too.", ())]),
+        ("It has e.g. [1] a flag [2].", [("It has e.g. a flag.", ("1", "2"))]),
+    ],
+)
+def test_a_mark_ends_a_sentence_before_one_that_begins_in_lower_case(text: str, spans: Cited) -> None:
+    for size in (1, 2, 5, 1000):
+        assert cited(read(slices(text, size))) == spans, size
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("[2]:\n- Run it.\n- Copy it [1].\n- Ship it.", [
+            ("- Run it.\n", ("2",)), ("- Copy it.\n", ("1",)), ("- Ship it.", ("2",)),
+        ]),
+        ("To ship [1]:\n\n1. Run:\n\n   ```\n   run\n   ```\n\n2. Ship it.\n\nThen rest.\n\n- Sleep.", [
+            ("To ship:\n\n", ("1",)), ("1. Run:\n\n", ("1",)), ("   ```\n   run\n   ```\n", ("1",)),
+            ("\n2. Ship it.\n\n", ("1",)), ("Then rest.\n\n", ()), ("- Sleep.", ()),
+        ]),
+        ("It says [2]:\n\n| A | B |\n| --- | --- |\n| c | d |", [
+            ("It says:\n\n", ("2",)), ("| A | B |\n", ("2",)), ("| --- | --- |\n", ("2",)), ("| c | d |", ("2",)),
+        ]),
+        ("[1]: Run it. Ship it.", [("Run it. ", ("1",)), ("Ship it.", ())]),
+    ],
+)  # fmt: skip
+def test_items_inherit_the_sources_of_what_announces_them(text: str, spans: Cited) -> None:
+    for size in (1, 2, 5, 1000):
+        assert cited(read(slices(text, size))) == spans, size
+
+
 def test_an_open_backtick_hides_no_marks() -> None:
     assert cited(read(["The ` sign [1].\nThe end [2]."])) == [("The ` sign.\n", ("1",)), ("The end.", ("2",))]
 

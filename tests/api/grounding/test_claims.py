@@ -205,13 +205,60 @@ def test_each_short_lie_is_unsupported_and_counts_against_the_answer() -> None:
         "I can't find anything about turtles in the documentation.",
         "The provided documents do not mention turtles, so I can't answer that.",
         "| Plan | Price |\n|---|---|",
+        "Partly.",
+        "Perhaps, yes.",
+        "It depends.",
+        "It depends on your plan.",
+        "That depends on how the vault was made.",
+        "Das kommt darauf an.",
+        "Cela dépend de votre offre.",
+        "Depende de la versión.",
+        "The excerpts describe how turtles sleep and how they swim in their pond, and never mention food.",
+        "There is no information on turtles.",
+        "The docs are silent on turtles.",
+        "It is unclear whether turtles dream.",
+        "I don't have any information about turtles.",
+        "Not mentioned in the docs.",
     ],
 )
 def test_a_sentence_that_is_no_claim_is_not_counted(said: str) -> None:
     assert checked(said).unsupported_count == 0
 
 
-@pytest.mark.parametrize("said", ["Here are two turtles:", "Do turtles dream?", "## Turtles at night"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "It depends on Redis.",
+        "It depends on Python 3.12 or later.",
+        "It depends on the plan: Team sells vaults.",
+        "The connection stays open.",
+        "Tarn is open source.",
+        "Pages do not load without scripts.",
+    ],
+)
+def test_words_of_a_gap_about_the_subject_are_a_claim(said: str) -> None:
+    found = checked(said)
+    assert (found.unsupported_count, found.leaves_open) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The sources compare `a` and `b` in version 2.1 and leave open whether `c` is faster.",
+        "The docs don't compare turtles and tortoises.",
+        "How turtles sleep remains unclear.",
+        "Turtles are not mentioned.",
+        "I found no information about turtles.",
+        "Schildkröten werden in der Dokumentation nicht erwähnt.",
+        "Les tortues ne sont pas mentionnées, et il n'est pas clair si elles dorment.",
+        "No se menciona a las tortugas.",
+    ],
+)
+def test_what_leaves_a_part_open_is_known_in_its_common_forms(said: str) -> None:
+    assert checked(said).leaves_open
+
+
+@pytest.mark.parametrize("said", ["Do turtles dream?", "## Turtles at night"])
 def test_what_claims_nothing_loses_a_citation_that_does_not_hold_without_a_flag(said: str) -> None:
     found = checked(said, "removing")
     assert (found.dropped, found.unsupported_count) == (1, 0)

@@ -91,6 +91,110 @@ def test_code_is_compared_line_by_line_in_order(code: str, expected: str) -> Non
     assert outcome(f"```sh\n{code}\n```", kind="code") == expected
 
 
+COMPOSE = (
+    "1. Write `compose.yaml`:\n\n"
+    "   ```yaml\n   services:\n     quill:\n       labels:\n"
+    '         - "quill.http=true"  # shown to readers\n         - "quill.port=8080"\n       command:\n'
+    "         - serve\n   ```\n\n"
+    "2. Open a shell:\n\n   ```pycon\n   >>> import quill\n   >>> quill.serve()\n   ```\n\n"
+    "3. In a notebook:\n\n   ```\n   ! quill build --out\u00a0site\n   ```\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('labels:\n  - "quill.http=true"\n  - "quill.port=8080"', "supports"),
+        ('- "quill.port=8080"\ncommand:\n  - serve', "supports"),
+        ('labels:\n* "quill.http=true"', "supports"),
+        ('- "quill.port=9090"', "silent"),
+        ('- "quill.http=true"  # hidden from readers', "silent"),
+        (">>> import quill\n>>> quill.serve()", "supports"),
+        ("import quill\nquill.serve()", "supports"),
+        (">>> import quill\n>>> quill.stop()", "silent"),
+        ("quill build --out site", "supports"),
+        ("! quill build --out site", "supports"),
+        ("> - \n* -", "silent"),
+    ],
+)
+def test_marks_of_items_and_prompts_are_no_part_of_a_line_on_either_side(code: str, expected: str) -> None:
+    assert outcome(f"```\n{code}\n```", COMPOSE, kind="code") == expected
+
+
+OPTIONS = (
+    "| Option | Type | Required | Default | Description |\n| --- | --- | --- | --- | --- |\n"
+    "| `port` | number | No | 3000 | The port that the server listens on. |\n"
+    "| `token` | string | **Yes** | – | The token by which a reader signs in. |\n"
+    "| `theme` | `a \\| b` | ✗ | light | The colors of the pages that readers see. |\n\n"
+    "| Plan | Search | Export to PDF | Price |\n| --- | --- | --- | --- |\n"
+    "| Free | Yes | No | 0 |\n| Team | ✅ | ✔️ | 20 |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("`port` is the port that the server listens on, 3000 by default.", "supports"),
+        ("The `port` option is not required.", "supports"),
+        ("`port` is optional and defaults to 3000.", "supports"),
+        ("The optional `theme` setting chooses the colors of the pages.", "supports"),
+        ("The `token` option is required.", "supports"),
+        ("The Free plan has search but no export to PDF.", "supports"),
+        ("The Free plan does not include export to PDF.", "supports"),
+        ("The Team plan has export to PDF.", "supports"),
+        ("The `port` option is required.", "contradicts"),
+        ("The `theme` option is required.", "contradicts"),
+        ("The `token` option is not required.", "contradicts"),
+        ("The Free plan has export to PDF.", "contradicts"),
+        ("The Team plan has no export to PDF.", "contradicts"),
+        ("`token` is optional.", "silent"),
+    ],
+)
+def test_a_bare_cell_is_the_value_of_its_column(said: str, expected: str) -> None:
+    assert outcome(said, OPTIONS) == expected
+
+
+SERVER = (
+    "Run `quill migrate` before you upgrade. Never stop the server while the backup runs.\n\n"
+    "The cache is kept for 30 days. At most 5 workers start. Plugins override themes.\n\n"
+    "`quill build` writes the site, and `quill ship` copies it to the bucket.\n\n"
+    "Use the `--force` flag only if the lock is stale. Calls to the server fail if the lock is stale.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Avoid running `quill migrate` before you upgrade.",
+        "Do anything but run `quill migrate` before you upgrade.",
+        "It is false that plugins override themes.",
+        "It is a mistake to run `quill migrate` before you upgrade.",
+        "`quill build` fails to write the site.",
+        "Plugins rarely override themes.",
+        "Stop the server while the backup runs.",
+        "At most 30 workers start.",
+        "`quill ship` writes the site, and `quill build` copies it to the bucket.",
+    ],
+)
+def test_what_turns_a_sentence_round_is_not_supported(said: str) -> None:
+    assert outcome(said, SERVER) != "supports"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Before you upgrade, run `quill migrate`.",
+        "Avoid stopping the server while the backup runs.",
+        "Themes are overridden by plugins.",
+        "The site is written by `quill build` and copied to the bucket by `quill ship`.",
+        "If the lock is stale, calls to the server fail.",
+        "Up to 5 workers start, and the cache is kept for 30 days.",
+    ],
+)
+def test_other_words_for_the_same_are_supported(said: str) -> None:
+    assert outcome(said, SERVER) == "supports"
+
+
 def test_look_alikes_of_other_scripts_are_the_same_letters() -> None:
     said = "The c\u0430che is kept in `.quill/cache` for 30 d\u0430ys by default."
     assert outcome(said) == "supports"

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grounding.passages import equal_weights, passage
+from chapterverse.calibration import WeightedQuestion
+from chapterverse.calibration.evidence import Synonym
+from chapterverse.text import lexical
+from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.grounding.verifier import is_verbatim, verify
 from growth import assert_linear
@@ -326,6 +331,62 @@ def test_a_second_vote_is_asked_about_what_is_undecided_alone_and_takes_away() -
     assert [c.check for c in after.checks] == ["unconfirmed", "confirmed", "unconfirmed"]
     assert (after.checks[0].outcome, after.checks[0].probability, after.dropped) == ("silent", 0.0, before.dropped + 1)
     assert verify(draft, sources, "en", equal_weights, supports=lambda *_: True) == before
+
+
+TYPER = "Quill supports commands and subcommands. Commands are plain functions, and each takes options."
+
+
+def answered(question: str, said: str, *, synonym: str = "") -> bool:
+    """Whether an answer to a question is cited."""
+    words = tuple((word.terms,) for word in lexical.question_words(question, ["en"]))
+    synonyms = tuple(Synonym((n,), 1.0, lexical.hash_term(synonym), 1.0) for n in range(len(words) if synonym else 0))
+    source = replace(passage("1", TYPER, ("Commands",)), url="https://docs.quill.example.com/commands/")
+    request = GenerationRequest(question, WeightedQuestion(words, synonyms=synonyms), (source,), "en")
+    segments = Segments(request, equal_weights)
+    list(segments.read(Span(said, ("1",))))
+    list(segments.end())
+    return segments.verified.cited
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Does Quill support async commands?", "Quill supports async commands."),
+        ("Are the commands of Quill asynchronous or async?", "Each command is an async function and takes options."),
+        ("async?", "Quill commands are async functions."),
+    ],
+)
+def test_a_subject_that_no_source_has_is_unconfirmed(question: str, said: str) -> None:
+    assert answered("Which commands are there?", said)
+    assert not answered(question, said)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Does Quill support nested subcommands?", "Quill supports subcommands."),
+        ("What is a subcommand in quill.example.com?", "Quill supports subcommands."),
+        ("Are supporting functions plain?", "Commands are plain functions."),
+        ("How do I use command parameters?", "Each command takes options."),
+        ("Does Quill support async commands?", "Commands are plain functions, so each takes async options."),
+    ],
+)
+def test_a_word_of_the_question_counts_only_if_an_answer_is_about_it(question: str, said: str) -> None:
+    assert answered(question, said)
+
+
+def test_a_subject_is_known_by_a_synonym() -> None:
+    question, said = "Which switches does a command take?", "Commands take switches as plain options."
+    assert not answered(question, said)
+    assert answered(question, said, synonym="option")
+
+
+@pytest.mark.parametrize(("code", "ids"), [("quill cache clean", ("1",)), ("quill cache nuke", ())])
+def test_what_announces_code_leaves_its_citation_to_it(code: str, ids: tuple[str, ...]) -> None:
+    source = "To empty the cache, run this:\n\n```sh\nquill cache clean\n```"
+    found = checked(Span(f"To empty the cache, run this:\n\n```sh\n{code}\n```", ("1",)), sources=(source,))
+    assert [s.citations for s in found.spans] == [(), ids]
+    assert found.dropped == (0 if ids else 1)
 
 
 def quote(text: str, *ids: str, mark: str | None = None) -> Span:
