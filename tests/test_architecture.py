@@ -20,7 +20,7 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
-    "filters", "knowledge", "session", "widget", "__version__",
+    "filters", "reading", "knowledge", "session", "widget", "__version__",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
@@ -28,7 +28,7 @@ LAYERS = {
     "chapterverse": (
         "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
         "session knowledge embedding", "store providers", "ledger net", "readers widget settings",
-        "external_entries filters database text",
+        "external_entries filters database text reading",
         "page_kinds page_globs progress project build_commands cache_folder model errors",
     ),
     "chapterverse_api": (
@@ -55,7 +55,7 @@ WARM = ("fastapi", "markdown_it", "mdit_py_plugins", "opentelemetry", "pydantic"
 #: Modules may be named for a noun; these are names for a drawer.
 DRAWERS = {"base", "helper", "helpers", "manager", "managers", "util", "utils"}
 
-MOST_FOLDERS = 16
+MOST_FOLDERS = 17
 MOST_LINES_OF_PLUGIN = 200
 
 

@@ -30,7 +30,7 @@ def open_reading_model(setting: str) -> ReadingModel | None:
     """
     if setting == "none":
         return None
-    folder = _installed() if setting == "auto" else Path(setting).expanduser()
+    folder = _find_installed() if setting == "auto" else Path(setting).expanduser()
     if folder is None or (setting == "auto" and find_spec("onnxruntime") is None):
         return None
     checksum = _check(folder)
@@ -40,7 +40,7 @@ def open_reading_model(setting: str) -> ReadingModel | None:
     return ReadingModel(f"{PACKAGE}/{checksum[:12]}", folder)
 
 
-def _installed() -> Path | None:
+def _find_installed() -> Path | None:
     spec = find_spec(PACKAGE)
     return Path(spec.origin).parent if spec and spec.origin else None
 

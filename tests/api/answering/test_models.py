@@ -317,6 +317,7 @@ class Parts:
     embedder: object = None
     reranker: object = None
     checker: object = None
+    reader: object = None
     generator: object = None
     economy: object = None
     circuit: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("generator"))

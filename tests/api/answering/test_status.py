@@ -9,7 +9,13 @@ from chapterverse.settings import Settings
 def test_status_tells_what_is_served(tmp_path: Path) -> None:
     status = quill.service(quill.publish(tmp_path)).status()
     assert (status.status, status.degraded) == ("ok", [])
-    assert status.models == {"embedder": "none", "reranker": "none", "generator": "extractive", "checker": "words"}
+    assert status.models == {
+        "embedder": "none",
+        "reranker": "none",
+        "generator": "extractive",
+        "reading_model": "none",
+        "checker": "words",
+    }
     (index,) = status.indexes
     assert (index.site, index.version, index.generation, index.pages) == ("quill", "", 1, 6)
 

@@ -69,7 +69,7 @@ def results_for(service: Service, query: str, **fields: Any) -> SiteResults:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models, progress = resources.models, QueryProgress("", logged=False)
-    search = SearchResources(models.embedder, models.reranker, Deadline(), progress)
+    search = SearchResources(models.embedder, models.reranker, models.reader, Deadline(), progress)
     return search_site(question, snapshot, resources.index, search)
 
 
