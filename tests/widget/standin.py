@@ -46,8 +46,9 @@ def sse(event: str, data: object) -> bytes:
 
 
 def stream(answer: dict[str, Any], *deltas: str | Event) -> Reply:
-    """Stream an answer: its sources, a draft (the answer itself unless `deltas` say otherwise), then the final."""
-    pieces = [d if isinstance(d, Event) else sse("delta", {"text": d}) for d in deltas or [answer["response"]]]
+    """Stream an answer: its sources, its text (the answer itself unless `deltas` say otherwise), then the final."""
+    parts = deltas or [answer["response"]]
+    pieces = [d if isinstance(d, Event) else sse("delta", {"text": d, "check": "none"}) for d in parts]
     meta = sse("meta", {"turn_id": "t", "mode": answer["mode"], "sources": answer["source_chunks"]})
     return Reply((meta, *pieces, sse("final", answer)))
 
