@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections import deque
@@ -119,6 +120,8 @@ class Handler(BaseHTTPRequestHandler):
         content_type, headers, content = found
         if self.path.startswith("/widget/"):
             sleep(MODULE_DELAY)
+        if "gzip" in self.headers.get("Accept-Encoding", ""):
+            content, headers = gzip.compress(content, 9, mtime=0), {**headers, "Content-Encoding": "gzip"}
         self._head(200, {"Content-Type": content_type, "Content-Length": str(len(content)), **headers})
         self.wfile.write(content)
         return None

@@ -221,6 +221,7 @@ def test_axe_finds_nothing_with_quotes_a_tip_and_the_feedback_form(browse: Brows
 READING = """
 - dialog "Ask the docs":
   - heading "Ask the docs" [level=2]
+  - button "This page elsewhere"
   - button "Save the conversation as Markdown"
   - button "Expand"
   - button "Beside the page"
@@ -238,7 +239,7 @@ READING = """
     - link "2 Locking › Section 1"
     - table
     - paragraph:
-      - text: From these docs
+      - text: Quoted word for word from these docs
       - button "Copy the answer with its sources"
       - button "Copy a link to this question"
       - button "Helpful"

@@ -16,10 +16,10 @@ from chapterverse.widget.minify import minify
 
 CONFIG = "config.js"
 
-#: The modules in each file that is served, in the order of their needs: each import of a chain would cost a round trip,
+#: The modules in each file that is served, in the order that compresses best: each import of a chain would cost a round trip,
 #: and small files compress worse. Every other module is a file of its own.
 _PARTS = {
-    "panel.js": ("session.js", "client.js", "render.js", "answer.js", "styles.js", "panel.js"),
+    "panel.js": ("session.js", "answer.js", "render.js", "panel.js", "client.js", "styles.js"),
     "turns.js": ("passages.js", "transcript.js", "head.js", "turns.js"),
     "page.js": ("session.js", "page.js"),
     "origin.js": ("session.js", "origin.js"),

@@ -11,7 +11,7 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 :host{all:initial!important;display:block!important;color-scheme:inherit!important;font-family:inherit!important;
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
-  --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
+  --_accent:var(--chapterverse-accent,var(--pst-color-primary,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,var(--_link,#4553c4))))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
 :host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;

@@ -7,7 +7,6 @@ imports keep their names.
 from __future__ import annotations
 
 import re
-import string
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise, product
@@ -28,6 +27,10 @@ _REST = re.compile(rf"\}}{_TEMPLATE}", re.DOTALL)
 _EXPRESSION = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/\w*")
 #: What an expression begins after: there a slash begins a regular expression.
 _BEFORE_EXPRESSION = frozenset("( , = : [ ! & | ? { } ; => return".split()) | {""}
+
+
+#: By how often JavaScript has them, which compresses best.
+_LETTERS = "etnaoisrlcdumphfgbvywkxjqzETNAOISRLCDUMPHFGBVYWKXJQZ"
 
 
 class _Token(NamedTuple):
@@ -67,7 +70,7 @@ def shorten_names(source: str) -> str:
     declared |= set(_parameters(names))
     kept |= {name.text for export, _, name in zip(names, names[1:], names[2:], strict=False) if export.text == "export"}
     rare_last = sorted((name for name in declared - kept if len(name) > 1), key=lambda name: (-counts[name], name))
-    short = ("".join(letters) for size in (1, 2) for letters in product(string.ascii_letters, repeat=size))
+    short = ("".join(letters) for size in (1, 2) for letters in product(_LETTERS, repeat=size))
     free = (name for name in short if name not in counts and name not in _KEYWORDS)
     table = dict(zip(rare_last, free, strict=False))
     return "".join(

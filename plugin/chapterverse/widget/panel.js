@@ -3,7 +3,7 @@ import { createTurn } from './answer.js';
 import { chat } from './client.js';
 import { el, icon } from './render.js';
 import { kept, newSession, saveSession, store } from './session.js';
-import { sheet } from './styles.js';
+import { sheet, takeColors } from './styles.js';
 
 /** @type {CreatePanel} */
 export const createPanel = async (place, launcher, config, words) => {
@@ -18,12 +18,10 @@ export const createPanel = async (place, launcher, config, words) => {
   /** The element focused before the panel. @type {HTMLElement} */
   let opener = launcher;
   /** How the panel stands, a half-typed question, and the reading position: kept for the tab. @type {any[]} */
-  let view = [config.layout];
+  let [shape, draft, top] = [config.layout];
   try {
-    const [...all] = JSON.parse(`${kept('chapterverse_view')}`);
-    view = all;
+    [shape, draft, top] = JSON.parse(`${kept('chapterverse_view')}`);
   } catch { /* Nothing is kept, or another script wrote it. */ }
-  let [shape, draft, top] = view;
 
   /** @type {Emit} */
   const emit = (type, detail) => host.dispatchEvent(new CustomEvent(type, { detail }));
@@ -64,7 +62,7 @@ export const createPanel = async (place, launcher, config, words) => {
     // Where the site names none, the page's own headings are what it can be asked about.
     if (!starters[0]) {
       const headings = document.querySelectorAll(':is(main,article,[role=main]) :is(h2[id],section[id]>h2)');
-      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/[\u200B\s]+/g, ' ').replace(/\s*[¶#]?\s*$/, '')).filter(text => text && !text[60]).slice(0, 3));
+      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/[\s\u200B¶#]+$/, '')).filter(text => text && !text[60]).slice(0, 3));
     }
     thread.replaceChildren(el('p', {}, strings.greeting),
       ...starters.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)));
@@ -280,6 +278,7 @@ export const createPanel = async (place, launcher, config, words) => {
 
     async open({ text = '', selection, send: now } = {}, focus = true) {
       if (!dialog.open) {
+        takeColors(/** @type {HTMLElement} */ (panel.root.host));
         const active = /** @type {HTMLElement} */ (document.activeElement);
         opener = active === host || active === document.body ? launcher : active;
         if (phone.matches && !inline) dialog.showModal();

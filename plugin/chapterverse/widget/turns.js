@@ -40,6 +40,11 @@ label{display:flex;gap:8px;align-items:center}
 .tip b,.tip .chip{display:block}
 .cite:hover+.tip,.cite:focus-visible+.tip,.shown+.tip{display:block}
 .doubt{color:var(--_soft);text-decoration:underline dotted}
+.crumb>span:last-child{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
+a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
+a.crumb:hover{text-decoration:underline}
+.source:hover{border-color:var(--_link)}
+@media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
 .page svg{stroke-width:3}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}
