@@ -287,7 +287,7 @@ def test_a_page_from_right_to_left_has_the_chat_so(browse: Browse, site: Site) -
     page.evaluate("document.documentElement.lang = 'ar'")
     dialog = open_chat(page)
     title = dialog.locator("h2").bounding_box()
-    close = dialog.locator(".close").bounding_box()
+    close = dialog.locator(".head .icon").bounding_box()
     assert title
     assert close
     assert close["x"] < title["x"]
