@@ -42,7 +42,9 @@ export const addHeadTools = (panel, strings) => {
     import('./history.js').then(({ offerUndo }) => offerUndo(panel, session)).catch(() => {});
     field.focus();
   });
-  head.firstElementChild?.after(...`${config.menu}` === 'false' ? [] : [menu], tool('export', () => saveAsMarkdown(panel)), ...inline ? [] : [expand, dock], reset);
+  const { copy = true, mcp = true, chatgpt = false, claude = false } = typeof config.menu === 'object' ? config.menu : {};
+  const empty = `${config.menu}` === 'false' || !(copy || mcp || chatgpt || claude);
+  head.firstElementChild?.after(...empty ? [] : [menu], tool('export', () => saveAsMarkdown(panel)), ...inline ? [] : [expand, dock], reset);
   // What is marked on the page must not lie under the panel.
   document.addEventListener('chapterverse-marked', event => {
     import('./room.js').then(({ uncover }) => uncover(panel, /** @type {CustomEvent} */ (event).detail, strings)).catch(() => {});

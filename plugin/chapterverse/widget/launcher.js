@@ -126,6 +126,8 @@ if (!document.querySelector('chapter-verse') && (config.consent || await isPrese
   button.ariaHasPopup = 'dialog';
   button.ariaExpanded = 'false';
   button.onclick = () => open();
+  // The host hides its keys from the page.
+  button.onkeydown = press;
   if (`${config.shortcut}` !== 'false') button.title = /Mac|iP/.test(navigator.platform) ? '⌘I' : 'Ctrl+I';
   button.onpointerenter = button.onfocus = () => config.consent || load().catch(() => {});
   own.popover = 'manual';

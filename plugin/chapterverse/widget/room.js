@@ -18,8 +18,7 @@ sheet.replaceSync(`
 .wide{width:min(860px,100% - 40px);height:auto;inset-block:20px}
 .side{inset-block:0;inset-inline-end:0;width:min(430px,100%);height:auto;border-radius:0}
 @media(min-width:1000px){.side{width:${WIDTH}}}
-.pill{position:fixed;inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}
-@media(max-width:480px),(max-height:480px){.expand,.dock{display:none!important}}`);
+.pill{position:fixed;inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}`);
 
 /** Pixels of text that can be read. */
 const LEAST = 320;
@@ -103,13 +102,13 @@ export const setShape = (panel, name) => {
 
 /** Keeps the panel off a marked passage: docked, or else shrunk to a button that leads back. @type {(panel: Panel, range: Range, strings: Later) => void} */
 export const uncover = (panel, range, { back }) => {
-  const { dialog, root } = panel;
+  const { dialog, root, phone } = panel;
   const isCovered = () => {
     const box = dialog.getBoundingClientRect();
     return [...range.getClientRects()].some(({ left, right, top, bottom }) => (
       left < box.right && right > box.left && top < box.bottom && bottom > box.top));
   };
-  if (!dialog.open || dialog.matches('.inline') || !isCovered()) return;
+  if (!dialog.open || phone.matches || dialog.matches('.inline') || !isCovered()) return;
   setShape(panel, 'side');
   range.startContainer.parentElement?.scrollIntoView({ block: 'center' });
   if (!isCovered()) return;

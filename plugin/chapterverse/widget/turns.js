@@ -45,6 +45,8 @@ a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
 a.crumb:hover{text-decoration:underline}
 .source:hover{border-color:var(--_link)}
 @media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
+h2{min-width:0;overflow:hidden;text-overflow:ellipsis}
+@media(max-width:480px),(max-height:480px){.expand,.dock{display:none!important}}
 .page svg{stroke-width:3}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}

@@ -62,5 +62,4 @@ export default {
   open_in: 'فتح في {name}',
   copy_mcp: 'نسخ عنوان خادم MCP',
   prompt: 'اقرأ {url} وساعدني فيه.',
-  prompt_question: 'اقرأ {url} وأجب عن هذا السؤال: {question}',
 };

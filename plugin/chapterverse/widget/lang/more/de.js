@@ -62,5 +62,4 @@ export default {
   open_in: 'In {name} öffnen',
   copy_mcp: 'Adresse des MCP-Servers kopieren',
   prompt: 'Lies {url} und hilf mir damit.',
-  prompt_question: 'Lies {url} und beantworte diese Frage: {question}',
 };

@@ -62,5 +62,4 @@ export default {
   open_in: 'Open in {name}',
   copy_mcp: 'Copy the address of the MCP server',
   prompt: 'Read {url} and help me with it.',
-  prompt_question: 'Read {url} and answer this question: {question}',
 };

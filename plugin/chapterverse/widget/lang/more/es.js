@@ -62,5 +62,4 @@ export default {
   open_in: 'Abrir en {name}',
   copy_mcp: 'Copiar la dirección del servidor MCP',
   prompt: 'Lee {url} y ayúdame con ello.',
-  prompt_question: 'Lee {url} y responde a esta pregunta: {question}',
 };

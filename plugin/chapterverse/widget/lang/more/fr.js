@@ -62,5 +62,4 @@ export default {
   open_in: 'Ouvrir dans {name}',
   copy_mcp: 'Copier l’adresse du serveur MCP',
   prompt: 'Lis {url} et aide-moi à ce sujet.',
-  prompt_question: 'Lis {url} et réponds à cette question : {question}',
 };

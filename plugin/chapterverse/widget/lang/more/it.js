@@ -62,5 +62,4 @@ export default {
   open_in: 'Apri in {name}',
   copy_mcp: 'Copia l’indirizzo del server MCP',
   prompt: 'Leggi {url} e aiutami.',
-  prompt_question: 'Leggi {url} e rispondi a questa domanda: {question}',
 };

@@ -62,5 +62,4 @@ export default {
   open_in: '{name} で開く',
   copy_mcp: 'MCP サーバーのアドレスをコピー',
   prompt: '{url} を読んで、手伝ってください。',
-  prompt_question: '{url} を読んで、次の質問に答えてください：{question}',
 };

@@ -62,5 +62,4 @@ export default {
   open_in: 'Openen in {name}',
   copy_mcp: 'Adres van de MCP-server kopiëren',
   prompt: 'Lees {url} en help me ermee.',
-  prompt_question: 'Lees {url} en beantwoord deze vraag: {question}',
 };

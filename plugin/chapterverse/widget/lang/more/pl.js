@@ -62,5 +62,4 @@ export default {
   open_in: 'Otwórz w {name}',
   copy_mcp: 'Kopiuj adres serwera MCP',
   prompt: 'Przeczytaj {url} i pomóż mi z tym.',
-  prompt_question: 'Przeczytaj {url} i odpowiedz na pytanie: {question}',
 };

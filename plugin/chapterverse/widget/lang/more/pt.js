@@ -62,5 +62,4 @@ export default {
   open_in: 'Abrir no {name}',
   copy_mcp: 'Copiar o endereço do servidor MCP',
   prompt: 'Leia {url} e ajude-me com isso.',
-  prompt_question: 'Leia {url} e responda a esta pergunta: {question}',
 };

@@ -62,5 +62,4 @@ export default {
   open_in: '在 {name} 中打开',
   copy_mcp: '复制 MCP 服务器地址',
   prompt: '请阅读 {url} 并帮助我。',
-  prompt_question: '请阅读 {url} 并回答这个问题：{question}',
 };
