@@ -149,7 +149,9 @@ def test_a_stored_view_that_means_harm_is_a_view(browse: Browse, view: object) -
 @pytest.mark.parametrize("text", [*corpus.POLYGLOTS[:4], "a" * 2_000_000, "\ud800" * 9, "[" * 50_000])
 def test_a_stored_passage_that_means_harm_is_looked_for_quickly(browse: Browse, text: str) -> None:
     page = browse("/strict.html#%")
-    page.evaluate("text => { sessionStorage.chapterverse_cited = text }", text.format(run="1", host="x") if "{" in text else text)
+    page.evaluate(
+        "text => { sessionStorage.chapterverse_cited = text }", text.format(run="1", host="x") if "{" in text else text
+    )
     page.reload()
     page.wait_for_timeout(600)
     assert page.evaluate("CSS.highlights.size") == 0

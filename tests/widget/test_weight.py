@@ -66,7 +66,9 @@ def test_no_file_imports_another_one_that_imports(served: Mapping[str, bytes]) -
     # The panel is there before anything else is asked for.
     own = {"highlight.js", "origin.js", "page.js", "panel.js", "work.js", "config.js"}
     for name, needed in chains.items():
-        assert needed == ({"config.js"} if name == "launcher.js" else set() if "/" in name or name in own else {"panel.js"})
+        assert needed == (
+            {"config.js"} if name == "launcher.js" else set() if "/" in name or name in own else {"panel.js"}
+        )
 
 
 @pytest.mark.browser

@@ -16,8 +16,8 @@ from chapterverse.widget.minify import minify
 
 CONFIG = "config.js"
 
-#: The modules in each file that is served, in the order that compresses best: each import of a chain would cost a round trip,
-#: and small files compress worse. Every other module is a file of its own.
+#: The modules in each file that is served, in the order that compresses best: each import of a chain would cost a round
+#: trip, and small files compress worse. Every other module is a file of its own.
 _PARTS = {
     "panel.js": ("session.js", "answer.js", "render.js", "panel.js", "client.js", "styles.js"),
     "turns.js": ("passages.js", "transcript.js", "head.js", "turns.js"),
@@ -106,7 +106,7 @@ def _minify(name: str) -> str:
 
 
 def _join(file: str) -> str:
-    """Return the modules in a file as one: imports of what it holds are gone, others are made once, from where they are."""
+    """Return the modules in a file as one: imports of what it holds are gone, others are made once."""
     parts = _PARTS.get(file, (file,))
     imports: dict[str, set[str]] = {}
 

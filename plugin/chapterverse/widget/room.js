@@ -6,9 +6,9 @@ import { el } from './render.js';
 
 const WIDTH = 'min(430px,40vw)';
 const page = new CSSStyleSheet();
-page.replaceSync(`@media(min-width:1000px){html{margin-inline-end:${WIDTH}!important}.VPNav,.page>.header,.wy-grid-for-nav{width:calc(100% - ${WIDTH})!important}
+page.replaceSync(`@media screen and (min-width:1000px){html{margin-inline-end:${WIDTH}!important}.VPNav,.page>.header,.wy-grid-for-nav{width:calc(100% - ${WIDTH})!important}
 .main>.content{width:auto!important;min-width:0!important}}
-@media(min-width:1000px) and (max-width:1599px){
+@media screen and (min-width:1000px) and (max-width:1599px){
 .md-sidebar--secondary,.col:has(>.theme-doc-toc-desktop),.VPDoc .aside,.right-sidebar-container,.toc-drawer,.bd-sidebar-secondary{display:none!important}
 .col:has(+.col>.theme-doc-toc-desktop),.main-pane{width:100%!important;max-width:100%!important;flex-basis:100%!important}
 .VPDoc .content{min-width:0!important}}`);

@@ -37,7 +37,7 @@ dialog button{all:unset;box-sizing:border-box;cursor:pointer}
 dialog,.code,.card,dialog .chip,.field{border:1px solid var(--_line)}
 :focus-visible,dialog button:focus-visible{outline:2px solid var(--_link)}
 .head,.field{display:flex;align-items:center;gap:6px}
-.head{padding:10px 10px 10px 18px;border-bottom:1px solid var(--_line)}
+.head{padding:10px;padding-inline-start:18px;border-bottom:1px solid var(--_line)}
 h2{flex:1;margin:0;font-size:16px}
 dialog .icon{display:flex;padding:8px;border-radius:10px;color:var(--_soft)}
 dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}

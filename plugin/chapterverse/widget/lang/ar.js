@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'اسأل الوثائق',
-  greeting: 'اطرح سؤالًا. تستشهد الإجابات بهذه الوثائق.',
+  greeting: 'تستشهد الإجابات بهذه الوثائق.',
   disclaimer: 'قد تخطئ الإجابات: راجع الأقسام المستشهد بها.',
   placeholder: 'اطرح سؤالًا',
   close: 'إغلاق',

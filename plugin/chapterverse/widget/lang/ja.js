@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'ドキュメントに質問',
-  greeting: '質問を入力してください。回答はこのドキュメントを引用します。',
+  greeting: '回答はこのドキュメントを引用します。',
   disclaimer: '回答は誤りを含むことがあります。引用元を確認してください。',
   placeholder: '質問を入力',
   close: '閉じる',
@@ -22,14 +22,14 @@ export default {
   selected_text: '選択したテキストより',
   partial: '一部のみの回答',
   not_in_docs: 'このドキュメントにはありません',
-  degraded: '簡易回答：サービスの一部が停止しています',
+  degraded: '簡易回答：サービスの一部が停止中',
   unconfirmed: 'この記述の出典は見つかりません',
   sources: '出典',
   nearest: '関連性の高いページ',
   network: 'アシスタントに接続できません。',
   retry: '再試行',
   offline: 'オフラインです。質問は保持されています。接続後に再試行してください。',
-  slow: 'アシスタントの応答に時間がかかりすぎました。',
+  slow: '応答に時間がかかりすぎました。',
   cut_off: '回答が途中で切れました。',
   stopped: '停止しました：回答は途中です',
 };

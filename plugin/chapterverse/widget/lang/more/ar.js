@@ -26,8 +26,6 @@ export default {
   original: 'ابحث عن {original}',
   follow_up: 'متابعة لـ {query}',
   alone: 'اسأل دونها',
-  not_on_page: 'ليس في هذه الصفحة',
-  search_all: 'البحث في كل الوثائق',
   open: 'فتح',
   back: 'العودة إلى الإجابة',
   follow_ups: 'أسئلة تالية',

@@ -26,8 +26,6 @@ export default {
   original: 'Nach {original} suchen',
   follow_up: 'Bezieht sich auf {query}',
   alone: 'Ohne Bezug fragen',
-  not_on_page: 'Nicht auf dieser Seite',
-  search_all: 'In der ganzen Doku suchen',
   open: 'Öffnen',
   back: 'Zurück zur Antwort',
   follow_ups: 'Weiterfragen',

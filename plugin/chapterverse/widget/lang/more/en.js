@@ -26,8 +26,6 @@ export default {
   original: 'Search for {original}',
   follow_up: 'Following up on {query}',
   alone: 'Ask without it',
-  not_on_page: 'Not on this page',
-  search_all: 'Search all the docs',
   open: 'Open',
   back: 'Back to the answer',
   follow_ups: 'Ask next',

@@ -26,8 +26,6 @@ export default {
   original: 'Buscar {original}',
   follow_up: 'En relación con {query}',
   alone: 'Preguntar sin ello',
-  not_on_page: 'No está en esta página',
-  search_all: 'Buscar en toda la documentación',
   open: 'Abrir',
   back: 'Volver a la respuesta',
   follow_ups: 'Seguir preguntando',

@@ -26,8 +26,6 @@ export default {
   original: 'Rechercher {original}',
   follow_up: 'Dans la suite de {query}',
   alone: 'Demander sans cette suite',
-  not_on_page: 'Absent de cette page',
-  search_all: 'Chercher dans toute la documentation',
   open: 'Ouvrir',
   back: 'Retour à la réponse',
   follow_ups: 'Pour continuer',

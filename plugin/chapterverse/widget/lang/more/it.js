@@ -26,8 +26,6 @@ export default {
   original: 'Cerca {original}',
   follow_up: 'In seguito a {query}',
   alone: 'Chiedi senza',
-  not_on_page: 'Non è in questa pagina',
-  search_all: 'Cerca in tutta la documentazione',
   open: 'Apri',
   back: 'Torna alla risposta',
   follow_ups: 'Chiedi ancora',

@@ -26,8 +26,6 @@ export default {
   original: '「{original}」で検索',
   follow_up: '「{query}」の続き',
   alone: '続きとせずに質問',
-  not_on_page: 'このページにはありません',
-  search_all: 'ドキュメント全体を検索',
   open: '開く',
   back: '回答に戻る',
   follow_ups: '続けて質問',

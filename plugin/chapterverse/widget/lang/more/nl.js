@@ -26,8 +26,6 @@ export default {
   original: 'Zoek naar {original}',
   follow_up: 'Vervolg op {query}',
   alone: 'Vraag zonder',
-  not_on_page: 'Niet op deze pagina',
-  search_all: 'Zoek in alle documentatie',
   open: 'Openen',
   back: 'Terug naar het antwoord',
   follow_ups: 'Vervolgvragen',

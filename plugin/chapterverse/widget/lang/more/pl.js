@@ -26,8 +26,6 @@ export default {
   original: 'Szukaj {original}',
   follow_up: 'W nawiązaniu do {query}',
   alone: 'Zapytaj bez nawiązania',
-  not_on_page: 'Brak na tej stronie',
-  search_all: 'Szukaj w całej dokumentacji',
   open: 'Otwórz',
   back: 'Wróć do odpowiedzi',
   follow_ups: 'Kolejne pytania',

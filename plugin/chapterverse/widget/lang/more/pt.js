@@ -26,8 +26,6 @@ export default {
   original: 'Pesquisar {original}',
   follow_up: 'Em sequência a {query}',
   alone: 'Perguntar sem isso',
-  not_on_page: 'Não está nesta página',
-  search_all: 'Pesquisar em toda a documentação',
   open: 'Abrir',
   back: 'Voltar à resposta',
   follow_ups: 'Próximas perguntas',

@@ -26,8 +26,6 @@ export default {
   original: '搜索“{original}”',
   follow_up: '接着“{query}”',
   alone: '不联系上文再问',
-  not_on_page: '本页未提及',
-  search_all: '搜索全部文档',
   open: '打开',
   back: '返回回答',
   follow_ups: '继续提问',
