@@ -188,7 +188,8 @@ ALLOWED = {
     "pre": {"tabindex"}, "code": {"class"}, "em": set(), "strong": set(), "br": set(), "hr": set(), "table": set(),
     "thead": set(), "tbody": set(), "tr": set(), "th": set(), "td": set(), "div": {"class", "tabindex"},
     "span": {"class", "title", "aria-label"}, "sup": set(), "b": set(), "q": {"class"},
-    "svg": {"viewBox", "aria-hidden"}, "path": {"d"}, "mark": set(), "button": {"type", "class", "title", "aria-label", "aria-pressed"},
+    "svg": {"viewBox", "aria-hidden"},
+    "path": {"d"}, "mark": set(), "button": {"type", "class", "title", "aria-label", "aria-pressed"},
 }  # fmt: skip
 
 SEEN = """turn => [...turn.querySelectorAll('*')].map(e => [e.localName, [...e.attributes].map(a => a.name)])"""
