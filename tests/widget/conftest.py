@@ -43,7 +43,7 @@ def context(chromium: Browser) -> Callable[..., BrowserContext]:
         key = repr(sorted(options.items()))
         if key not in made:
             made[key] = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-            made[key].set_default_timeout(6_000)
+            made[key].set_default_timeout(30_000)
             made[key].add_init_script(WATCH)
             # It keeps its window open: a new one for each test would cost more than the test, as Chromium draws its own
             # buttons by pages too.

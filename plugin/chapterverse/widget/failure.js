@@ -11,7 +11,10 @@ export const explain = async (panel, turn, { kind: found, detail, wait }) => {
   // Pages in place of answers: that of a firewall rejects the words of this one question, a proxy's says by its status
   // what is wrong, others are of logins.
   const kind = !(found < 0) ? found : found === -403 ? 451 : found < -499 ? 500 : strings[-found] ? -found : 401;
-  const line = turn.fail(kind, `${strings[kind] ?? strings[kind > 499 ? 500 : 'unexpected']} ${detail ?? ''}`);
+  const told = `${strings[kind] ?? strings[kind > 499 ? 500 : 'unexpected']} ${detail ?? ''}`.trim();
+  // What is said already stays, with a button that may be pressed now.
+  const shown = /** @type {HTMLElement | null} */ (turn.foot.querySelector('.error,.stop'));
+  const line = shown?.textContent === told ? shown : turn.fail(kind, told);
   const retry = /** @type {HTMLElement} */ (line.nextElementSibling);
   // A date would need synchronized clocks: with one, or an invalid value, there is no wait. Waits are limited.
   let left = Math.min(parseInt(`${wait}`) || 0, 600);
