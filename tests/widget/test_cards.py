@@ -273,7 +273,7 @@ def test_the_rows_of_a_table_are_short_and_its_columns_readable(browse: Browse, 
     turn.locator(".copy_answer").wait_for()
     assert max(rows(turn)) < 300
     widths = turn.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(cell => cell.offsetWidth)")
-    assert min(widths) > 100
+    assert min(widths) > 80
     assert turn.locator("td").first.evaluate("cell => getComputedStyle(cell).verticalAlign") == "top"
     page.get_by_role("button", name="Expand").click()
     assert turn.locator(".scroll").evaluate("box => box.scrollWidth - box.clientWidth") == 0

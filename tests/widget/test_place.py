@@ -246,7 +246,8 @@ def test_the_button_of_a_phone_is_round(browse: Browse) -> None:
 BESIDE = """text => {
   const [range] = [...CSS.highlights.get('chapterverse')];
   const root = document.querySelector('chapter-verse').shadowRoot;
-  const box = root.querySelector('dialog').getBoundingClientRect();
+  const box = root.querySelector('dialog')?.getBoundingClientRect();
+  if (!box) return false;
   return [...range.getClientRects()].every(({ left, right, top, bottom }) => (
     left >= box.right || right <= box.left || top >= box.bottom || bottom <= box.top));
 }"""

@@ -46,7 +46,11 @@ export const addHeadTools = (panel, strings) => {
   const empty = `${config.menu}` === 'false' || !(copy || mcp || chatgpt || claude);
   head.firstElementChild?.after(...empty ? [] : [menu], tool('export', () => saveAsMarkdown(panel)), ...inline ? [] : [expand, dock], reset);
   // What is marked on the page must not lie under the panel.
-  document.addEventListener('chapterverse-marked', event => {
-    import('./room.js').then(({ uncover }) => uncover(panel, /** @type {CustomEvent} */ (event).detail, strings)).catch(() => {});
-  });
+  const uncover = () => {
+    const [range] = CSS.highlights?.get('chapterverse') ?? [];
+    if (range) import('./room.js').then(({ uncover }) => uncover(panel, /** @type {Range} */ (range), strings)).catch(() => {});
+  };
+  document.addEventListener('chapterverse-marked', uncover);
+  // After a load it may be marked before the panel stands.
+  panel.root.host.addEventListener('open', uncover, { once: true });
 };

@@ -261,7 +261,7 @@ const mark = text => {
   const { top } = range.getBoundingClientRect();
   const block = top < 64 || top > innerHeight - 64 ? 'center' : 'nearest';
   range.startContainer.parentElement?.scrollIntoView({ block });
-  document.dispatchEvent(new CustomEvent('chapterverse-marked', { detail: range }));
+  document.dispatchEvent(new Event('chapterverse-marked'));
   return true;
 };
 
