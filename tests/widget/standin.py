@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections import deque
@@ -46,8 +47,9 @@ def sse(event: str, data: object) -> bytes:
 
 
 def stream(answer: dict[str, Any], *deltas: str | Event) -> Reply:
-    """Stream an answer: its sources, a draft (the answer itself unless `deltas` say otherwise), then the final."""
-    pieces = [d if isinstance(d, Event) else sse("delta", {"text": d}) for d in deltas or [answer["response"]]]
+    """Stream an answer: its sources, its text (the answer itself unless `deltas` say otherwise), then the final."""
+    parts = deltas or [answer["response"]]
+    pieces = [d if isinstance(d, Event) else sse("delta", {"text": d, "check": "none"}) for d in parts]
     meta = sse("meta", {"turn_id": "t", "mode": answer["mode"], "sources": answer["source_chunks"]})
     return Reply((meta, *pieces, sse("final", answer)))
 
@@ -118,6 +120,8 @@ class Handler(BaseHTTPRequestHandler):
         content_type, headers, content = found
         if self.path.startswith("/widget/"):
             sleep(MODULE_DELAY)
+        if "gzip" in self.headers.get("Accept-Encoding", ""):
+            content, headers = gzip.compress(content, 9, mtime=0), {**headers, "Content-Encoding": "gzip"}
         self._head(200, {"Content-Type": content_type, "Content-Length": str(len(content)), **headers})
         self.wfile.write(content)
         return None

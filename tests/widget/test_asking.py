@@ -1,6 +1,7 @@
 """Ways to ask: the shortcut, links, the site's scripts, starters, questions from a page, earlier questions."""
 
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from playwright.sync_api import Dialog, Page, expect
 from widget.chat import ask, open_chat
 from widget.pages import answer
 from widget.pages import page as page_of
-from widget.standin import Site, stream
+from widget.standin import Reply, Site, sse, stream
 
 Browse = Callable[..., Page]
 FIELD = "Ask a question"
@@ -251,3 +252,58 @@ def test_what_is_followed_up_can_be_read_beside_other_labels(browse: Browse, sit
     assert box
     assert box["width"] >= 180
     assert box["x"] + box["width"] <= 390
+
+
+def test_the_shortcut_closes_too_and_is_left_to_a_page_that_uses_it(browse: Browse) -> None:
+    page = browse()
+    for focus in ("field", "page"):
+        page.keyboard.press("Control+i")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        if focus == "page":
+            page.locator("h1").click()
+        else:
+            expect(page.get_by_role("textbox", name=FIELD)).to_be_focused()
+        page.keyboard.press("Control+i")
+        expect(dialog).to_be_hidden()
+    page.evaluate("document.addEventListener('keydown', event => event.preventDefault())")
+    page.locator("h1").click()
+    page.keyboard.press("Control+i")
+    page.wait_for_timeout(300)
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_what_is_read_and_searched_is_named_while_a_reader_waits(browse: Browse, site: Site) -> None:
+    read, searched, still = Event(), Event(), Event()
+    final = answer("Run it.", citations=["1"])
+    meta = sse("meta", {"sources": final["source_chunks"]})
+    tool = sse("tool", {"id": "1", "name": "search_docs", "query": "rotate a key"})
+    done = sse("tool", {"id": "1", "name": "search_docs", "query": "never named", "ok": True})
+    site.replies.append(Reply((meta, read, tool, searched, done, still, sse("final", final))))
+    page = browse(timezone_id="UTC")
+    page.clock.install()
+    turn = ask(page)
+    expect(turn.locator(".busy")).to_have_text("Reading Locking › Section 1…")
+    read.set()
+    expect(turn.locator(".busy")).to_have_text("Searching… rotate a key")
+    searched.set()
+    page.clock.run_for(9000)
+    expect(turn.locator(".busy")).to_have_text("Still working…")
+    still.set()
+    expect(turn.locator(".answered")).to_be_visible()
+    page.clock.run_for(9000)
+    expect(turn.locator(".busy")).to_have_count(0)
+
+
+def test_a_lost_connection_is_said_at_once(browse: Browse, site: Site) -> None:
+    never = Event()
+    site.replies.append(stream(answer("Late."), "Half", never))
+    page = browse()
+    turn = ask(page)
+    expect(turn.get_by_text("Half")).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('offline'))")
+    expect(turn.locator(".error")).to_contain_text("You are offline.")
+    expect(turn.get_by_text("Half")).to_be_visible()
+    never.set()
+    turn.get_by_role("button", name="Try again").click()
+    expect(page.locator(".answered")).to_be_visible()

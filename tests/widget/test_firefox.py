@@ -18,6 +18,7 @@ from widget.standin import Site, checked, stream
 from widget.test_hostile import HOSTILE, SEEN, batches, corpus
 from widget.test_isolation import HIT, LATER, SHEETS
 from widget.test_session import CORRUPT, FULL, REFUSED, SIGNATURE, conversation, said
+from widget.test_stored import hostile_session
 
 pytestmark = pytest.mark.browser
 
@@ -197,3 +198,14 @@ def test_quotes_are_cards_with_the_answer_marked(browse: Browse, site: Site) -> 
         "Run uv lock to make a new one.",
         "Takes the newest version of every package that the other packages allow.",
     ]
+
+
+def test_a_stored_conversation_that_means_harm_is_only_text(browse: Browse) -> None:
+    tab = browse("/strict.html")
+    tab.evaluate("it => { sessionStorage.setItem('chatbot_session', it); sessionStorage.chapterverse_open = '1'; }",
+                 json.dumps(hostile_session(7)))  # fmt: skip
+    tab.reload()
+    tab.wait(".turn:last-of-type .copy_answer")
+    assert tab.evaluate(f"() => {TURNS}.flatMap({SEEN})") == []
+    assert tab.evaluate("() => window.hacked") is None
+    ask(tab, "And now?")

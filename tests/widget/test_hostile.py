@@ -74,19 +74,19 @@ def test_payloads_of_others_are_rendered_too(tmp_path: Path, monkeypatch: pytest
     assert any("theirs" in text for text in texts)
 
 
-HTML_SINK = "child instanceof Node?node.append(child):node.insertAdjacentHTML('beforeend',"
+HTML_SINK = "child instanceof Node ? node.append(child) : node.insertAdjacentHTML('beforeend', "
 
-#: Renderers with one mistake each: what stands in a module, and what stands there instead.
+#: Renderers with one mistake each: what stands in the module, and what stands there instead.
 MUTANTS = {
     "any protocol": ("!/^https?:$/.test(url.protocol)", "false"),
-    "an address as it came": ("href:url.href", "href:address"),
-    "credentials": ("url.username||url.password", "false"),
-    "HTML": ("node.append(child instanceof Node?child:", HTML_SINK),
+    "an address as it came": ("href: url.href", "href: address"),
+    "credentials": ("url.username || url.password", "false"),
+    "HTML": ("node.append(child instanceof Node ? child : ", HTML_SINK),
     "hidden characters": (r"\p{Bidi_C}", ""),
-    "images": ("whole[0]==='!'", "whole[0]==='!'&&out.push(el('img',{src:target}))"),
-    "attributes": ("el('code',{className:", "el('code',{id:body.join(''),className:"),
+    "images": ("whole[0] === '!'", "whole[0] === '!' && out.push(el('img', { src: target }))"),
+    "attributes": ("el('code', { className:", "el('code', { id: body.join(''), className:"),
     "language": (r"([\w.+#-]{0,32})", "(.*)"),
-    "depth": ("depth>11", "depth>110"),
+    "depth": ("depth > 11", "depth > 110"),
 }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_a_careless_renderer_is_caught(
     context: Callable[..., BrowserContext], site: Site, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     right, wrong = MUTANTS[name]
-    text = bundle.files()["panel.js"].decode()
+    text = Path(bundle.__file__).with_name("render.js").read_text("utf-8")
     assert text.count(right) == 1
     monkeypatch.setitem(pages.PAGES, "/mutant/render.js", pages.Page(text.replace(right, wrong)))
     # A page without a policy of its own: the tags must be seen, not stopped.

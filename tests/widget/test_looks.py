@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from widget.chat import ask, open_chat
 from widget.pages import QUOTED, answer, of_segments, segment
+from widget.pages import page as page_of
 from widget.standin import Site, checked, refused, stream
 
 Browse = Callable[..., Page]
@@ -221,6 +222,7 @@ def test_axe_finds_nothing_with_quotes_a_tip_and_the_feedback_form(browse: Brows
 READING = """
 - dialog "Ask the docs":
   - heading "Ask the docs" [level=2]
+  - button "This page elsewhere"
   - button "Save the conversation as Markdown"
   - button "Expand"
   - button "Beside the page"
@@ -238,7 +240,7 @@ READING = """
     - link "2 Locking › Section 1"
     - table
     - paragraph:
-      - text: From these docs
+      - text: Quoted word for word from these docs
       - button "Copy the answer with its sources"
       - button "Copy a link to this question"
       - button "Helpful"
@@ -286,7 +288,7 @@ def test_a_page_from_right_to_left_has_the_chat_so(browse: Browse, site: Site) -
     page.evaluate("document.documentElement.lang = 'ar'")
     dialog = open_chat(page)
     title = dialog.locator("h2").bounding_box()
-    close = dialog.locator(".close").bounding_box()
+    close = dialog.locator(".head .icon").bounding_box()
     assert title
     assert close
     assert close["x"] < title["x"]
@@ -297,3 +299,46 @@ def test_a_page_from_right_to_left_has_the_chat_so(browse: Browse, site: Site) -
         "node => { const s = getComputedStyle(node); return [s.borderBottomLeftRadius, s.borderBottomRightRadius]; }"
     )
     assert corners == ["4px", "16px"]
+
+
+def test_the_colors_of_pydata_go_before_those_of_bootstrap(browse: Browse) -> None:
+    page = browse()
+    values = {"--bs-body-bg": "#fff", "--bs-body-color": "#222", "--bs-primary": "#00f"}
+    values |= {
+        "--pst-color-background": "#121212",
+        "--pst-color-text-base": "#ced6dd",
+        "--pst-color-primary": "#3fb1c5",
+    }
+    for name, value in values.items():
+        page.evaluate("([name, value]) => document.documentElement.style.setProperty(name, value)", [name, value])
+    assert color(page, ".launcher", "backgroundColor") == [0x3F, 0xB1, 0xC5]
+    open_chat(page)
+    assert color(page, "dialog", "backgroundColor") == [0x12, 0x12, 0x12]
+    assert color(page, "dialog", "color") == [0xCE, 0xD6, 0xDD]
+
+
+def test_an_empty_name_is_no_color(browse: Browse) -> None:
+    page = browse()
+    page.evaluate("""() => {
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync(`:root{--md-default-bg-color: ;--bs-body-bg:#102030;
+        --md-default-fg-color:;--bs-body-color:#f0e0d0}`);
+      document.adoptedStyleSheets.push(sheet);
+    }""")
+    open_chat(page)
+    assert color(page, "dialog", "backgroundColor") == [0x10, 0x20, 0x30]
+    assert color(page, "dialog", "color") == [0xF0, 0xE0, 0xD0]
+
+
+def test_a_site_without_names_gives_the_colors_that_it_shows(
+    browse: Browse, standin_page: Callable[[str], None]
+) -> None:
+    style = "<style>body{background:#2b1b17;color:#f5e6d3}main a{color:#ff5722}</style>"
+    standin_page(page_of(style).html)
+    page = browse("/tagged.html")
+    assert color(page, ".launcher", "backgroundColor") == [0x45, 0x53, 0xC4]
+    open_chat(page)
+    assert color(page, "dialog", "backgroundColor") == [0x2B, 0x1B, 0x17]
+    assert color(page, "dialog", "color") == [0xF5, 0xE6, 0xD3]
+    assert color(page, ".send", "backgroundColor") == [0xFF, 0x57, 0x22]
+    assert faults(page) == []

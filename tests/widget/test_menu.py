@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from widget import pages
-from widget.chat import ask, open_chat
+from widget.chat import ask
 from widget.pages import answer
 from widget.standin import Site, stream
 from widget.test_actions import CLIPBOARD, clipboard, live
@@ -39,9 +38,15 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return put
 
 
+@pytest.fixture(autouse=True)
+def assistants(site: Site) -> None:
+    """Other assistants are off by default."""
+    site.config["menu"] = {"chatgpt": True, "claude": True}
+
+
 def opened(page: Page) -> Locator:
-    """Open the menu and return it."""
-    open_chat(page)
+    """Open the menu, which is there after an answer, and return it."""
+    ask(page).locator(".copy_answer").wait_for()
     page.get_by_role("button", name="This page elsewhere").click()
     menu = page.locator(".menu")
     menu.wait_for()
@@ -87,48 +92,36 @@ def test_each_entry_can_be_switched_off(browse: Browse, site: Site, described: C
     path = described()
     names = {"copy": "Copy as Markdown", "chatgpt": "Open in ChatGPT", "claude": "Open in Claude"}
     for entry, name in names.items():
-        site.config["menu"] = {entry: False, "mcp": False}
+        site.config["menu"] = {"chatgpt": True, "claude": True, entry: False, "mcp": False}
         menu = opened(page := browse(path))
         assert menu.locator(":scope > *").all_inner_texts() == [n for n in names.values() if n != name]
     for off in (False, "false", dict.fromkeys([*names, "mcp"], False)):
         site.config["menu"] = off
         page = browse(path)
-        with page.expect_response(re.compile(r"menu\.js")):
-            open_chat(page)
-        page.wait_for_timeout(100)
-        assert page.get_by_role("button", name="This page elsewhere").count() == 0
-        site.replies.append(stream(answer("No.", status="not_in_docs")))
         ask(page).locator(".copy_answer").wait_for()
-        assert page.get_by_role("link", name="Open in").count() == 0
+        assert page.get_by_role("button", name="This page elsewhere").count() == 0
+
+
+def test_no_other_assistant_is_offered_unless_the_owner_says_so(
+    browse: Browse, site: Site, described: Callable[..., str]
+) -> None:
+    del site.config["menu"]
+    menu = opened(browse(described()))
+    menu.get_by_role("button", name="MCP").wait_for()
+    assert menu.locator(":scope > *").all_inner_texts() == ["Copy as Markdown", "Copy the address of the MCP server"]
 
 
 def test_a_menu_that_stays_empty_goes(browse: Browse, site: Site, described: Callable[..., str]) -> None:
     site.config["menu"] = {"copy": False, "chatgpt": False, "claude": False}
     page = browse(described(mcp=False))
-    open_chat(page)
+    ask(page).locator(".copy_answer").wait_for()
     page.get_by_role("button", name="This page elsewhere").click()
     expect(page.locator(".icon.page")).to_have_count(0)
 
 
-def test_a_refusal_offers_the_question_elsewhere(browse: Browse, site: Site, described: Callable[..., str]) -> None:
-    page = browse(described())
-    question = "Why is the sky blue? " + "Why? " * 500
-    site.replies.append(stream(answer("The docs don't say.", status="not_in_docs")))
-    turn = ask(page, question.strip())
-    link = turn.get_by_role("link", name="Open in ChatGPT")
-    link.wait_for()
-    start = f"Read {site.url}/locking/index.md and answer this question: Why is the sky blue? Why?"
-    assert asked(link).startswith(start)
-    assert len(str(link.get_attribute("href"))) < 2048
-    site.replies.append(stream(answer("Run `uv lock`.", citations=["1"])))
-    turn = ask(page)
-    turn.locator(".copy_answer").wait_for()
-    assert turn.get_by_role("link", name="Open in").count() == 0
-
-
 def test_the_menu_works_by_keyboard(browse: Browse, described: Callable[..., str]) -> None:
     page = browse(described())
-    open_chat(page)
+    ask(page).locator(".copy_answer").wait_for()
     button = page.get_by_role("button", name="This page elsewhere")
     button.focus()
     page.keyboard.press("Enter")
@@ -163,7 +156,9 @@ def test_the_menu_is_accessible(browse: Browse, site: Site, described: Callable[
     page = browse(described())
     page.evaluate("scheme => document.documentElement.style.colorScheme = scheme", scheme)
     site.replies.append(stream(answer("The docs don't say.", status="not_in_docs")))
-    ask(page, "Why is the sky blue?").get_by_role("link", name="Open in Claude").wait_for()
+    turn = ask(page, "Why is the sky blue?")
+    turn.locator(".copy_answer").wait_for()
+    assert turn.get_by_role("link", name="Open in").count() == 0
     page.get_by_role("button", name="This page elsewhere").click()
     page.locator(".menu").get_by_role("button", name="MCP").wait_for()
     PICTURES.mkdir(parents=True, exist_ok=True)

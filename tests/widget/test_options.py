@@ -179,7 +179,10 @@ def test_a_configuration_is_what_differs_and_a_title_in_each_language_for_none(n
 
 def test_files_lie_in_folders_and_are_named_alike_on_every_system() -> None:
     package = Path(bundle.__file__).parent
-    parts = {"session.js", "client.js", "render.js", "answer.js", "styles.js"}
+    parts = {
+        *("session.js", "client.js", "render.js", "answer.js", "styles.js"),
+        *("passages.js", "transcript.js", "head.js"),
+    }
     sources = {path.relative_to(package).as_posix() for path in package.rglob("*.js")}
     assert set(bundle.names()) == sources - parts
     assert parts < sources

@@ -146,8 +146,9 @@ def test_a_new_chat_forgets_and_starts_another_thread(browse: Browse, site: Site
 
 def test_a_new_chat_stops_the_answer_on_its_way(browse: Browse, site: Site) -> None:
     never = Event()
-    site.replies.append(stream(answer("Late."), "Half", never))
+    site.replies += [stream(answer("Whole.")), stream(answer("Late."), "Half", never)]
     page = browse()
+    ask(page, "First?").locator(".answered").wait_for()
     expect(ask(page).get_by_text("Half")).to_be_visible()
     page.get_by_role("button", name="New chat").click()
     never.set()

@@ -3,12 +3,18 @@
 import gzip
 import json
 import re
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
+from playwright.sync_api import Page, Request
 
 from chapterverse.widget import bundle
+from chapterverse.widget.minify import shorten_names
+from widget.pages import QUOTED, page
+from widget.standin import Site, checked
 
 FOLDER = Path(bundle.__file__).parent
 SOURCES = sorted(FOLDER.rglob("*.js"))
@@ -17,8 +23,11 @@ LANGUAGES = sorted(path.stem for path in FOLDER.glob("lang/*.js"))
 #: Bytes of the launcher with its configuration, and of all up to a first answer.
 CLOSED, ANSWERED = 2560, 14_336
 
-#: Loaded when a reader does what they are for, and where an operator wants work of readers who are near a limit.
-LATER = {"highlight.js", "menu.js", "page.js", "room.js", "turns.js", "work.js"}
+#: Loaded after the first answer, and when a reader does what they are for.
+LATER = {
+    "failure.js", "highlight.js", "history.js", "menu.js", "origin.js", "page.js", "room.js", "selection.js",
+    "turns.js", "work.js",
+}  # fmt: skip
 
 
 def weight(files: Mapping[str, bytes]) -> int:
@@ -54,10 +63,75 @@ def test_everything_up_to_a_first_answer_is_light(served: Mapping[str, bytes], l
 
 def test_no_file_imports_another_one_that_imports(served: Mapping[str, bytes]) -> None:
     chains = {name: imports(served, name) - {name} for name in served}
-    assert {name for name, needed in chains.items() if needed} == {"launcher.js", "menu.js", "turns.js"}
-    # The panel is there before what comes with an answer is asked for, and before the page's menu.
-    assert chains["launcher.js"] == {"config.js"}
-    assert chains["menu.js"] == chains["turns.js"] == {"panel.js"}
+    # The panel is there before anything else is asked for.
+    own = {"highlight.js", "origin.js", "page.js", "panel.js", "work.js", "config.js"}
+    for name, needed in chains.items():
+        assert needed == (
+            {"config.js"} if name == "launcher.js" else set() if "/" in name or name in own else {"panel.js"}
+        )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_browser_loads_little_up_to_a_first_answer(
+    browse: Callable[..., Page], site: Site, standin_page: Callable[[str], None], language: str
+) -> None:
+    standin_page(page().html.replace('lang="en"', f'lang="{language}"'))
+    wait = Event()
+    site.replies.append(checked(QUOTED, *[None] * len(QUOTED["segments"]), wait))
+    site.config = {"endpoint": "", "title": bundle.titles()[language]}
+    tab = browse("/tagged.html")
+    loaded: list[Request] = []
+    tab.on("requestfinished", lambda request: loaded.append(request))
+    tab.reload()
+    tab.locator(".launcher").click()
+    tab.locator("textarea").fill("How do I lock?")
+    tab.keyboard.press("Enter")
+    tab.get_by_text("Takes the newest version").wait_for()
+    tab.wait_for_timeout(300)
+    assert files(loaded) == ["config.js", f"lang/{language}.js", "launcher.js", "panel.js"]
+    sizes = [request.sizes()["responseBodySize"] for request in loaded if "/widget/" in request.url]
+    assert sum(sizes) <= ANSWERED
+    assert sum(sizes) >= ANSWERED * 0.9, "nothing was counted"
+    wait.set()
+    tab.locator(".copy_answer").wait_for()
+    after = ["config.js", "highlight.js", f"lang/{language}.js", f"lang/more/{language}.js", "launcher.js", "panel.js"]
+    tab.wait_for_timeout(300)
+    assert files(loaded) == sorted([*after, "room.js", "turns.js"])
+
+
+def files(requests: list[Request]) -> list[str]:
+    return sorted(request.url.partition("/widget/")[2] for request in requests if "/widget/" in request.url)
+
+
+def test_every_minified_name_is_declared_once_where_it_is_used(
+    node: Path, served: Mapping[str, bytes], tmp_path: Path
+) -> None:
+    for name, content in served.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    compiler = FOLDER.parents[2] / "node_modules" / "typescript" / "bin" / "tsc"
+    flags = ["--noEmit", "--allowJs", "--checkJs", "--target", "esnext", "--module", "esnext"]
+    command = [node, compiler, *flags, "--moduleResolution", "bundler", "--lib", "esnext,dom,dom.iterable"]
+    out = subprocess.run([*command, *tmp_path.glob("*.js")], capture_output=True, text=True).stdout
+    # Names that nobody declares or that are declared twice, and syntax; the types went with the comments.
+    assert re.findall(r".*error TS(?:1\d{3}|2300|2304|2451|2552|18004):.*", out) == []
+
+
+NAMES = {
+    "const text = 1; use(text, other.text, { text: text });": "const e = 1; use(e, other.text, { text: e });",
+    "const size = 1; call({ size });": "const size = 1; call({ size });",
+    "export const text = 1; text + 1;": "export const text = 1; text + 1;",
+    "const say = (words, more) => `${words} say ${more}`;": "const n = (t, e) => `${t} say ${e}`;",
+    "const found = /found'[/]/.test('found') / 2; found / 3;": "const e = /found'[/]/.test('found') / 2; e / 3;",
+    "const send = { async send() {} }; send.send();": "const send = { async send() {} }; send.send();",
+    "const key = word => window.key[key(word)];": "const e = t => window.key[e(t)];",
+}
+
+
+@pytest.mark.parametrize("source", NAMES)
+def test_only_names_of_variables_become_short(source: str) -> None:
+    assert shorten_names(source) == NAMES[source]
 
 
 def test_the_docs_state_the_weight_of_every_file(served: Mapping[str, bytes]) -> None:

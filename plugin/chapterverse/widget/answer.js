@@ -1,5 +1,6 @@
 // @ts-check
-// One question's place in the conversation: its bubble, the answer as it comes, its state and its sources.
+// One question's place in the conversation: its bubble, the answer as it comes, its state and its sources. A stored answer
+// is drawn by the same functions.
 import { el, icon, link, render } from './render.js';
 
 /** @type {(section: Section) => string} */
@@ -34,6 +35,9 @@ const grouped = parts => {
   return groups;
 };
 
+/** A selected code block without its fences. @type {(selection: string) => string} */
+export const unfenced = selection => selection.replace(/^```\n|\n```$/g, '');
+
 /** @type {CreateTurn} */
 export const createTurn = (panel, question, message) => {
   const { strings } = panel;
@@ -43,6 +47,7 @@ export const createTurn = (panel, question, message) => {
   const body = el('div');
   const foot = el('div');
   const node = el('div', { className: 'turn' }, text || selection ? asked : [], body, foot);
+  const progress = el('p', { className: 'status busy' });
   /** The segments shown, and the number of them in each child of the body. @type {Segment[]} */
   let parts = [];
   /** @type {number[]} */
@@ -52,6 +57,7 @@ export const createTurn = (panel, question, message) => {
   /** The ids of what is cited, in the order of the text: their places are the numbers that the reader sees. @type {string[]} */
   let order = [];
   let frame = 0;
+  let timer = 0;
 
   /** @type {(segment: Segment) => Node} */
   const markers = ({ citations, check }) => el('sup', {}, order.flatMap((id, at) => {
@@ -60,7 +66,7 @@ export const createTurn = (panel, question, message) => {
     const marker = reference(source, 'cite', `${at + 1}`);
     marker.ariaLabel = `${at + 1}: ${where(source)}`;
     return marker;
-  }), check === 'unconfirmed' ? el('span', { className: 'cite unconfirmed', role: 'img', ariaLabel: strings.unconfirmed, title: strings.unconfirmed }, '?') : []);
+  }), check === 'unconfirmed' ? el('button', { type: 'button', className: 'cite unconfirmed', ariaLabel: strings.unconfirmed }, '?') : []);
 
   /** @type {(group: Segment[]) => HTMLElement} */
   const block = group => {
@@ -75,7 +81,6 @@ export const createTurn = (panel, question, message) => {
     // The head has the number already.
     const rest = parts.map(part => ({ ...part, citations: part.citations.filter(id => id !== source?.id) }));
     const quote = el('div', {}, render(rest, index => markers(rest[index])));
-    if (first?.mark) import('./turns.js').then(({ emphasize }) => emphasize(quote, first)).catch(() => {});
     return el('div', { className: 'card' }, source
       ? reference({ ...source, snippet: `${first.mark || first.text}`.slice(0, 500) }, 'crumb',
         el('span', { className: 'cite' }, `${order.indexOf(source.id) + 1}`), el('span', {}, crumb || where(source)))
@@ -85,7 +90,8 @@ export const createTurn = (panel, question, message) => {
   /** Shows what has come. Blocks that stay equal stay the same nodes, with the reader's selection and focus in them. */
   const paint = () => {
     order = [...new Set(parts.flatMap(({ citations }) => citations))].filter(id => sources.some(source => source.id === id));
-    sizes = grouped(parts).map((group, at) => {
+    turn.groups = grouped(parts);
+    sizes = turn.groups.map((group, at) => {
       if (group.length !== sizes[at]) {
         const made = block(group);
         const old = body.children[at] ?? body.appendChild(el('div'));
@@ -99,28 +105,55 @@ export const createTurn = (panel, question, message) => {
     });
   };
 
-  return {
-    node,
+  const settle = () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
 
-    busy() {
-      foot.replaceChildren(el('p', { className: 'status' }, strings.searching));
+  /** Says what happens now, and after a while that it still does. @type {(words: string) => void} */
+  const say = words => {
+    clearTimeout(timer);
+    progress.replaceChildren(el('span', {}, words));
+    if (!progress.isConnected) foot.replaceChildren(progress);
+    timer = setTimeout(say, 8000, strings.still_working);
+  };
+
+  /** @type {Turn} */
+  const turn = {
+    question,
+    message,
+    node,
+    asked,
+    body,
+    foot,
+    row: foot,
+    groups: [],
+    get sources() {
+      return sources;
     },
+    cited: [],
+
+    busy: () => say(strings.searching),
 
     hear(name, data) {
-      if (name === 'meta' && Array.isArray(data?.sources)) sources = data.sources.filter((/** @type {any} */ source) => source?.id);
-      if (name !== 'delta' || typeof data?.text !== 'string') return;
-      // An API of an older version sends text alone, unchecked.
+      if (name === 'meta' && Array.isArray(data?.sources)) {
+        sources = data.sources.filter((/** @type {any} */ source) => source?.id);
+        if (sources[0]) say(strings.reading.replace('{section}', () => where(sources[0])));
+      }
+      // A search of the model's own, as it starts.
+      if (name === 'tool' && data?.query && !('ok' in data)) say(`${strings.searching} ${data.query}`);
+      // What has no `check` is the unchecked draft of an API of an older version.
+      if (name !== 'delta' || typeof data?.text !== 'string' || !data.check) return;
       parts.push({ ...data, citations: [data.citations ?? []].flat() });
-      foot.replaceChildren();
+      say('…');
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(paint);
     },
 
     show(answer) {
-      const { response, source_chunks = [], segments = [], status: state = 'answered', mode, nearest = [] } = answer;
-      const draft = parts.map(({ text }) => text).join('');
-      const final = segments.length ? segments : [{ text: response, citations: [] }];
-      cancelAnimationFrame(frame);
+      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [] } = answer;
+      const final = segments.length ? segments : [{ text: content, citations: [] }];
+      settle();
       // What was shown stays unless something else has come.
       if (JSON.stringify([parts, sources]) !== JSON.stringify([final, source_chunks])) {
         sizes = [];
@@ -128,29 +161,29 @@ export const createTurn = (panel, question, message) => {
       }
       [parts, sources] = [final, source_chunks];
       paint();
-      // The framing says already that it is quoted from the docs.
-      const quoted = parts.some(({ kind }) => kind === 'quote') && state === 'answered';
-      const words = strings[state === 'answered' && mode === 'selected_text' ? mode : state] ?? '';
-      // So does the reply to a greeting, for which nothing was searched.
-      const silent = quoted || (state === 'not_in_docs' && answer.retrieval_used === false);
-      const row = silent ? el('p', { className: 'status answered' }, el('span', { className: 'sr' }, quoted ? words : '')) : status(state, words);
-      foot.replaceChildren(row);
-      const told = [...quoted ? [] : foot.childNodes, render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
-      const cited = order.flatMap(id => sources.filter(source => source.id === id));
+      const doubts = parts.filter(({ check }) => check === 'unconfirmed').length;
+      const key = state !== 'answered' ? state : doubts ? (doubts > 1 ? 'except_many' : 'except')
+        : mode === 'selected_text' ? mode : parts.some(({ kind }) => kind === 'quote') ? 'quoted' : state;
+      const words = (strings[/** @type {'except'} */ (key)] ?? '').replace('{n}', `${doubts}`);
+      // A greeting has no state.
+      turn.row = state ? status(state, words) : el('p', { className: 'status' });
+      foot.replaceChildren(turn.row);
+      // The framing of a quoted answer says already where it is from.
+      const told = [...state && key !== 'quoted' ? [turn.row] : [], render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
+      turn.cited = order.flatMap(id => sources.filter(source => source.id === id));
       // The head of a card names and links its source.
       const heads = [...body.querySelectorAll('.crumb')].map(head => /** @type {any} */ (head).source?.id);
-      const rest = cited.filter(({ id }) => !heads.includes(id));
-      const listed = cited.length ? rest : sources;
+      const rest = turn.cited.filter(({ id }) => !heads.includes(id));
+      const listed = turn.cited[0] ? rest : sources;
       if (listed.length) foot.append(list(strings.sources, listed, listed.map(({ id }, at) => `${order.indexOf(id) + 1 || at + 1}`)));
-      const near = nearest.filter(({ url }) => cited.every(source => source.url !== url));
+      const near = nearest.filter(({ url }) => turn.cited.every(source => source.url !== url));
       if (near.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, near));
-      this.ready = import('./turns.js').then(({ equip }) => (
-        equip(panel, { question, message, answer, cited, revised: !!draft && draft.trim() !== response.trim(), node, asked, body, foot, row }))).catch(() => {});
+      turn.answer = answer;
       return told;
     },
 
-    async fail(failure) {
-      cancelAnimationFrame(frame);
+    fail(kind, words) {
+      settle();
       try {
         paint();
       } catch {
@@ -158,17 +191,12 @@ export const createTurn = (panel, question, message) => {
         parts = [];
         body.replaceChildren();
       }
-      // What was checked stays to be read; the draft of an older API does only if the reader stopped it.
-      if (failure.kind !== 'stopped' && !parts.every(({ check }) => check)) body.replaceChildren();
-      return import('./turns.js').then(({ explain }) => explain(panel, failure, { question, message, node, foot, sources })).catch(() => {
-        // A longer message would have to be loaded from an unreachable server.
-        foot.replaceChildren(status('error', strings.network));
-        panel.field.value ||= text;
-        return strings.network;
-      });
+      const line = status(kind === 'stopped' ? 'stop' : 'error', words);
+      /** @type {HTMLElement} */
+      const retry = el('button', { className: 'chip retry', onclick: () => retry.ariaDisabled || panel.retry(turn) }, strings.retry);
+      foot.replaceChildren(line, retry);
+      return line;
     },
   };
+  return turn;
 };
-
-/** A selected code block without its fences. @type {(selection: string) => string} */
-export const unfenced = selection => selection.replace(/^```\n|\n```$/g, '');

@@ -31,7 +31,7 @@ export const chat = async ({ endpoint, timeout = 60 }, query, stop, on) => {
     }
   } catch {
     if (slow.aborted) failure.kind = 'slow';
-    if (stop.aborted) failure.kind = 'stopped';
+    if (stop.aborted) failure.kind = stop.reason === 'offline' ? stop.reason : 'stopped';
   }
   throw failure;
 };

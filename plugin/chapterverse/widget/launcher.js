@@ -11,7 +11,7 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 :host{all:initial!important;display:block!important;color-scheme:inherit!important;font-family:inherit!important;
   --_bottom:var(--chapterverse-bottom,calc(20px + 3.75*var(--ifm-spacing-vertical,0px)));--_end:var(--chapterverse-end,20px);
-  --_accent:var(--chapterverse-accent,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,#4553c4))))));
+  --_accent:var(--chapterverse-accent,var(--pst-color-primary,var(--md-primary-fg-color,var(--bs-primary,var(--ifm-color-primary,var(--vp-c-brand-3,var(--color-brand-primary,var(--_link,#4553c4))))))));
   --_y:clamp(0,(.1833 - y)*1e6,1);--_on:color(from var(--_accent) xyz-d65 calc(.95*var(--_y)) var(--_y) calc(1.089*var(--_y)))}
 :host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
@@ -36,8 +36,8 @@ let panel;
 /** The chat's host: a panel of its own, or an element of the page. @type {HTMLElement} */
 let place;
 
-/** @type {(host: HTMLElement) => HTMLElement} */
-const dress = host => {
+/** Gives an element its shadow. @type {(host: HTMLElement) => HTMLElement} */
+const attachShadow = host => {
   host.attachShadow({ mode: 'open' }).adoptedStyleSheets = [sheet];
   // The site's shortcuts would fire, because to them typing in here happens on our host element.
   for (const type of ['keydown', 'keyup', 'keypress']) host.addEventListener(type, event => event.stopPropagation());
@@ -56,27 +56,15 @@ const mount = () => {
   own.showPopover();
 };
 
-/** @type {() => Promise<string>} */
-const health = () => fetch('/v1/health').then(reply => reply.json()).then(({ status }) => status).catch(() => '');
-
-/** Whether an API answers. A build without an `endpoint` names none: then the page's origin is asked, once a tab. */
-const present = async () => {
-  if (config.endpoint != null) return true;
-  let status;
-  try {
-    status = (sessionStorage.chapterverse_api ??= await health());
-  } catch {
-    status = await health();
-  }
-  return status === 'ok' || console.info('Chapter & Verse: no `endpoint`, no API here');
-};
+/** Whether an API answers. A build without an `endpoint` names none. */
+const isPresent = async () => config.endpoint != null || (await import('./origin.js')).isApiHere();
 
 /** @type {Open} */
 const open = async (question, focus = true) => {
   if (config.consent && !confirm(config.consent)) return;
   config.consent = '';
   // The host stays, empty: a host that is removed comes back.
-  if (!await present()) return button.remove();
+  if (!await isPresent()) return button.remove();
   button.ariaBusy = 'true';
   try {
     const [{ createPanel }, { default: words }] = await load();
@@ -92,8 +80,8 @@ const open = async (question, focus = true) => {
   (await panel)?.open(question, focus);
 };
 
-/** @type {(element: HTMLElement) => void} */
-const stand = element => {
+/** Moves the chat to an element. @type {(element: HTMLElement) => void} */
+const moveTo = element => {
   panel?.then(({ remove }) => remove());
   panel = undefined;
   place = element;
@@ -101,12 +89,12 @@ const stand = element => {
 
 class Ask extends HTMLElement {
   connectedCallback() {
-    stand(this.shadowRoot ? this : dress(this));
+    moveTo(this.shadowRoot ? this : attachShadow(this));
     if (!config.consent) open(undefined, false);
   }
 
   disconnectedCallback() {
-    if (place === this) stand(own);
+    if (place === this) moveTo(own);
   }
 }
 
@@ -115,10 +103,13 @@ const within = (event, selector) => /** @type {Element} */ (event.composedPath()
 
 /** @type {(event: KeyboardEvent) => void} */
 const press = event => {
-  if (event.key !== 'i' || !(event.ctrlKey || event.metaKey) || `${config.shortcut}` === 'false'
+  // The page's own use of these keys goes first.
+  if (event.defaultPrevented || event.key !== 'i' || !(event.ctrlKey || event.metaKey) || `${config.shortcut}` === 'false'
     || within(event, 'input,textarea,select,[contenteditable]')) return;
   event.preventDefault();
-  open({ selection: `${getSelection()}` });
+  const selection = `${getSelection()}`;
+  if (selection || button.ariaExpanded === 'false') open({ selection });
+  else window.chapterverse.close();
 };
 
 const SIGNS = ['selectionchange', 'pointerover', 'focusin'];
@@ -126,19 +117,21 @@ const SIGNS = ['selectionchange', 'pointerover', 'focusin'];
 const notice = event => {
   if (config.consent || (getSelection()?.isCollapsed !== false && !within(event, 'pre,input'))) return;
   for (const type of SIGNS) document.removeEventListener(type, notice);
-  import('./page.js').then(({ attend }) => attend(own, config, open)).catch(() => {});
+  import('./page.js').then(({ watchPage }) => watchPage(own, config, open)).catch(() => {});
 };
 
-if (!document.querySelector('chapter-verse') && (config.consent || await present())) {
+if (!document.querySelector('chapter-verse') && (config.consent || await isPresent())) {
   button.className = 'launcher';
   button.textContent = config.title;
   button.ariaHasPopup = 'dialog';
   button.ariaExpanded = 'false';
   button.onclick = () => open();
+  // The host hides its keys from the page.
+  button.onkeydown = press;
   if (`${config.shortcut}` !== 'false') button.title = /Mac|iP/.test(navigator.platform) ? '⌘I' : 'Ctrl+I';
   button.onpointerenter = button.onfocus = () => config.consent || load().catch(() => {});
   own.popover = 'manual';
-  place = dress(own);
+  place = attachShadow(own);
   own.shadowRoot?.append(button);
   mount();
   // Instant navigation may replace the whole body, or all that is in it.
@@ -150,7 +143,7 @@ if (!document.querySelector('chapter-verse') && (config.consent || await present
     context: text => config.context = text,
     on: (type, listener) => own.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event).detail)),
   };
-  addEventListener('keydown', press, true);
+  addEventListener('keydown', press);
   for (const type of SIGNS) document.addEventListener(type, notice);
   let again;
   try {

@@ -3,7 +3,6 @@
 import { el, icon, link } from './render.js';
 import { more } from './session.js';
 
-const DRAWING = 'M5 12h.1M12 12h.1M19 12h.1';
 /** Nothing is loaded from there: a reader who follows the link takes the question along. */
 const ASSISTANTS = /** @type {const} */ ({
   chatgpt: ['ChatGPT', 'https://chatgpt.com/?q='],
@@ -14,12 +13,10 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .menu{padding:6px 10px;border-bottom:1px solid var(--_line);font-size:14px}
 dialog .menu>*{display:block;box-sizing:border-box;width:100%;padding:7px 8px;border-radius:6px;color:inherit;text-decoration:none}
-dialog .menu>:is(:hover,:focus-visible){background:var(--_tint)}
-.page svg{stroke-width:3}
-.elsewhere{display:flex;flex-wrap:wrap;column-gap:6px}`);
+dialog .menu>:is(:hover,:focus-visible){background:var(--_tint)}`);
 
-/** Whether the site's owner left an entry on. @type {(config: Config, name: MenuEntry) => boolean} */
-const isOn = ({ menu }, name) => `${menu}` !== 'false' && (typeof menu !== 'object' || menu[name] !== false);
+/** Whether the site's owner left an entry on; other assistants are off by default. @type {(config: Config, name: MenuEntry) => boolean} */
+const isOn = ({ menu }, name) => (typeof menu === 'object' ? menu[name] : undefined) ?? !(name in ASSISTANTS);
 
 /** The page's Markdown, where there is any. */
 const markdown = () => /** @type {HTMLLinkElement | null} */ (document.querySelector('link[rel=alternate][type="text/markdown"]'))?.href;
@@ -30,27 +27,19 @@ const encoded = text => {
   return code.length > 1900 ? encoded(text.slice(0, -50)) : code;
 };
 
-/** @type {(config: Config, strings: Later, className: string, question?: string) => HTMLElement[]} */
-const assistants = (config, strings, className, question) => {
-  const url = markdown() ?? location.origin + location.pathname;
-  const prompt = strings[question ? 'prompt_question' : 'prompt'].replace('{url}', () => url).replace('{question}', () => `${question}`);
+/** @type {(config: Config, strings: Later) => HTMLElement[]} */
+const assistants = (config, strings) => {
+  const prompt = strings.prompt.replace('{url}', () => markdown() ?? location.origin + location.pathname);
   return /** @type {const} */ (['chatgpt', 'claude']).filter(name => isOn(config, name)).map(name => {
     const [title, address] = ASSISTANTS[name];
-    return link(address + encoded(prompt), className, strings.open_in.replace('{name}', title));
+    return link(address + encoded(prompt), '', strings.open_in.replace('{name}', title));
   });
 };
 
-/** Offers a question without an answer to other assistants. @type {Elsewhere} */
-export const elsewhere = async ({ root, config }, foot, question) => {
+/** Opens the menu of this button, which from then on opens and closes it. @type {(panel: Panel, button: HTMLElement) => Promise<void>} */
+export const openMenu = async ({ root, config, live }, button) => {
   const strings = await more(config);
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
-  foot.append(el('div', { className: 'elsewhere' }, assistants(config, strings, 'chip', question)));
-};
-
-/** Puts the menu's button into the head of the panel. @type {(panel: Panel) => Promise<void>} */
-export const menu = async ({ root, config }) => {
-  const strings = await more(config);
-  const live = /** @type {Element} */ (root.querySelector('[aria-live]'));
+  const drawing = button.firstChild ?? '';
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
 
   /** @type {(label: string, text: () => Promise<string>) => HTMLElement} */
@@ -75,7 +64,7 @@ export const menu = async ({ root, config }) => {
       const reply = await fetch(page);
       return reply.ok ? reply.text() : Promise.reject(reply);
     });
-    return [...copy ? [copy] : [], ...assistants(config, strings, '')];
+    return [...copy ? [copy] : [], ...assistants(config, strings)];
   };
 
   /** Adds the address of the MCP server, if the API says that it is one. */
@@ -108,18 +97,19 @@ export const menu = async ({ root, config }) => {
   });
   list.addEventListener('focusout', ({ relatedTarget }) => (
     [list, button].some(node => node.contains(/** @type {Node | null} */ (relatedTarget))) || close()));
-  const button = el('button', { type: 'button', className: 'icon page', title: strings.page_menu, ariaExpanded: 'false', onclick() {
+  const toggle = () => {
     if (list.isConnected) return close();
     // Instant navigation changes the page under the panel.
     list.replaceChildren(...entries());
     button.title = strings.page_menu;
-    button.replaceChildren(icon('menu', DRAWING));
+    button.replaceChildren(drawing);
     button.ariaExpanded = 'true';
     // In the flow, where it covers nothing.
     button.parentElement?.after(list);
     /** @type {HTMLElement | null} */ (list.querySelector('a,button'))?.focus();
-    if (isOn(config, 'mcp')) addServer().catch(() => {}).then(() => list.children[0] || (close(), button.remove()));
-  } }, icon('menu', DRAWING));
-  // What there will be to choose, without the MCP server, which is asked for later.
-  if (`${config.menu}` !== 'false' && (isOn(config, 'mcp') || entries()[0])) root.querySelector('h2')?.after(button);
+    const asked = isOn(config, 'mcp') ? addServer().catch(() => {}) : Promise.resolve();
+    return void asked.then(() => list.children[0] || (close(), button.remove()));
+  };
+  button.onclick = toggle;
+  toggle();
 };

@@ -74,7 +74,7 @@ class WidgetOptions(BaseModel):
     scope: _Switch = True
     """Whether questions include their page, its language and its version."""
     menu: Annotated[bool | dict[Literal["copy", "chatgpt", "claude", "mcp"], bool], _MENU] = True
-    """Whether the panel has the page's menu, or a switch for each of its entries; all are on by default."""
+    """Whether the panel has the page's menu, or a switch for each of its entries; copy and mcp are on by default."""
     feedback: _Switch = True
     """Whether a reader may rate an answer."""
     contact: _Contact = ""

@@ -6,7 +6,6 @@ import { kept, more, store } from './session.js';
 const CHARACTERS = /[^\s!-/:-@[-`{-~…]/g;
 
 const sheet = new CSSStyleSheet();
-sheet.replaceSync('::highlight(chapterverse){background:Mark;color:MarkText}');
 document.adoptedStyleSheets.push(sheet);
 
 /** Search fields or their containers. */
@@ -18,8 +17,8 @@ const RESULTS = `.md-search-result,.DocSearch-Dropdown,.VPLocalSearchBox .result
 
 let looking = 0;
 
-/** @type {Attend} */
-export const attend = (host, config, open) => {
+/** @type {WatchPage} */
+export const watchPage = (host, config, open) => {
   const strings = more(config);
   const button = document.createElement('button');
   /** The element last pointed at, tapped or focused. @type {Element} */
@@ -84,7 +83,7 @@ export const attend = (host, config, open) => {
   };
 
   /** @type {(event: any) => void} */
-  const heed = ({ target, buttons = held }) => {
+  const notice = ({ target, buttons = held }) => {
     held = buttons;
     place();
     if (target.closest) over = target;
@@ -171,7 +170,7 @@ export const attend = (host, config, open) => {
     hide();
     open({ selection: area.localName ? `\`\`\`\n${text.slice(0, 4950)}\n\`\`\`` : text });
   };
-  for (const type of ['mouseover', 'mousedown', 'mouseup', 'focusin', 'selectionchange', 'scroll', 'resize']) addEventListener(type, heed, true);
+  for (const type of ['mouseover', 'mousedown', 'mouseup', 'focusin', 'selectionchange', 'scroll', 'resize']) addEventListener(type, notice, true);
   addEventListener('keydown', press, true);
   update();
 };
@@ -183,11 +182,14 @@ const code = block => {
   return copy.textContent;
 };
 
-/** @type {Go} */
-export const go = anchor => {
+/** Goes to a citation's target and marks the cited passage. @type {(anchor: HTMLAnchorElement, panel: Panel) => void} */
+export const followCitation = (anchor, panel) => {
   const { href } = anchor;
   const from = location.href;
   const text = anchor.source?.snippet ?? '';
+  if (panel.phone.matches) panel.close();
+  // A wide panel would hide most of the page.
+  if (panel.shape === 'wide') panel.setShape('side');
   // Instant navigation sees clicks on the page's links only.
   const outside = Object.assign(document.createElement('a'), { href });
   clear();
@@ -213,10 +215,19 @@ const seek = (text, from, looks = 30) => {
   }, 100);
 };
 
+/** What the address names. */
+const findTarget = () => {
+  const { hash } = location;
+  try {
+    return hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : document.body;
+  } catch {
+    return null;
+  }
+};
+
 /** Marks `text`, or the longest part of it, after the cited heading. @type {(text: string) => unknown} */
 const mark = text => {
-  const { hash } = location;
-  const heading = hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : document.body;
+  const heading = findTarget();
   if (!heading) return false;
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   walker.currentNode = heading;
@@ -231,7 +242,7 @@ const mark = text => {
       places.push([currentNode, index]);
     }
   }
-  const cited = `${text.replace(/\]\(\S*\)/g, '').match(CHARACTERS)?.join('')}`;
+  const cited = `${text.slice(0, 1000).replace(/\]\(\S*\)/g, '').match(CHARACTERS)?.join('')}`;
   let best = '';
   for (let end = 1; end <= cited.length; end++) {
     const longer = cited.slice(end - best.length - 1, end);
@@ -243,10 +254,14 @@ const mark = text => {
   range.setStart(...places[at]);
   const [node, offset] = places[at + best.length - 1];
   range.setEnd(node, offset + 1);
+  // A quiet tint in the color of the page's links, light or dark.
+  const { color } = getComputedStyle(document.querySelector(':is(main,article,[role=main]) a[href]') ?? document.body);
+  sheet.replaceSync(`::highlight(chapterverse){background:color-mix(in srgb,${color} 25%,#0000)}`);
   CSS.highlights?.set('chapterverse', new Highlight(range));
   const { top } = range.getBoundingClientRect();
   const block = top < 64 || top > innerHeight - 64 ? 'center' : 'nearest';
   range.startContainer.parentElement?.scrollIntoView({ block });
+  document.dispatchEvent(new Event('chapterverse-marked'));
   return true;
 };
 

@@ -3,7 +3,7 @@ import { createTurn } from './answer.js';
 import { chat } from './client.js';
 import { el, icon } from './render.js';
 import { kept, newSession, saveSession, store } from './session.js';
-import { sheet } from './styles.js';
+import { sheet, takeColors } from './styles.js';
 
 /** @type {CreatePanel} */
 export const createPanel = async (place, launcher, config, words) => {
@@ -11,23 +11,20 @@ export const createPanel = async (place, launcher, config, words) => {
   const phone = matchMedia('(max-width:480px),(max-height:480px)');
   const { host } = /** @type {ShadowRoot} */ (launcher.getRootNode());
   const inline = place !== host;
-  /** Whether questions include their page's version and language, and whether they search that page alone. */
-  let [scoped, single] = [true, false];
+  /** Whether questions include their page's version and language. */
+  let scoped = true;
   /** Stops the current answer. @type {AbortController | undefined} */
   let stop;
   /** The element focused before the panel. @type {HTMLElement} */
   let opener = launcher;
-  /** How the panel stands, a half-typed question, and the reading position: kept for the tab. */
-  let [shape, draft, top] = /** @type {[string, string, number]} */ ([config.layout ?? '', '', NaN]);
+  /** How the panel stands, a half-typed question, and the reading position: kept for the tab. @type {any[]} */
+  let [shape, draft, top] = [config.layout];
   try {
-    [shape, draft = '', top] = JSON.parse(`${kept('chapterverse_view')}`);
+    [shape, draft, top] = JSON.parse(`${kept('chapterverse_view')}`);
   } catch { /* Nothing is kept, or another script wrote it. */ }
 
   /** @type {Emit} */
   const emit = (type, detail) => host.dispatchEvent(new CustomEvent(type, { detail }));
-
-  /** @type {(name: 'close' | 'dock' | 'expand' | 'reset' | 'send', onclick: () => void) => HTMLButtonElement} */
-  const button = (name, onclick) => el('button', { type: 'button', className: `icon ${name}`, title: strings[name], onclick }, icon(name));
 
   const showScope = () => {
     const { lang } = document.documentElement;
@@ -37,38 +34,20 @@ export const createPanel = async (place, launcher, config, words) => {
     scope.hidden = !(scoped && sent && narrow);
     scope.replaceChildren(el('span', {}, strings.within.replace('{scope}', () => narrow)), icon('close'));
     only.hidden = !sent;
-    only.ariaPressed = `${single}`;
+    only.ariaPressed = `${panel.single}`;
     const [title] = document.title.split(/ [|–—-] /);
-    only.replaceChildren(el('span', {}, strings.only_page, single ? `: ${title}` : ''), single ? icon('close') : '');
-  };
-
-  /** @type {Promise<typeof import('./room.js')> | undefined} */
-  let room;
-  /** Lets the panel float, widen, or stand beside the page, which makes room. @type {(name?: string) => void} */
-  const showShape = (name = shape) => {
-    shape = name;
-    dialog.className = inline ? 'inline' : name;
-    expand.ariaPressed = `${name === 'wide'}`;
-    dock.ariaPressed = `${name === 'side'}`;
-    const docked = name === 'side' && dialog.open && !inline;
-    if (docked) room ??= import('./room.js');
-    room?.then(({ make }) => make(docked, () => {
-      dock.hidden = true;
-      showShape('');
-    })).catch(() => room = undefined);
+    only.replaceChildren(el('span', {}, strings.only_page, panel.single ? `: ${title}` : ''), panel.single ? icon('close') : '');
   };
 
   const keepView = () => {
     if (dialog.open) top = thread.scrollTop;
-    store('chapterverse_view', JSON.stringify([shape, field.value, top]));
+    store('chapterverse_view', JSON.stringify([panel.shape, field.value, top]));
   };
 
-  /** @type {(message: Omit<Message, 'timestamp'>) => Message} */
-  const remember = said => {
-    const message = { ...said, timestamp: new Date().toISOString() };
+  /** @type {(message: Message) => void} */
+  const keep = message => {
     panel.session.messages.push(message);
     saveSession(panel.session);
-    return message;
   };
 
   const greet = () => {
@@ -82,32 +61,16 @@ export const createPanel = async (place, launcher, config, words) => {
     });
     // Where the site names none, the page's own headings are what it can be asked about.
     if (!starters[0]) {
-      const headings = document.querySelectorAll(':is(main,article,[role=main]) h2[id]');
-      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/\s*[¶#]?\s*$/, '')).filter(text => text && !text[60]).slice(0, 3));
+      const headings = document.querySelectorAll(':is(main,article,[role=main]) :is(h2[id],section[id]>h2)');
+      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/[\s\u200B¶#]+$/, '')).filter(text => text && !text[60]).slice(0, 3));
     }
     thread.replaceChildren(el('p', {}, strings.greeting),
       ...starters.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)));
   };
 
-  const reset = () => {
-    const { session } = panel;
-    stop?.abort();
-    panel.forget?.(true);
-    panel.quote?.remove();
-    panel.follow?.remove();
-    panel.selection = '';
-    panel.alone = single = false;
-    saveSession(panel.session = newSession());
-    scoped = true;
-    showScope();
-    greet();
-    import('./turns.js').then(({ undo }) => undo(panel, session)).catch(() => {});
-    field.focus();
-  };
-
   const restore = async () => {
     greet();
-    if (kept('chatbot_session')) await (await import('./turns.js')).restore(panel);
+    if (kept('chatbot_session')) await (await import('./history.js')).restore(panel);
   };
 
   const send = () => {
@@ -127,15 +90,17 @@ export const createPanel = async (place, launcher, config, words) => {
     action.title = strings[name];
   };
 
-  /** @type {(question: Question, turn: Turn) => Promise<void>} */
-  const ask = async (question, turn) => {
+  /** @type {(turn: Turn) => Promise<void>} */
+  const ask = async turn => {
+    const { question } = turn;
     const { text, selection } = question;
-    const { messages, session_id } = panel.session;
     const { lang } = document.documentElement;
     const page = (location.origin + location.pathname).slice(0, 2048);
     /** @type {Failure | undefined} */
     let failure;
     stop = new AbortController();
+    const drop = () => stop?.abort('offline');
+    addEventListener('offline', drop);
     showState();
     turn.busy();
     emit('ask', question);
@@ -144,27 +109,35 @@ export const createPanel = async (place, launcher, config, words) => {
         query: text || undefined,
         selected_text: selection || undefined,
         user_context: config.context && `${config.context}`.slice(0, 1e4),
-        conversation_history: messages[1] && !question.alone ? (await import('./turns.js')).recent(messages) : [],
-        thread_id: question.alone ? undefined : session_id,
+        conversation_history: panel.session.messages[1] && !question.alone ? (await import('./history.js')).recent(panel.session.messages) : [],
+        thread_id: question.alone ? undefined : panel.session.session_id,
         ...(!only.hidden && {
           ...(scoped && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
           // A page's address may be written with its file, and its sections have addresses of their own.
-          ...(single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
+          ...(panel.single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
         }),
       }, stop.signal, turn.hear);
-      live.textContent = turn.show(answer);
-      const { response, mode, source_chunks, segments, status, turn_id, signature } = answer;
-      remember({ role: 'assistant', content: response, mode, source_chunks, segments, status, turn_id, signature });
+      const { response, retrieval_used, mode, source_chunks, segments, status, turn_id, signature, nearest, follow_ups, searched_as, partial_reason } = answer;
+      /** @type {Message} */
+      const message = {
+        role: 'assistant', content: response, timestamp: new Date().toISOString(),
+        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason,
+        // A greeting is not refused: nothing was searched for it.
+        status: status === 'not_in_docs' && retrieval_used === false ? undefined : status,
+      };
+      live.textContent = panel.draw(turn, message);
+      keep(message);
       emit('answer', answer);
     } catch (error) {
       failure = /** @type {Failure} */ (error);
     }
+    removeEventListener('offline', drop);
     stop.abort();
     stop = undefined;
     showState();
     if (!failure) return;
     emit('error', failure);
-    live.textContent = await turn.fail(failure);
+    live.textContent = await panel.explain(turn, failure);
   };
 
   const close = () => {
@@ -173,7 +146,7 @@ export const createPanel = async (place, launcher, config, words) => {
     launcher.ariaExpanded = 'false';
     store('chapterverse_open', '');
     dialog.close();
-    showShape();
+    if (panel.shape) panel.setShape(panel.shape);
     (opener.isConnected ? opener : launcher).focus();
     emit('close');
   };
@@ -186,18 +159,20 @@ export const createPanel = async (place, launcher, config, words) => {
     field.focus();
   } });
   const only = el('button', { type: 'button', className: 'chip', onclick() {
-    single = !single;
+    panel.single = !panel.single;
     showScope();
     field.focus();
   } });
-  const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: draft });
-  const action = button('send', () => (stop ? stop.abort() : send()));
+  const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: typeof draft === 'string' ? draft.slice(0, 4000) : '' });
+  const action = el('button', { type: 'button', className: 'icon send', onclick: () => (stop ? stop.abort() : send()) });
   const chips = el('div', { className: 'chips' }, scope, only);
   const form = el('form', { className: 'ask' }, chips, el('div', { className: 'field' }, field, action), el('p', { className: 'small' }, strings.disclaimer));
-  const expand = button('expand', () => showShape(shape === 'wide' ? '' : 'wide'));
-  const dock = button('dock', () => showShape(shape === 'side' ? '' : 'side'));
+  // What a conversation needs beside it comes with its first answer.
+  const head = el('div', { className: 'head' }, el('h2', {}, strings.title),
+    inline ? [] : el('button', { type: 'button', className: 'icon', title: strings.close, onclick: () => close() }, icon('close')));
   /** @type {HTMLDialogElement} */
   const dialog = el('dialog', {
+    className: inline ? 'inline' : '',
     ariaLabel: strings.title,
     tabIndex: -1,
     // The event follows the call: handle it only if the browser closed the dialog, or the focus moves twice.
@@ -206,22 +181,19 @@ export const createPanel = async (place, launcher, config, words) => {
       const anchor = /** @type {Element} */ (event.target).closest('a');
       if (!anchor || anchor.target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
-      if (phone.matches) close();
-      // A wide panel would hide the passage.
-      showShape(shape && 'side');
-      import('./page.js').then(({ go }) => go(anchor), () => location.assign(anchor.href));
+      import('./page.js').then(({ followCitation }) => followCitation(anchor, panel), () => location.assign(anchor.href));
     },
     onkeydown(event) {
       const { key, target, shiftKey } = event;
       // Safari ends a composition before the Enter that ended it.
       if (event.isComposing || event.keyCode === 229) return;
-      if (key === 'Escape') close();
+      if (key === 'Escape' || (key === 'i' && (event.ctrlKey || event.metaKey) && config.shortcut !== false)) close();
       else if (target === field && key === 'Enter' && !shiftKey) send();
       else return;
       event.preventDefault();
     },
   },
-  el('div', { className: 'head' }, el('h2', {}, strings.title), inline ? [] : [expand, dock], button('reset', reset), inline ? [] : button('close', close)), thread, form, live);
+  head, thread, form, live);
 
   /** @type {Panel} */
   const panel = {
@@ -229,12 +201,18 @@ export const createPanel = async (place, launcher, config, words) => {
     config,
     strings,
     session: newSession(),
+    shape: /^(side|wide)$/.test(shape) && !inline ? shape : '',
     selection: '',
+    dialog,
+    head,
     thread,
     field,
     form,
     chips,
+    live,
+    phone,
     alone: false,
+    single: false,
 
     addTurn(question, message) {
       const turn = createTurn(panel, question, message);
@@ -246,25 +224,68 @@ export const createPanel = async (place, launcher, config, words) => {
       return turn;
     },
 
+    draw(turn, message) {
+      const told = turn.show(message);
+      turn.ready = import('./turns.js').then(({ addTools }) => addTools(panel, turn)).catch(() => {});
+      return told;
+    },
+
+    async explain(turn, { kind, ...rest }) {
+      const name = navigator.onLine || kind === 'stopped' ? kind : 'offline';
+      /** The words for a lost network are there. @type {string} */
+      const words = /** @type {any} */ (strings)[name];
+      if (words) turn.fail(name, words);
+      try {
+        return await (await import('./failure.js')).explain(panel, turn, { kind: name, ...rest });
+      } catch {
+        return turn.fail(name, words ?? strings.network).textContent;
+      }
+    },
+
+    retry(turn) {
+      const { session } = panel;
+      if (!panel.start(turn.question)) return;
+      turn.node.remove();
+      session.messages = session.messages.filter(other => other !== turn.message && other !== turn.answer);
+      saveSession(session);
+    },
+
     start(question) {
       const { text, selection = '' } = question;
       if (stop || !(text || selection)) return false;
-      const message = remember({ role: 'user', content: text || selection.slice(0, 4000) });
-      ask(question, panel.addTurn(question, message));
-      import('./turns.js').then(({ prepare }) => prepare(panel)).catch(() => {});
+      /** @type {Message} */
+      const message = { role: 'user', content: text || selection.slice(0, 4000), timestamp: new Date().toISOString() };
+      keep(message);
+      ask(panel.addTurn(question, message));
       (phone.matches ? dialog : field).focus();
       return true;
     },
 
+    begin(session) {
+      stop?.abort();
+      panel.single = panel.alone = false;
+      scoped = true;
+      showScope();
+      saveSession(panel.session = session);
+      greet();
+    },
+
+    async setShape(name) {
+      try {
+        (await import('./room.js')).setShape(panel, name);
+      } catch { /* It keeps its shape, then. */ }
+    },
+
     async open({ text = '', selection, send: now } = {}, focus = true) {
       if (!dialog.open) {
+        takeColors(/** @type {HTMLElement} */ (panel.root.host));
         const active = /** @type {HTMLElement} */ (document.activeElement);
         opener = active === host || active === document.body ? launcher : active;
         if (phone.matches && !inline) dialog.showModal();
         dialog.open = true;
         if (!panel.session.messages[0]) greet();
         thread.scrollTop = Number.isFinite(top) ? top : thread.scrollHeight;
-        showShape();
+        if (panel.shape) panel.setShape(panel.shape);
         emit('open');
       }
       launcher.ariaExpanded = 'true';
@@ -273,7 +294,7 @@ export const createPanel = async (place, launcher, config, words) => {
       if (now && panel.start({ text, selection, alone: !selection })) return;
       if (selection?.trim()) {
         panel.selection = selection;
-        await (await import('./turns.js')).quote(panel);
+        await (await import('./selection.js')).quoteSelection(panel);
       }
       field.value = text || field.value;
       // On a touch screen the keyboard would hide the half of what there is to read.
@@ -286,7 +307,7 @@ export const createPanel = async (place, launcher, config, words) => {
       stop?.abort();
       launcher.ariaExpanded = 'false';
       dialog.remove();
-      showShape();
+      if (panel.shape) panel.setShape(panel.shape);
     },
   };
 
@@ -296,7 +317,6 @@ export const createPanel = async (place, launcher, config, words) => {
   panel.root.adoptedStyleSheets.push(sheet);
   await restore();
   panel.root.append(dialog);
-  import('./menu.js').then(({ menu }) => menu(panel)).catch(() => {});
   // A page from the back/forward cache lacks the messages of later pages.
   addEventListener('pageshow', event => event.persisted && restore());
   addEventListener('pagehide', keepView);

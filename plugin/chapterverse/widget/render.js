@@ -4,11 +4,8 @@
 
 export const ICONS = {
   close: 'M6 6l12 12M18 6L6 18',
-  reset: 'M12 5v14M5 12h14',
   send: 'M12 19V5M6 11l6-6 6 6',
   stop: 'M8 8h8v8H8z',
-  expand: 'M9 4H4v5M15 20h5v-5M4 4l6 6M20 20l-6-6',
-  dock: 'M4 5h16v14H4zM14 5v14',
   answered: 'M5 12l5 5 9-10',
   partial: 'M12 4a8 8 0 0 0 0 16zM12 4a8 8 0 0 1 0 16',
   not_in_docs: 'M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M6.5 6.5l11 11',
@@ -25,11 +22,12 @@ export const el = (name, properties = {}, ...children) => {
   return node;
 };
 
-/** @type {(name: Icon | Tool | 'menu', drawing?: string) => SVGElement} */
+/** @type {(name: string, drawing?: string) => SVGElement} */
 export const icon = (name, drawing = ICONS[/** @type {Icon} */ (name)]) => {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const path = document.createElementNS(svg.namespaceURI, 'path');
   svg.setAttribute('viewBox', '0 0 24 24');
+  svg.ariaHidden = 'true';
   path.setAttribute('d', drawing);
   svg.append(path);
   return svg;

@@ -1,12 +1,28 @@
 // @ts-check
+/** The names of colors in pydata's themes, Material, stock MkDocs, Docusaurus, VitePress and Furo. */
+const NAMES = {
+  bg: 'chapterverse-bg pst-color-background md-default-bg-color bs-body-bg ifm-background-surface-color vp-c-bg color-background-primary',
+  fg: 'chapterverse-fg pst-color-text-base md-default-fg-color bs-body-color ifm-font-color-base vp-c-text-1 color-foreground-primary',
+  link: 'chapterverse-link pst-color-link md-typeset-a-color bs-link-color ifm-link-color vp-c-brand-1 color-brand-content',
+};
+
+/** Gives the chat the site's colors: by their names, or else those that its page shows. @type {(host: HTMLElement) => void} */
+export const takeColors = host => {
+  const styles = getComputedStyle(host);
+  const { color, backgroundColor } = getComputedStyle(document.body);
+  const link = document.querySelector(':is(main,article,[role=main]) a[href]');
+  const shown = / 0\)$/.test(backgroundColor) ? {} : { bg: backgroundColor, fg: color, link: link && getComputedStyle(link).color };
+  for (const name of /** @type {const} */ (['bg', 'fg', 'link'])) {
+    // A name without a value is no color.
+    const known = NAMES[name].split(' ').find(each => styles.getPropertyValue(`--${each}`).trim());
+    host.style.setProperty(`--_${name}`, known ? `var(--${known})` : shown[name] ?? '');
+  }
+};
+
 export const sheet = new CSSStyleSheet();
-// Colors are the site's own, by the names of Material, stock MkDocs, Docusaurus, VitePress and Furo. Their links are too
-// pale for small text on some palettes, so small text has the text's color, with the link's color beside it.
+// Links are too pale for small text on some palettes, so small text has the text's color, with the link's color beside it.
 sheet.replaceSync(`
-:host{
-  --_bg:var(--chapterverse-bg,var(--md-default-bg-color,var(--bs-body-bg,var(--ifm-background-surface-color,var(--vp-c-bg,var(--color-background-primary,light-dark(#fff,#1a1c22)))))));
-  --_fg:var(--chapterverse-fg,var(--md-default-fg-color,var(--bs-body-color,var(--ifm-font-color-base,var(--vp-c-text-1,var(--color-foreground-primary,light-dark(#1d2129,#e4e6ec)))))));
-  --_link:var(--chapterverse-link,var(--md-typeset-a-color,var(--bs-link-color,var(--ifm-link-color,var(--vp-c-brand-1,var(--color-brand-content,light-dark(#3b49b8,#a3aeff)))))));
+:host{--_bg:light-dark(#fff,#1a1c22);--_fg:light-dark(#1d2129,#e4e6ec);--_link:light-dark(#3b49b8,#a3aeff);
   --_soft:color-mix(in srgb,var(--_fg) 80%,var(--_bg));
   --_line:color-mix(in srgb,var(--_fg) 15%,var(--_bg));
   --_tint:color-mix(in srgb,var(--_link) 12%,var(--_bg));
@@ -16,30 +32,25 @@ dialog{position:fixed;inset-block:auto var(--_bottom);inset-inline:auto var(--_e
   flex-direction:column;border-radius:16px;background:var(--_bg);color:var(--_fg);font-size:15px;line-height:1.6;
   overflow:hidden;outline:0;box-shadow:0 4px 16px #0003;user-select:text}
 dialog[open]{display:flex}
-.wide{width:min(860px,100% - 40px);height:auto;inset-block:20px}
-.side{inset-block:0;inset-inline-end:0;width:min(430px,100%);height:auto;border-radius:0}
-@media(min-width:1000px){.side{width:min(430px,40vw)}}
 .inline{position:static;width:auto;height:min(700px,100dvh);box-shadow:none}
 dialog button{all:unset;box-sizing:border-box;cursor:pointer}
 dialog,.code,.card,dialog .chip,.field{border:1px solid var(--_line)}
 :focus-visible,dialog button:focus-visible{outline:2px solid var(--_link)}
 .head,.field{display:flex;align-items:center;gap:6px}
-.head{padding:10px 10px 10px 18px;border-bottom:1px solid var(--_line)}
+.head{padding:10px;padding-inline-start:18px;border-bottom:1px solid var(--_line)}
 h2{flex:1;margin:0;font-size:16px}
 dialog .icon{display:flex;padding:8px;border-radius:10px;color:var(--_soft)}
 dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
 .thread{position:relative;flex:1;padding:16px 18px;overflow:auto;overscroll-behavior:contain;overflow-wrap:anywhere}
-.turn *,.chip,h2,p,q,textarea{unicode-bidi:plaintext}
+.turn *,.chip,h2,p,textarea{unicode-bidi:plaintext}
 .turn{padding-top:12px}
 .turn:last-child{min-height:100%}
 .asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px;border-end-end-radius:4px;background:var(--_tint);white-space:pre-wrap}
-.clip{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.5}
-q{flex:1;margin-bottom:6px;quotes:none}
 p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
 ul,ol{padding-inline-start:24px}
 li>*{margin:4px 0}
 a{color:inherit;text-decoration-color:var(--_link)}
-q,blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
+blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
 code,.code{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
@@ -51,13 +62,31 @@ pre code{padding:0;background:0 0}
 sup{margin-inline-start:3px;line-height:0}
 .cite~.cite{margin-inline-start:5px}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
-a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
 dialog .chip{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
 .chip span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
+h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
+hr{border:0;border-top:1px solid var(--_line)}
+table{border-collapse:collapse;font-size:14px}
+th,td{border:1px solid var(--_line);min-width:4.5em;padding:6px 10px;text-align:start;vertical-align:top}
+th{background:var(--_shade)}
+dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_soft)}
+.sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
+.sources li{max-width:100%}
+.source{display:flex;align-items:baseline;gap:8px;padding:3px 10px;border:1px solid var(--_line);border-radius:10px;text-decoration:none}
+.source b{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
+.framing:has(+.card){color:var(--_soft);font-size:13px}
+.card{border-radius:10px;overflow:hidden}
+.card>div{padding:12px 14px 1px}
+.crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
+.status>:empty{display:none}
+.busy{animation:1s infinite alternate pulse}
+.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
+.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
+.error span{flex:1;min-width:50%}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}
 dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
@@ -70,8 +99,6 @@ textarea{flex:1;max-height:130px;padding:6px 8px;border:0;outline:0!important;re
 dialog .field .icon{background:var(--_accent);color:var(--_on)}
 .sr{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 [hidden]{display:none!important}
-@media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}.expand,.dock{display:none!important}}
-@media(max-width:999px){.dock{display:none!important}}
+@media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}}
 @media(max-height:480px){.head{padding-block:0}.ask{padding-block:3px}.field{margin:0;padding:1px}.small,.chips{display:none}.thread{padding-block:8px}}
-@media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
 @media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}[aria-pressed=true]{outline:1px solid}}`);

@@ -35,7 +35,7 @@ interface Config {
   scope?: boolean;
   /** Whether readers may rate answers; true by default. */
   feedback?: boolean;
-  /** Entries of the page's menu that are off; false for no menu. */
+  /** Entries of the page's menu that are on or off; false for no menu. */
   menu?: false | 'false' | Partial<Record<MenuEntry, boolean>>;
   /** Address, http(s) or mailto, of a person to ask where the docs have no answer. */
   contact?: string;
@@ -93,6 +93,11 @@ interface HTMLElement {
 
 /** The stored part of an answer. */
 interface Kept {
+  nearest?: Section[];
+  follow_ups?: string[];
+  searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
+  /** What "partial" means. */
+  partial_reason?: 'left_open' | 'unconfirmed' | 'may_help' | 'cut' | 'language' | 'choice' | null;
   mode?: 'rag' | 'selected_text';
   source_chunks?: Source[];
   segments?: Segment[];
@@ -105,15 +110,14 @@ interface Kept {
 interface Answer extends Kept {
   response: string;
   retrieval_used?: boolean;
-  nearest?: Section[];
-  follow_ups?: string[];
-  searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
 }
 
 interface Message extends Kept {
   role: 'user' | 'assistant';
   content: string;
   timestamp: string;
+  /** What the reader said of an answer. */
+  rating?: 'up' | 'down';
 }
 
 /** `sessionStorage["chatbot_session"]`. */
@@ -150,7 +154,7 @@ type Recent = (messages: Message[]) => ChatQuery['conversation_history'];
 
 /**
  * Asks, and resolves to the whole answer. Meanwhile `on` gets the stream's events: `meta` with the `sources`, and
- * `delta` with a segment; an API of an older version sends an unchecked part of the `text`. Rejects with a `Failure`.
+ * `delta` with a segment. Rejects with a `Failure`.
  */
 type Chat = (config: Config, query: ChatQuery, stop: AbortSignal, on: OnEvent) => Promise<Answer>;
 type OnEvent = (name: string, data: any) => void;
@@ -179,12 +183,17 @@ interface Panel {
   config: Config;
   strings: Words & Config;
   session: Session;
+  /** "side" stands beside the page, "wide" over it, "" floats. */
+  shape: string;
   /** The subject of the next question. */
   selection: string;
   /** Shows `selection` if there was one. */
   quote?: HTMLElement;
   /** Removes the edited question and all later turns from the conversation, or cancels the edit. */
   forget?: void | null | ((giveUp?: boolean) => void);
+  dialog: HTMLDialogElement;
+  head: HTMLElement;
+  live: HTMLElement;
   thread: HTMLElement;
   form: HTMLElement;
   field: HTMLTextAreaElement;
@@ -193,6 +202,19 @@ interface Panel {
   /** Offers to ask the next question without the conversation; and whether the reader has taken that. */
   follow?: HTMLElement;
   alone: boolean;
+  /** Whether the next question searches this page alone. */
+  single: boolean;
+  /** A window so small that the panel fills it. */
+  phone: MediaQueryList;
+  /** Draws an answer, new or stored, in its turn; returns the words to announce. */
+  draw(turn: Turn, message: Message): string;
+  /** Tells why there is no answer; resolves to the words to announce. */
+  explain(turn: Turn, failure: Failure): Promise<string>;
+  /** Asks a turn's question again, in its place. */
+  retry(turn: Turn): void;
+  /** Begins another conversation. */
+  begin(session: Session): void;
+  setShape(name: string): Promise<void>;
   addTurn(question: Question, message: Message): Turn;
   /** Asks; false without a question or during an answer. */
   start(question: Question): boolean;
@@ -204,16 +226,34 @@ interface Panel {
 /** `place` is our own element, or the page's element for the chat. */
 type CreatePanel = (place: HTMLElement, launcher: HTMLElement, config: Config, words: Words) => Promise<Panel>;
 
-/** One question's place in the conversation. `show` and `fail` return the words to announce. */
+/** One question's place in the conversation, with the parts that later modules add to. */
 interface Turn {
+  question: Question;
+  /** The question as the session keeps it. */
+  message: Message;
   node: HTMLElement;
+  /** The question's bubble, the answer, and what is below it. */
+  asked: HTMLElement;
+  body: HTMLElement;
+  foot: HTMLElement;
+  /** The line of the answer's state, which gets the tools. */
+  row: HTMLElement;
+  /** The answer as the session keeps it. */
+  answer?: Message;
+  /** The segments in each child of the body. */
+  groups: Segment[][];
+  /** What the stream has named as sources, and what of it is cited, by its numbers. */
+  sources: Source[];
+  cited: Source[];
   busy(): void;
   /** Shows what an event of the stream brings. */
   hear: OnEvent;
-  show(answer: Answer): string;
-  fail(failure: Failure): Promise<string>;
+  /** Shows an answer, new or stored, and returns the words to announce. */
+  show(answer: Message): string;
+  /** Shows a failure, and returns its line; the button to ask again is behind it. */
+  fail(kind: string | number, words: string): HTMLElement;
   /** The tools of the answer are there. */
-  ready?: Promise<void>;
+  ready?: Promise<unknown>;
 }
 /** `message` is the question as the session keeps it. */
 type CreateTurn = (panel: Panel, question: Question, message: Message) => Turn;
@@ -224,40 +264,10 @@ type List = (label: string, sections: (Section & Partial<Source>)[], numbers?: s
 /** Shows a conversation, by default the one that the tab keeps, and resolves when its tools are there. */
 type Restore = (panel: Panel, session?: Session) => Promise<void>;
 
-/** Shows the failure in `foot` and offers to ask again; resolves to the message. */
-type Explain = (panel: Panel, failure: Failure, turn: Pick<Asked, 'question' | 'message' | 'node' | 'foot'> & { sources?: Source[] }) => Promise<string>;
-
-/** The parts of an answered turn: the question's bubble, the answer, and the rest below it. */
-interface Asked {
-  question: Question;
-  message: Message;
-  answer: Answer;
-  node: HTMLElement;
-  asked: HTMLElement;
-  body: HTMLElement;
-  foot: HTMLElement;
-  /** The line of its state, which gets the tools, and its cited sources by their numbers. */
-  row: HTMLElement;
-  cited: Source[];
-  /** The final answer differs from the draft that an API of an older version sent. */
-  revised: boolean;
-}
-type Tool = 'copy_answer' | 'copy' | 'share' | 'export' | 'edit' | 'up' | 'down';
+type Tool = 'copy_answer' | 'copy' | 'share' | 'edit' | 'up' | 'down';
 type MenuEntry = 'copy' | 'chatgpt' | 'claude' | 'mcp';
-/** Adds a turn's tools: edit, copy, share, rate, and suggested questions. */
-type Equip = (panel: Panel, turn: Asked) => Promise<void>;
-
-/** Offers a question to other assistants, in `foot`. */
-type Elsewhere = (panel: Panel, foot: HTMLElement, question: string) => Promise<void>;
-
-/** Shows the panel's selection above the field as the next question's subject, unless it was sent meanwhile. */
-type Quote = (panel: Panel) => Promise<void>;
-
-/** Goes to a citation's target and marks the cited passage. */
-type Go = (anchor: HTMLAnchorElement) => void;
-
 /** Watches the page: offers questions about selected text and code, and handles `/ask` in its search field. */
-type Attend = (host: HTMLElement, config: Config, open: Open) => void;
+type WatchPage = (host: HTMLElement, config: Config, open: Open) => void;
 
 type Content = Node | string | (Node | string)[];
 
