@@ -29,7 +29,6 @@ from understanding import FOREIGN, Site, _answers, _page, rows_about
 from chapterverse.evaluation.quoting import bare
 from chapterverse.reading.factory import open_reading_model
 from chapterverse.reading.model import ReadingModel
-from chapterverse_api.deadline import Deadline
 from chapterverse_api.retrieval import reading
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.results import MIN_CONFIDENCE
@@ -72,7 +71,7 @@ def features(row: Row, site: Site, model: ReadingModel | None) -> Mapping[str, A
     if not first or not model:
         return None
     started = time.process_time()
-    readings = reading.read_passages(model, row["question"], first, Deadline(600))
+    readings = reading.read_passages(model, row["question"], first, lambda: 600.0)
     assert readings
     return {
         "rank": [-math.log(n) for n in range(1, len(first) + 1)],

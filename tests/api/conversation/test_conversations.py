@@ -22,7 +22,7 @@ from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.threads import SUMMARY_TURNS
 from chapterverse_api.service import Service
 
-SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "turns.js"
+SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "history.js"
 CACHE = "How do I clear the cache of renders?"
 CANARY = "cAnArY"
 

@@ -18,7 +18,7 @@ from chapterverse_api.conversation.transcript import LIFETIME_SECONDS, Signer, T
 NOW = 1_800_000_000.0
 KEY, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 SIGNER = Signer([KEY])
-SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "turns.js"
+SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "history.js"
 
 
 def turns(*pairs: tuple[str, str], signer: Signer = SIGNER, now: float = NOW) -> list[Message]:
