@@ -255,7 +255,7 @@ def out_of_fold(
     def check(draft: Draft, passages: Sequence[Passage], weights: Weights, fold: int) -> VerifiedDraft:
         return verify(draft, passages, "en", weights, models[fold], supports)
 
-    return report(answers, check, lambda verified: verified.partial)
+    return report(answers, check, lambda verified: verified.partial_reason is not None)
 
 
 def undecided(answers: Sequence[tuple[Answer, Answer]], models: Sequence[SupportModel]) -> dict[str, tuple[str, str]]:
