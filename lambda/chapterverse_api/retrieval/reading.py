@@ -107,29 +107,28 @@ def read_passages(
     model: ReadingModel, question: str, candidates: Sequence[Candidate], seconds_left: Callable[[], float]
 ) -> list[tuple[Reading, float]] | None:
     """Return each candidate's reading and the cosine of its vector and the question's; None if time is up."""
-    texts = [[text for text, _ in passage_parts(candidate)] for candidate in candidates]
-    paths = [candidate.chunk.heading_path for candidate in candidates]
-    return model.read_question(question, list(zip(paths, texts, strict=True)), seconds_left)
+    passages = [(candidate.chunk.heading_path, passage_parts(candidate)) for candidate in candidates]
+    return model.read_question(question, passages, seconds_left)
 
 
-def passage_parts(candidate: Candidate) -> list[tuple[str, bool]]:
-    """Return the parts of a candidate's text, and whether each is code."""
-    text, parts = plain(candidate.chunk.text), list[tuple[str, bool]]()
+def passage_parts(candidate: Candidate) -> list[str]:
+    """Return the parts of a candidate's text that may be marked: code as a whole, no labels."""
+    text, parts = plain(candidate.chunk.text), list[str]()
     for block in read_blocks(text):
         if block.kind == "code":
-            parts.append((text[block.start : block.end], True))
+            parts.append(text[block.start : block.end])
         elif not block.label:
-            parts += [(text[part.start : part.end], False) for part in block.parts]
+            parts += (text[part.start : part.end] for part in block.parts)
     return parts
 
 
 def _part_probabilities(candidate: Candidate, reading: Reading) -> dict[str, float]:
     if not reading.parts:
         return {}
-    highest = max(reading.parts)
-    total = highest + math.log(sum(math.exp(value - highest) for value in reading.parts))
+    highest = max(reading.parts.values())
+    total = highest + math.log(sum(math.exp(value - highest) for value in reading.parts.values()))
     parts = passage_parts(candidate)
-    return {text.strip(): value - total for (text, _), value in zip(parts, reading.parts, strict=False)}
+    return {parts[place].strip(): value - total for place, value in reading.parts.items()}
 
 
 def _reads(question: str, candidates: Sequence[Candidate]) -> bool:

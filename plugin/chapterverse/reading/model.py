@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,12 +34,13 @@ class Reading(NamedTuple):
     Attributes:
         relevance: whether the passage answers the question.
         support: whether the passage supports the claim.
-        parts: whether each part answers, the mean over its tokens; a part beyond the model's limit has none.
+        parts: by its place, whether a part answers, the mean over its tokens. Parts without words, or beyond the
+            model's limit, are missing.
     """
 
     relevance: float
     support: float
-    parts: tuple[float, ...]
+    parts: Mapping[int, float]
 
 
 class ReadingModel:
@@ -96,14 +97,15 @@ class ReadingModel:
             passages: the heading path and the parts of each.
             seconds_left: the seconds that are left; without any the question is not read, and None returned.
         """
-        self.is_late = True
         if not self._readers.acquire(timeout=seconds_left()):
+            self.is_late = True
             return None
         try:
             vector, tokens = self._vector(self.encoder.text((), question)), self.encoder.question(question)
             readings = []
             for path, parts in passages:
                 if not seconds_left():
+                    self.is_late = True
                     return None
                 reading = self._read(self.encoder.pair(tokens, self.encoder.passage(path, parts)))
                 readings.append((reading, float(vector @ self._vector(self.encoder.text(path, "\n".join(parts))))))
@@ -117,14 +119,6 @@ class ReadingModel:
         tokens = self.encoder.question(claim)
         return [self._read(self.encoder.pair(tokens, passage)) for passage in passages]
 
-    def vectors(self, texts: Iterable[tuple[int, ...]]) -> Array:
-        """Return the vector of each text, of length 1, as rows.
-
-        Args:
-            texts: tokens, as `PairEncoder.text` returns them.
-        """
-        return self._numpy.stack([self._vector(text) for text in texts])
-
     def _compute_vector(self, text: tuple[int, ...]) -> Array:
         vector: Array = self._run(self._vectors, ["vector"], text, len(text))[0][0]
         return vector
@@ -136,7 +130,7 @@ class ReadingModel:
         sums: dict[int, list[float]] = {}
         for place, value in zip(pair.parts, values[0].tolist(), strict=True):
             sums.setdefault(place, []).append(value)
-        parts = tuple(sum(sums[place]) / len(sums[place]) for place in sorted(sums) if place >= 0)
+        parts = {place: sum(numbers) / len(numbers) for place, numbers in sums.items() if place >= 0}
         return Reading(float(relevance[0]), float(support[0]), parts)
 
     def _run(self, session: Any, outputs: list[str], ids: Sequence[int], question_tokens: int) -> Any:
