@@ -26,8 +26,8 @@ from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.retrieval.results import Retrieval
 
-#: Candidates that are read. Twelve put .645 and .757 of the right sections first, on two sets of sites; eight .636 and
-#: .764 (`benchmarks/reading.py`).
+#: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
+#: .750, in two thirds of the time (`benchmarks/reading.py`).
 MAX_CANDIDATES = 8
 #: Seconds that reading may take, waiting for other questions included. After it the order of the search stays.
 MAX_SECONDS = 3.0
