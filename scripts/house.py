@@ -3,9 +3,10 @@
     python scripts/house.py [--static]
 
 The core is what nobody can do without; a room is what some owners switch on. Lines are all lines of a file; `tokenize`
-tokens are counted without comments and line ends. A question is `POST /v1/chat` without a model on an index of one page: the first one
-of a process with what starts it, and the same again. Files and functions are those that are entered, and not those that are only imported.
-`--static` leaves out what has to run. Figures of a run stand in `scripts/house.md`.
+tokens are counted without comments and line ends. A question is `POST /v1/chat` without a model on an index of one
+page: the first one of a process with what starts it, and the same again. Files and functions are those that are
+entered, and not those that are only imported. `--static` leaves out what has to run. Figures of a run stand in
+`scripts/house.md`.
 """
 
 from __future__ import annotations
