@@ -17,7 +17,10 @@ from found_patterns import Found, compiled, inline
 from pumps import MOST_GROWTH, Pump, Work, growth, pumps, slowest
 
 #: Patterns whose text is ours: the scripts of the widget, which the build packs.
-OUR_TEXT = {"chapterverse.widget.bundle._ENTRY", "chapterverse.widget.bundle._TITLES"}
+OUR_TEXT = {
+    "chapterverse.widget.bundle._ENTRY", "chapterverse.widget.bundle._TITLES",
+    "chapterverse.widget.minify._EXPRESSION", "chapterverse.widget.minify._REST", "chapterverse.widget.minify._TOKEN",
+}  # fmt: skip
 
 #: A pattern that is only matched behind a text that is an address word for word, by a call on a parameter.
 BEHIND_A_TEXT = "chapterverse_api.grounding.links.known_text._END"
