@@ -45,7 +45,8 @@ def minify(source: str) -> str:
     """Return a module without comments and needless space, with short names."""
     import rjsmin
 
-    return shorten_names(re.sub(r"\s*\n\s*", "\n", rjsmin.jsmin(source)))
+    lines = (line.strip() for line in rjsmin.jsmin(source).split("\n"))
+    return shorten_names("\n".join(line for line in lines if line))
 
 
 def shorten_names(source: str) -> str:
