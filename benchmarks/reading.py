@@ -71,7 +71,8 @@ def features(row: Row, site: Site, model: ReadingModel | None) -> Mapping[str, A
     if not first or not model:
         return None
     started = time.process_time()
-    readings = reading.read_passages(model, row["question"], first, lambda: 600.0)
+    passages = [(candidate.chunk.heading_path, reading.passage_parts(candidate)) for candidate in first]
+    readings = model.read_question(row["question"], passages, lambda: 600.0)
     assert readings
     return {
         "rank": [-math.log(n) for n in range(1, len(first) + 1)],

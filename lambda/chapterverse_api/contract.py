@@ -289,7 +289,7 @@ class ChatResponse(ResponseModel):
         partial_reason: why the answer is only a part of one; null if it is whole. `left_open`: its own words leave a
             part open. `unconfirmed`: more than a fifth of its claims, and at least two, were found in no source.
             `may_help`: the quotes may not answer. `cut`: it reached its greatest length. `language`: the pages are in
-            another language. `choice`: the reader is to choose between meanings.
+            another language. `choice` is not sent yet.
         grounding_confidence: 0 to 1. Of a model's text, the mean probability that the sources say what the checked
             sentences say; of quotes that the reading model has read, the probability that they answer the question.
         retrieval_used: whether the index was searched.

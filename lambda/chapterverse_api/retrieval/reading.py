@@ -10,7 +10,7 @@ with the relevance of its first candidate and what the words say. `benchmarks/re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -49,8 +49,9 @@ def read_candidates(
     first = retrieval.candidates[:MAX_CANDIDATES]
     if not (model and question and first and _reads(question, first)):
         return retrieval
-    step = deadline.step(MAX_SECONDS)
-    readings = read_passages(model, question, first, lambda: step.seconds_left)
+    step, parts = deadline.step(MAX_SECONDS), [passage_parts(candidate) for candidate in first]
+    passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
+    readings = model.read_question(question, passages, lambda: step.seconds_left)
     if readings is None:
         return retrieval
     weights = _weights()
@@ -62,10 +63,10 @@ def read_candidates(
     shares = [odd / sum(odds) for odd in odds]
     read = [
         candidate._replace(
-            reading=PassageReading(share, _part_probabilities(candidate, reading)),
+            reading=PassageReading(share, _part_probabilities(own, reading)),
             components={**candidate.components, "reading": reading.relevance, "cosine": cosine},
         )
-        for candidate, share, (reading, cosine) in zip(first, shares, readings, strict=True)
+        for candidate, own, share, (reading, cosine) in zip(first, parts, shares, readings, strict=True)
     ]
     is_reranked = "rerank" in first[0].components
     order = range(len(read)) if is_reranked else sorted(range(len(read)), key=lambda i: (-values[i], i))
@@ -103,14 +104,6 @@ def logit(probability: float) -> float:
     return math.log(max(_MARGIN, probability) / max(_MARGIN, 1 - probability))
 
 
-def read_passages(
-    model: ReadingModel, question: str, candidates: Sequence[Candidate], seconds_left: Callable[[], float]
-) -> list[tuple[Reading, float]] | None:
-    """Return each candidate's reading and the cosine of its vector and the question's; None if time is up."""
-    passages = [(candidate.chunk.heading_path, passage_parts(candidate)) for candidate in candidates]
-    return model.read_question(question, passages, seconds_left)
-
-
 def passage_parts(candidate: Candidate) -> list[str]:
     """Return the parts of a candidate's text that may be marked: code as a whole, no labels."""
     text, parts = plain(candidate.chunk.text), list[str]()
@@ -122,12 +115,12 @@ def passage_parts(candidate: Candidate) -> list[str]:
     return parts
 
 
-def _part_probabilities(candidate: Candidate, reading: Reading) -> dict[str, float]:
+def _part_probabilities(parts: Sequence[str], reading: Reading) -> dict[str, float]:
+    """Return the log-probability of each part that was read."""
     if not reading.parts:
         return {}
     highest = max(reading.parts.values())
     total = highest + math.log(sum(math.exp(value - highest) for value in reading.parts.values()))
-    parts = passage_parts(candidate)
     return {parts[place].strip(): value - total for place, value in reading.parts.items()}
 
 
