@@ -148,11 +148,10 @@ def _choose_sources(
     memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
     # A memory that names a page can be looked up, so it is a source too, behind the search results.
     candidates = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    if query.top_k is None:
+        candidates = drop_irrelevant(candidates, retrieval.question)
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
     passages = make_passages(candidates, url, pages)
-    if query.top_k is None:
-        candidates = drop_irrelevant(candidates, passages, retrieval.question)
-        passages = make_passages(candidates, url, pages) if len(candidates) < len(passages) else passages
     omissions = _explain_choice(retrieval, chosen, candidates, len(passages))
     return _Choice(candidates, tuple(passages), pages, memories, omissions)
 

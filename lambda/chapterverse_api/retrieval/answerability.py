@@ -1,6 +1,6 @@
 """Decides whether a search found an answer: yes, perhaps, or no.
 
-Two logistic regressions over ten features of the whole result say how likely the docs answer the question, and how
+Two logistic regressions over nine features of the whole result say how likely the docs answer the question, and how
 likely the first page does. Readers seldom use the docs' own words, but the right page shows in several ways at once.
 `benchmarks/answerability.py` fitted both on 12 sites to 607 questions that the docs answer, and 1,183 of other sites or
 of none. `answerability.json` keeps them.
@@ -10,7 +10,6 @@ of none. `answerability.json` keeps them.
     rarity         idf of the words that one chunk holds, over the largest idf in the index
     heading        largest share of a heading's words that the question holds, among the first five
     title          the same of a page's title
-    phrase         largest share of the question's pairs of words that are side by side
     names          largest share of the question's names that a chunk holds
     concentration  share of the first ten that are of the first one's page
     lead           how far the first one's score is above that of the best chunk of another page
@@ -46,7 +45,6 @@ class AnswerFeatures(NamedTuple):
     rarity: float
     heading: float
     title: float
-    phrase: float
     names: float
     concentration: float
     lead: float
@@ -97,7 +95,6 @@ def answer_features(
         / math.log(max(2, chunks)),
         heading=max(p.get("heading", 0.0) for p in headed),
         title=max(p.get("title", 0.0) for p in headed),
-        phrase=max(p.get("phrase", 0.0) for p in parts),
         names=max((c.features.names for c in first if c.features), default=0.0),
         concentration=sum(c.chunk.source_file_path == page for c in first) / TOP_RESULTS,
         lead=first[0].score - max((c.score for c in candidates if c.chunk.source_file_path != page), default=0.0),

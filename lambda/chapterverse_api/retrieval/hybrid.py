@@ -83,9 +83,7 @@ class Wording:
         subject, defined = self.subject, self.subject if self.defines else ""
         languages = {hit.chunk.language for hit in hits}
         return {
-            tag: QueryFeatures(
-                subject, tag, terms.idf, defined_subject=defined, lower_kinds=self.lower, synonyms=terms.synonyms
-            )
+            tag: QueryFeatures(subject, tag, defined_subject=defined, lower_kinds=self.lower, synonyms=terms.synonyms)
             for tag in languages
         }
 
@@ -132,10 +130,9 @@ class HybridHits:
             dense_weight: share of the dense side in the fusion.
             page: the page that the reader is on.
         """
-        term_weights = self.terms.weigh_hits(self.by_id)
-        fused = ranking.fuse(term_weights, self.terms.values, self.by_meaning, dense_weight)
+        fused = ranking.fuse(self.terms.weigh_hits(self.by_id), self.terms.values, self.by_meaning, dense_weight)
         features = self.wording.features(self.by_id.values(), self.terms)
-        return ranking.rank(self.by_id, term_weights, fused, features, page)
+        return ranking.rank(self.by_id, fused, features, page)
 
     def candidates(self, ranked: Sequence[Ranked], calibration: Calibration) -> list[Candidate]:
         """Return ranked hits with the evidence that they are about the question's subject."""

@@ -103,14 +103,13 @@ def test_no_text_is_handed_on_twice() -> None:
 
 def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best() -> None:
     texts = ["The teapot sings.", *["Kettles whistle."] * 5, "A teapot sings, too."]
-    page = [replace(chunk(f"s{n}", n), text=f"{text} {n}") for n, text in enumerate(texts)]
-    kept = [candidate(c) for c in page]
+    kept = [
+        candidate(chunk(f"s{n}", n))._replace(lexical=lexical.document_vector((), text)) for n, text in enumerate(texts)
+    ]
     words = tuple((w.terms,) for w in lexical.words("teapot sings"))
-    found = drop_irrelevant(
-        kept, make_passages(kept, lambda c: c.url, {"a.md": page}), WeightedQuestion(words, (1.0,) * len(words))
-    )
+    found = drop_irrelevant(kept, WeightedQuestion(words, (1.0,) * len(words)))
     assert [c.chunk.chunk_index for c in found] == [*range(MIN_SECTIONS), 6]
-    assert drop_irrelevant([], [], WeightedQuestion()) == []
+    assert drop_irrelevant([], WeightedQuestion()) == []
 
 
 def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -> None:

@@ -10,8 +10,7 @@ from chapterverse.store import Hit
 from chapterverse.text import lexical
 from chapterverse_api.index.addresses import page_of
 from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.ranking import REDUNDANCY_PENALTY, Ranked, diversify, fuse, rank
-from growth import assert_linear
+from chapterverse_api.retrieval.ranking import Ranked, fuse, rank
 
 QUESTION = "How do I clear the cache?"
 WORDS = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
@@ -28,7 +27,7 @@ def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> l
     idf = dict.fromkeys(lexical.terms_of(lexical.words(QUESTION)), 2.0)
     held = {i: h.lexical.among(idf) for i, h in by_id.items()}
     fused = fuse(held, idf, near or [], 0.3)
-    return rank(by_id, held, fused, {"en": QueryFeatures(QUESTION, "en", idf)}, here)
+    return rank(by_id, fused, {"en": QueryFeatures(QUESTION, "en")}, here)
 
 
 def ids(ranked: list[Ranked]) -> list[int]:
@@ -59,9 +58,7 @@ def test_scores_never_rise_and_all_values_are_within_their_range(
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= r <= 1 for r in scores)
     for r in found:
-        parts = dict(r.components)
-        assert -1 <= parts.pop("again", 0.0) <= 0
-        assert all(0 <= value <= 1 for value in parts.values())
+        assert all(0 <= value <= 1 for value in r.components.values())
     assert {" ".join(h.chunk.text.split()) for h in hits} == {" ".join(r.hit.chunk.text.split()) for r in found}
     assert len(found) == len({h.chunk.text for h in hits})
 
@@ -69,34 +66,6 @@ def test_scores_never_rise_and_all_values_are_within_their_range(
 def test_an_exact_repetition_is_left_out() -> None:
     found = ordered([hit(1, "Clear the cache."), hit(2, "Clear the cache."), hit(3, "Clear the cache now.")])
     assert sorted(ids(found)) == [1, 3]
-
-
-def test_nearly_the_same_text_is_pushed_back_and_kept() -> None:
-    long = " ".join(WORDS[:60])
-    found = ordered([hit(1, f"cache {long} linux"), hit(2, f"cache {long} macos"), hit(3, "A cache.")])
-    assert set(ids(found)) == {1, 2, 3}
-    assert "again" not in found[0].components
-    pushed = [r for r in found if "again" in r.components]
-    assert ids(pushed) == [2]
-
-
-def test_short_texts_are_never_taken_for_one_another() -> None:
-    found = ordered([hit(1, "Set cache to a."), hit(2, "Set cache to b.")])
-    assert all("again" not in r.components for r in found)
-
-
-def test_a_section_is_pushed_back_once_for_each_of_its_own_before() -> None:
-    hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(3)]
-    found = list(diversify([(0.9, h, {}) for h in hits], penalty=0.1))
-    assert [round(r.score, 6) for r in found] == [0.9, 0.8, 0.7]
-    assert [round(r.components.get("again", 0.0), 6) for r in found] == [0.0, -0.1, -0.2]
-
-
-def test_what_is_worth_nothing_stays_at_nothing() -> None:
-    hits = [hit(n, f"part {WORDS[n]}", url="https://docs.example.com/one/") for n in range(5)]
-    found = list(diversify([(0.0, h, {}) for h in reversed(hits)], penalty=REDUNDANCY_PENALTY))
-    assert (ids(found), {r.score for r in found}) == ([0, 1, 2, 3, 4], {0.0})
-    assert not any("again" in r.components for r in found)
 
 
 def test_the_readers_page_decides_between_equals_and_not_against_the_better() -> None:
@@ -123,11 +92,3 @@ def test_what_only_its_meaning_found_is_counted_by_its_words_too() -> None:
     assert fused["00000001"]["fused"] == 1.0
     assert fused["00000002"]["dense"] == 0.0
     assert 0 < fused["00000002"]["lexical"] < 1
-
-
-def test_one_long_section_takes_time_in_proportion() -> None:
-    def work(size: int) -> None:
-        hits = [hit(n, f"part {n}", url="https://docs.example.com/one/") for n in range(size)]
-        assert len(list(diversify([(1.0, h, {}) for h in hits]))) == size
-
-    assert_linear(work, 100, 800)

@@ -24,7 +24,7 @@ def test_retrieve_returns_chunks_with_their_parts(service: Service) -> None:
     assert best.heading_path == ["Caching", "Clearing the cache"]
     assert best.url == f"{quill.BASE}cache/#clearing-the-cache"
     assert best.score > 0.9
-    assert {"rank", "fused", "lexical", "dense", "page", *WEIGHTS} == set(best.components)
+    assert {"rank", "fused", "lexical", "dense", *WEIGHTS} == set(best.components)
     assert list(found.retrieval_stats.timings) == ["search", "rank", "weigh"]
     assert len(found.retrieved_chunks) == 2
     assert found.retrieval_stats.total_candidates > 2

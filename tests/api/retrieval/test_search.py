@@ -57,7 +57,7 @@ def test_scores_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
         fused = (1 - weight) * c.components["lexical"] + weight * c.components["dense"]
         assert c.components["fused"] == pytest.approx(fused)
         value = max(0.0, fused + sum(w * c.components[name] for name, w in WEIGHTS.items()))
-        assert c.score == pytest.approx(max(0.0, value / most + c.components.get("again", 0.0)))
+        assert c.score == pytest.approx(value / most)
         assert 0 <= c.evidence <= 1
     assert found.candidates[0].components["lexical"] == 1.0
     assert max(c.components["dense"] for c in found.candidates) == 1.0
@@ -122,7 +122,7 @@ def test_a_search_by_vector_alone(dense: Snapshot) -> None:
     assert sections(found)[0] == "Uninstalling"
     assert found.evidence == 0.0
     components = found.candidates[0].components
-    assert (components["lexical"], components["dense"], components["page"], components["title"]) == (0, 1, 1, 0)
+    assert (components["lexical"], components["dense"], components["title"]) == (0, 1, 0)
     assert components["cosine"] > 0
 
 
@@ -184,21 +184,6 @@ def test_filters_hold_on_both_sides(dense: Snapshot) -> None:
     assert {c.chunk.chunk_index for c in by_number.candidates} == {0}
 
 
-def test_a_page_about_the_subject_beats_a_passing_mention(tmp_path: Path) -> None:
-    parts = (
-        "The winch has a brake and a drum.",
-        "Grease the winch and its brake.",
-        "A winch without a brake is scrap.",
-    )
-    about = "\n\n".join(f"## Part {n}\n\n{part}" for n, part in enumerate(parts))
-    pages = {"gear.md": f"# Gear\n\n{about}", "log.md": "# Log\n\nWinch or brake."}
-    found = retrieve(opened(quill.publish(tmp_path, pages)), None, SearchRequest("winch brake"))
-    best = {c.chunk.source_file_path: c for c in reversed(found.candidates)}
-    # The passing mention matches better, being shorter, and comes second all the same.
-    assert best["log.md"].components["lexical"] > best["gear.md"].components["lexical"]
-    assert found.candidates[0].chunk.source_file_path == "gear.md"
-
-
 def test_a_reranker_has_the_last_word(lexical: Snapshot) -> None:
     before = retrieve(lexical, None, SearchRequest("How do I clear the cache?"))
     reranker = quill.Reranker({"Caching > Cache location": 0.9, "Caching > Clearing": 0.4})
@@ -250,10 +235,8 @@ def test_every_component_is_within_its_range(dense: Snapshot) -> None:
     found = retrieve(dense, quill.Terms(SAME), SearchRequest("How do I clear the cache with `quill cache clean`?"))
     for candidate in found.candidates:
         parts = dict(candidate.components)
-        again, cosine = parts.pop("again", 0.0), parts.pop("cosine", 0.0)
-        assert -1 <= again <= 0
-        assert -1 <= cosine <= 1.000001
-        assert set(parts) == {"lexical", "dense", "fused", "page", *WEIGHTS}
+        assert -1 <= parts.pop("cosine", 0.0) <= 1.000001
+        assert set(parts) == {"lexical", "dense", "fused", *WEIGHTS}
         assert all(0 <= value <= 1 for value in parts.values())
         assert 0 <= candidate.score <= 1
     assert all(seconds >= 0 for seconds in found.timings.values())

@@ -51,6 +51,8 @@ _BEFORE_PARAMETERS = re.compile(r"\w(?=\()")
 _PARAMETERS = re.compile(r"\([^,]*+,.*\)(?:\s*(?:→|->).*)?\Z", re.DOTALL)
 #: Blocks that may be quoted beside the one that answers.
 _MAX_CANDIDATES = 60
+#: Parts of a section's opening.
+_OPENING_PARTS = 3
 #: Words of a label that says something: "Deprecated since 2.0", and not "Note".
 _MIN_LABEL_WORDS = 3
 
@@ -130,9 +132,10 @@ def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPar
 
 def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[ScoredPart]:
     """Return the best part of the opening of each side's section, which answers a comparison; none if unsure."""
-    openings = [part for part in scored if part.features.opening and not request.unsure]
-    sides = [[part for part in openings if part.section.passage.id == side] for side in request.sides]
-    return [max(parts, key=lambda part: part.score) for parts in sides if parts]
+    if request.unsure:
+        return []
+    sides = [[part for part in scored if part.section.passage.id == side] for side in request.sides]
+    return [max(parts[:_OPENING_PARTS], key=lambda part: part.score) for parts in sides if parts]
 
 
 def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, request: GenerationRequest) -> None:
@@ -181,7 +184,7 @@ def _adds_word(part: ScoredPart, chosen: Sequence[Quote], words: QuestionWords) 
     section, block = part.section, part.section.blocks[part.block]
     added = f"{section.text[block.start : block.end]} {' '.join(section.passage.path)}"
     quoted = " ".join(f"{quote.text()} {' '.join(quote.section.passage.path)}" for quote in chosen)
-    return bool(words.read(added)[0] - words.read(quoted)[0])
+    return bool(words.read(added) - words.read(quoted))
 
 
 def _quote_beginning(request: GenerationRequest) -> list[Quote]:

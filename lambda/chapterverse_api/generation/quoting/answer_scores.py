@@ -10,12 +10,9 @@ Shares of the question's words are weighted by idf. A synonym (`text.thesaurus`)
     lead                  share in the beginning of the part, which may be a term, an option or a subject
     rare                  share in the part, where a word counts more if fewer parts of the section hold it, over the
                           largest of all parts
-    distance              how far the part is from the section's part that holds most of the question, in tens of parts
-    opening               share in the section's own heading, for its first three parts
-    rank, relative_rank   the passage's value in the order of the search, and over the first one's
-    chunk                 the part is in the chunk that the search found, and not around it
+    relative_rank         the passage's value in the order of the search, over the first one's
     whole, parts, depth   all of the section is here; how many parts it has; how deep its heading stands
-    code, short           the part is code; it holds fewer than four words
+    code                  the part is code
     passage_read          the log-probability that the reading model gives the passage, 0 without the model
     part_read             the same of the part within its passage; a part that it did not read has the least
 
@@ -43,12 +40,10 @@ MAX_PASSAGES = 5
 MIN_LOG = -5.0
 #: The beginning of a part, where its term, option or subject stands.
 _LEAD_CHARS = 48
-#: A part of fewer words is short (see the feature).
-_MIN_LONG_WORDS = 4
 #: Parts of one section that are scored. A section with more is a reference, of which the first parts count.
 _MAX_PARTS = 400
-#: Parts of a section's opening; the distance, in parts, that has the value 1; headings of a path of depth 1.
-_OPENING_PARTS, _MAX_DISTANCE_PARTS, _MAX_DEPTH = 3, 10, 6
+#: Headings of a path whose depth has the value 1.
+_MAX_DEPTH = 6
 
 
 class PartFeatures(NamedTuple):
@@ -57,16 +52,11 @@ class PartFeatures(NamedTuple):
     with_path: float
     lead: float
     rare: float
-    distance: float
-    opening: float
-    rank: float
     relative_rank: float
-    chunk: float
     whole: float
     parts: float
     depth: float
     code: float
-    short: float
     passage_read: float
     part_read: float
 
@@ -138,14 +128,10 @@ class QuestionWords:
         for synonym in request.words.synonyms:
             self._places.setdefault(synonym.term, []).extend(wholes[place] for place in synonym.word_indices)
 
-    def read(self, text: str) -> tuple[frozenset[int], int]:
-        """Return the places of the question's words, or of their parts, that a text holds, and its number of words."""
-        places: set[int] = set()
-        words = 0
-        for word in lexical.words(text, self._language):
-            places.update(i for term in word.terms for i in self._places.get(term, ()))
-            words += 1
-        return frozenset(places), words
+    def read(self, text: str) -> frozenset[int]:
+        """Return the places of the question's words, or of their parts, that a text holds."""
+        terms = (term for word in lexical.words(text, self._language) for term in word.terms)
+        return frozenset(place for term in terms for place in self._places.get(term, ()))
 
     def share(self, places: frozenset[int]) -> float:
         """Return the share of the question that the words at these places make up."""
@@ -157,7 +143,7 @@ class QuestionWords:
 
     def coverage(self, text: str) -> float:
         """Return the share of the question that a text holds."""
-        return self.share(self.read(text)[0])
+        return self.share(self.read(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +154,6 @@ class _UnscoredPart:
     part: int
     text: str
     word_places: frozenset[int]
-    words: int
 
 
 def _span(block: QuotableBlock, part: int) -> tuple[int, int]:
@@ -189,7 +174,7 @@ def _parts(section: ParsedSection, passage: int, question: QuestionWords, select
             text = section.text[slice(*_span(block, part))]
             # A heading's own words answer nothing.
             if text.strip("#*_ \n") not in ("", *section.passage.path) and not _within(text, selection):
-                yield _UnscoredPart(section, passage, at, part, text, *question.read(text))
+                yield _UnscoredPart(section, passage, at, part, text, question.read(text))
                 quota -= 1
 
 
@@ -198,7 +183,7 @@ def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartF
     question, selection = QuestionWords(request), " ".join(request.selection.split())
     sections = [ParsedSection(p, p.section, read_blocks(p.section)) for p in request.passages[:MAX_PASSAGES]]
     by_section = [list(_parts(section, n, question, selection)) for n, section in enumerate(sections)]
-    paths = [question.read(" ".join(section.passage.path))[0] for section in sections]
+    paths = [question.read(" ".join(section.passage.path)) for section in sections]
     rare = [_rare(question, parts) for parts in by_section]
     rarest = max((v for values in rare for v in values), default=0.0) or 1.0
     first = max((section.passage.score for section in sections), default=0.0) or 1.0
@@ -206,23 +191,16 @@ def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartF
     read = {s.passage.id: _passage_read(s.passage) if by_model else 0.0 for s in sections}
     for section, parts, path, rarities in zip(sections, by_section, paths, rare, strict=True):
         passage = section.passage
-        heading = question.coverage(passage.path[-1]) if passage.path else 0.0
-        most = max(range(len(parts)), key=lambda i: question.share(parts[i].word_places), default=0)
-        for i, (part, rarity) in enumerate(zip(parts, rarities, strict=True)):
+        for part, rarity in zip(parts, rarities, strict=True):
             features = PartFeatures(
                 with_path=question.share(part.word_places | path),
                 lead=question.coverage(part.text[:_LEAD_CHARS].rpartition(" ")[0] or part.text[:_LEAD_CHARS]),
                 rare=rarity / rarest,
-                distance=min(abs(i - most), _MAX_DISTANCE_PARTS) / _MAX_DISTANCE_PARTS,
-                opening=heading if i < _OPENING_PARTS else 0.0,
-                rank=passage.score,
                 relative_rank=passage.score / first,
-                chunk=float(part.text[:200] in passage.text),
                 whole=float(passage.is_whole_section),
                 parts=log(1 + len(parts)) / log(1 + _MAX_PARTS),
                 depth=len(passage.path) / _MAX_DEPTH,
                 code=float(section.blocks[part.block].kind == "code"),
-                short=float(part.words < _MIN_LONG_WORDS),
                 passage_read=read[passage.id],
                 part_read=_part_read(passage, part.text) if by_model else 0.0,
             )
