@@ -30,8 +30,8 @@ from chapterverse_api.answering.plans.contract import (
 )
 from chapterverse_api.answering.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
 from chapterverse_api.answering.structured import ask_for_data
-from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn_tools import TurnTools
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import DataWriter
