@@ -84,7 +84,7 @@ class ToolRounds:
         request = self.sources.context.request
         # Readers see it, and a model may write anything.
         links = AddressFilter(request.passages, (request.question,), SiteText(self.sources.context.snapshot))
-        return ToolUse(id=str(number), name=name, query=links.without_foreign(read_query(call)) or None)
+        return ToolUse(id=str(number), name=name, query=links.without_foreign(read_query(call)).strip() or None)
 
     def _run_calls(self, calls: Sequence[ToolCall]) -> list[tuple[ToolResult, float]]:
         """Make all calls at once; return their results and seconds in order. A call that takes too long has failed."""
