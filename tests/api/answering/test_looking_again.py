@@ -252,28 +252,25 @@ def test_a_model_that_hangs_behind_a_search_ends_in_time(settings: Settings, mod
     assert time.monotonic() - started < 27
 
 
-def test_a_budget_that_ends_between_the_rounds_was_reserved(settings: Settings, model: OpenAIServer) -> None:
-    prices = Prices.from_settings(settings)
-    ceiling = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps_threads=False)
-    service = Service.open(settings.override(daily_budget_usd=f"{ceiling.full * 2.2e-6:.6f}"))
-    budget = service.resources.budget
+def test_a_budget_that_ends_between_the_rounds_was_reserved(settings: Settings) -> None:
+    with CohereServer() as cohere:
+        own = settings.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=COHERE_KEY)
+        prices = Prices.from_settings(own)
+        ceiling = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps_threads=False)
+        service = Service.open(own.override(daily_budget_usd=f"{ceiling.full * 2.2e-6:.6f}"))
 
-    def spend() -> None:
-        # All that is left is another reader's now.
-        with budget.reserving(ceiling) as other:
-            other.add_generated(prices.generator, 1e9, 1e9)
+        def calling() -> Iterator[tuple[str, Any]]:
+            # All that is left is another reader's now.
+            with service.resources.budget.reserving(ceiling) as other:
+                other.add_generated(prices.generator, 1e9, 1e9)
+            yield from search("roll back a deployment")
 
-    def calling() -> Iterator[tuple[str, Any]]:
-        spend()
-        yield from search("roll back a deployment")
-
-    model.calls.append(calling())
-    model.scripts.append(answering(model, "`quill deploy --to 41` makes deployment 41 live again"))
-    answer = quill.ask(service, QUESTION)
-    assert answer.sources_cited == [FOUND]
-    # The next question has nothing left.
-    assert quill.ask(service, QUESTION).status == "degraded"
-    assert len(model.history) == 2
+        cohere.calls.append(calling())
+        assert quill.whole(service.chat(ChatQuery(query=QUESTION))).status == "answered"
+        assert len(cohere.history) == 2
+        # The next question has nothing left.
+        assert quill.whole(service.chat(ChatQuery(query=QUESTION))).status == "degraded"
+        assert len(cohere.history) == 2
 
 
 def test_a_question_about_something_else_calls_no_model(settings: Settings, model: OpenAIServer) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from api import quill
-from api.answering.test_tool_use import Shop, entry
+from api.answering.test_tool_rounds import Shop, entry
 from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
