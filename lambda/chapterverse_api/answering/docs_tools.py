@@ -18,7 +18,7 @@ from chapterverse_api.answering.turn_cost import MAX_QUERY_CHARS
 from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, SEARCH_TOOL
+from chapterverse_api.generation.prompts import SEARCH_TOOL
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import search_progress
@@ -72,12 +72,18 @@ def _read_argument(call: ToolCall, name: str) -> str:
 
 
 class DocsTools:
-    """The tools for one turn: over its index, version and filters, with its models. Implements `TurnTools`."""
+    """The tools for one turn: over its index, version and filters, with its models. Implements `TurnTools`.
+
+    Args:
+        context: the sources that are there.
+        max_tokens: of what a search finds.
+    """
 
     specs: Sequence[ToolSpec] = tuple(DOCS_TOOLS.values())
 
-    def __init__(self, turn: Turn, context: AnswerContext) -> None:
+    def __init__(self, turn: Turn, context: AnswerContext, max_tokens: int) -> None:
         assert context.snapshot is not None
+        self._max_tokens = max_tokens
         self._turn, self._snapshot, self._passages = turn, context.snapshot, context.request.passages
         self._index = turn.resources.index
 
@@ -99,13 +105,14 @@ class DocsTools:
             return []
         models = self._turn.models
         with search_progress() as progress:
-            resources = SearchResources(models.embedder, models.reranker, models.reader, deadline, progress)
+            # Without the reranker: six more of its searches would cost more than the answer.
+            resources = SearchResources(models.embedder, None, models.reader, deadline, progress)
             asked = self._turn.query.model_copy(update={"query": query, "user_context": None})
             retrieval = search_site(asked, self._snapshot, self._index, resources).retrieval
         candidates = choose((c for c in retrieval.candidates if self._is_new(c.chunk)), _MAX_FOUND)
         paths = {c.chunk.source_file_path for c in candidates}
         pages = {path: [c for c in self._snapshot.page(path) if self._is_new(c)] for path in paths}
-        return make_passages(candidates, self._public_url, pages, MAX_RESULT_TOKENS)
+        return make_passages(candidates, self._public_url, pages, self._max_tokens)
 
     def _read(self, call: ToolCall) -> list[Passage]:
         """Return the sections of a page, from that of the address on, and then those before it."""

@@ -18,7 +18,7 @@ from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.answering.turn_tools import ToolResult, TurnTools
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS
+from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall, Usage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -77,7 +77,7 @@ class ToolRounds:
             results = self._run_calls(calls)
         self._turn.deadline.check()
         for use, (result, seconds) in zip(uses, results, strict=True):
-            yield self._take(use, result, seconds)
+            yield self._take(use, result, seconds, _result_tokens(len(calls)))
 
     def _describe(self, call: ToolCall, number: int) -> ToolUse:
         name = call.name if call.name in {spec.name for spec in self._specs} else "unknown"
@@ -88,7 +88,7 @@ class ToolRounds:
 
     def _run_calls(self, calls: Sequence[ToolCall]) -> list[tuple[ToolResult, float]]:
         """Make all calls at once; return their results and seconds in order. A call that takes too long has failed."""
-        docs = DocsTools(self._turn, self.sources.context)
+        docs = DocsTools(self._turn, self.sources.context, _result_tokens(len(calls)))
 
         def run_timed(call: ToolCall) -> tuple[ToolResult, float]:
             started = time.perf_counter()
@@ -105,7 +105,7 @@ class ToolRounds:
         late = ToolResult(False, error=_LATE), TOOL_SECONDS
         return [one.result() if one in done else late for one in started]
 
-    def _take(self, use: ToolUse, result: ToolResult, seconds: float) -> ToolUse:
+    def _take(self, use: ToolUse, result: ToolResult, seconds: float, max_tokens: int) -> ToolUse:
         """Add the result of a call to the sources, and return how it ended."""
         reason = {"message": result.cause or result.error} if result.error else {}
         self._turn.log("tool_called", tool=use.name, ok=result.ok, seconds=seconds, **reason)
@@ -114,17 +114,22 @@ class ToolRounds:
         failed = ", ".join(dict.fromkeys(one.name for one in uses if not one.ok and one.name not in DOCS_TOOLS))
         self.sources = replace(
             before,
-            context=_add_sources(before.context, result.output),
+            context=_add_sources(before.context, result.output, max_tokens),
             tool_uses=uses,
             tool_failure=f"Tools of the site could not be used: {failed}." if failed else None,
         )
         return use
 
 
-def _add_sources(context: AnswerContext, output: Sequence[Passage]) -> AnswerContext:
+def _result_tokens(calls: int) -> int:
+    """Return the tokens of the result of each call of a round."""
+    return min(MAX_RESULT_TOKENS, MAX_ROUND_TOKENS // max(1, calls))
+
+
+def _add_sources(context: AnswerContext, output: Sequence[Passage], max_tokens: int) -> AnswerContext:
     """Return a context with further sources, without the texts that it has already."""
     request, sources = context.request, list(context.sources)
-    passages, remaining_bytes = list(request.passages), int(MAX_RESULT_TOKENS * PROMPT_TOKEN_BYTES)
+    passages, remaining_bytes = list(request.passages), int(max_tokens * PROMPT_TOKEN_BYTES)
     number = 1 + max((int(passage.id) for passage in passages), default=0)
     links = AddressFilter(passages, site=SiteText(context.snapshot))
     for found in output:

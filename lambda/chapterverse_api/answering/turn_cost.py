@@ -84,7 +84,7 @@ def max_turn_cost(
     searches = [corrected_bytes, follow_up_bytes] if history_bytes else [corrected_bytes]
     again = [_CHAR_BYTES * (MAX_QUERY_CHARS + MAX_CORRECTED_WORDS)] * (TOOL_CALLS if _looks_again(query, plan) else 0)
     embedded = sum(prices.embedder.cost(input_tokens=FRAME_TOKENS + text_bytes) for text_bytes in (*searches, *again))
-    reranked = sum(prices.reranker.cost(searches=max_searches(text_bytes)) for text_bytes in (searches[-1], *again))
+    reranked = prices.reranker.cost(searches=max_searches(searches[-1]))
     checked = _checks_cost(prices)
     economy = embedded + generation_cost(prices.economy)
     # Most of the budget may be gone by the time that this is set aside, and the model for that need not be cheaper.
@@ -105,20 +105,21 @@ def _generation_requests(
     reader_bytes = conversation_bytes + context_bytes
     prompt_bytes = _RULES_BYTES + bytes_of_tokens(prompts.MAX_PERSONA_TOKENS + prompts.MAX_MEMORIES_TOKENS)
     prompt_bytes += bytes_of_tokens(MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
-    found_bytes = TOOL_CALLS * (bytes_of_tokens(prompts.MAX_RESULT_TOKENS) + _CHAR_BYTES * MAX_QUERY_CHARS)
+    found_bytes = bytes_of_tokens(prompts.MAX_ROUND_TOKENS) + TOOL_CALLS * _CHAR_BYTES * MAX_QUERY_CHARS
     offered_bytes = _DOCS_TOOLS_BYTES + (TOOLS_BYTES if tools else 0)
     prompt_tokens = prompt_bytes / BILLED_TOKEN_BYTES + reader_bytes
     # The rounds in place of an answer, and the answer.
     first = _RequestTokens(prompt_tokens + offered_bytes / BILLED_TOKEN_BYTES, prompts.MAX_ANSWER_TOKENS)
-    later = first._replace(input=first.input + found_bytes / BILLED_TOKEN_BYTES)
-    requests = [first, *[later] * TOOL_ROUNDS] if _looks_again(query, plan) else [first]
+    rounds = TOOL_ROUNDS if _looks_again(query, plan) else 0
+    requests = [
+        first._replace(input=first.input + number * found_bytes / BILLED_TOKEN_BYTES) for number in range(rounds + 1)
+    ]
     if query.output is not None or plan:
         # The schema is a part of the instructions, and perhaps a field of the request.
         schema_tokens = 2 * _SCHEMA_BYTES / BILLED_TOKEN_BYTES
         data_tokens = prompts.MAX_PLAN_TOKENS if plan else prompts.MAX_DATA_TOKENS
-        data_prompt = later if tools else first
-        data_requests = [_RequestTokens(schema_tokens + data_prompt.input, data_tokens)] * DATA_TRIES
-        requests = [*requests[:TOOL_ROUNDS], *data_requests] if tools else data_requests
+        data_requests = [_RequestTokens(schema_tokens + requests[-1].input, data_tokens)] * DATA_TRIES
+        requests = [*(requests[:-1] if tools else ()), *data_requests]
     if query.conversation_history or is_stored:
         rewriting_tokens = _RULES_BYTES / BILLED_TOKEN_BYTES + min(conversation_bytes, WRITER_BYTES)
         requests.append(_RequestTokens(rewriting_tokens, MAX_REWRITTEN_TOKENS))

@@ -37,8 +37,8 @@ MAX_DATA_TOKENS = 1500
 #: Tokens of a plan of twenty steps.
 MAX_PLAN_TOKENS = 3000
 
-#: Tokens of the result of one call of a tool among the sources.
-MAX_RESULT_TOKENS = 800
+#: Tokens of the result of one call of a tool among the sources, and of those of all calls of one round.
+MAX_RESULT_TOKENS, MAX_ROUND_TOKENS = 800, 1600
 
 #: Tokens of each part, as `estimate_tokens` counts; the limit of the sources is in `retrieval.passages`.
 MAX_HISTORY_TOKENS = 1200
