@@ -14,8 +14,7 @@ from chapterverse_api.generation.requests import ToolCall
 MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32
 
 # Items, quotes and stress, which models put around the line.
-_SEARCH_LINE = re.compile(rf"^[\s*_`\"'>#-]*{SEARCH}[*_`\s]*(\S[^\n]*?)[*_`\"'\s]*$", re.MULTILINE)
-_SEARCHES = re.compile(rf"[\s*_`\"'>#-]*{SEARCH}")
+_AROUND = " \t*_`\"'>#-"
 _NAMED = re.compile(r"\{\s*\"name\"\s*:\s*\"(\w{1,64})\"")
 
 
@@ -58,8 +57,10 @@ def read_written_calls(sentence: str, names: Collection[str]) -> list[ToolCall] 
     Args:
         names: of tools: some servers send a call of one as text.
     """
-    if _SEARCHES.match(sentence):
-        return [ToolCall(SEARCH_TOOL, json.dumps({"query": m[1]})) for m in _SEARCH_LINE.finditer(sentence)]
+    lines = [line.strip(_AROUND) for line in sentence.splitlines() if line.strip(_AROUND)]
+    if lines and lines[0].startswith(SEARCH):
+        queries = [line.removeprefix(SEARCH).strip(_AROUND) for line in lines if line.startswith(SEARCH)]
+        return [ToolCall(SEARCH_TOOL, json.dumps({"query": query})) for query in queries if query]
     starts = [named for named in _NAMED.finditer(sentence) if named[1] in names]
     return [ToolCall(named[1], _written_arguments(sentence[named.start() :])) for named in starts] or None
 

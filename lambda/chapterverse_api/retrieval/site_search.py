@@ -58,6 +58,7 @@ class SearchResources:
 
     Attributes:
         progress: the question's states.
+        model_judges: whether a language model will judge the passages.
     """
 
     embedder: Embedder | None
@@ -65,6 +66,7 @@ class SearchResources:
     reader: ReadingModel | None
     deadline: Deadline
     progress: QueryProgress
+    model_judges: bool = False
 
 
 def search_site(
@@ -91,6 +93,7 @@ def search_site(
         return _search_languages(request, languages, snapshot, resources)
 
     retrieval, contextual_query = search_follow_up(question, follow_up, search)
+    retrieval = replace(retrieval, model_judges=resources.model_judges)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()
     if question and retrieval.verdict != "no":

@@ -1,0 +1,70 @@
+"""Uses the room of a prompt: no source that says nothing more, and what stands around the best section.
+
+A quote shows what the search found first. A model reads all that it gets, and what it needs often stands beside that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from chapterverse.model import Chunk
+from chapterverse.text import lexical
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.passages import MAX_PASSAGES_TOKENS
+from chapterverse_api.retrieval.ranking import section
+
+#: Tokens of the sources up to which a prompt is filled with what stands around the best section.
+FILLED_TOKENS = MAX_PASSAGES_TOKENS * 3 // 4
+#: Two texts with this share of terms in common are one, written for two providers. The number is not measured.
+_COPY_SHARE = 0.8
+#: A list of so many items of at most so many words each, such as an index of names, explains nothing.
+_LIST_ITEMS, _ITEM_WORDS, _LIST_SHARE = 12, 4, 0.8
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
+
+
+def without_waste(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates without headings that have no text, and copies; bare lists and changelogs come last."""
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        if _says_something(candidate.chunk) and not any(_is_copy(candidate, other) for other in kept):
+            kept.append(candidate)
+    return sorted(kept, key=_comes_last)
+
+
+def find_around(best: Candidate, page: Sequence[Chunk]) -> Iterator[Candidate]:
+    """Yield the beginnings of the sections below the best one, then of those beside it, the nearest first."""
+    path, sections = best.chunk.heading_path, dict[object, Chunk]()
+    for chunk in page:
+        sections.setdefault(section(chunk), chunk)
+
+    def order(chunk: Chunk) -> tuple[bool, int]:
+        return chunk.heading_path[: len(path)] != path, abs(chunk.chunk_index - best.chunk.chunk_index)
+
+    for chunk in sorted(sections.values(), key=order):
+        if chunk.heading_path[: len(path) - 1] == path[:-1] and _says_something(chunk) and not _is_list(chunk.text):
+            vector = lexical.document_vector(chunk.heading_path, chunk.text, chunk.language)
+            yield Candidate(chunk, vector, 0.0, 0.0, {}, None)
+
+
+def _says_something(chunk: Chunk) -> bool:
+    said, headed = (
+        lexical.terms_of(lexical.words(text, chunk.language)) for text in (chunk.text, " ".join(chunk.heading_path))
+    )
+    return not said <= headed
+
+
+def _is_copy(candidate: Candidate, other: Candidate) -> bool:
+    one, two = set(candidate.lexical.indices), set(other.lexical.indices)
+    return len(one & two) >= _COPY_SHARE * len(one | two) and section(candidate.chunk) != section(other.chunk)
+
+
+def _comes_last(candidate: Candidate) -> bool:
+    is_unasked_news = candidate.chunk.content_type == "news" and bool(candidate.components.get("kind"))
+    return is_unasked_news or _is_list(candidate.chunk.text)
+
+
+def _is_list(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.strip()]
+    bare = sum(bool(_ITEM.match(line)) and len(line.split()) <= 1 + _ITEM_WORDS for line in lines)
+    return bare >= max(_LIST_ITEMS, _LIST_SHARE * len(lines))
