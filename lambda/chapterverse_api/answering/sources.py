@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from chapterverse.calibration import WeightedQuestion, count_terms
-from chapterverse.model import Chunk
+from chapterverse.model import Chunk, Scope
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
@@ -102,6 +102,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
                 source_language=source_language,
                 persona=persona,
             ),
+            documentation=str(Scope(snapshot.head.site, snapshot.head.version)),
             unsure=retrieval.verdict == "perhaps",
             may_help=retrieval.may_help,
             selected=False,

@@ -141,7 +141,8 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
             "components": _round(candidate),
             "contributions": {name: round(value, 4) for name, value in contributions(candidate.components).items()},
             "source": sources.get(candidate.chunk.chunk_id),
-            "omitted": context.omissions.get(candidate.chunk.chunk_id),
+            # What was left out at first may be a source after all: it stands beside the best one, or was looked up.
+            "omitted": None if candidate.chunk.chunk_id in sources else context.omissions.get(candidate.chunk.chunk_id),
         }
         for candidate in retrieval.candidates
     ]

@@ -80,7 +80,10 @@ def instructions(request: GenerationRequest, nonce: str = "") -> str:
     """
     rules = _rules(request, nonce)
     numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(rules, 1))
-    return f"{_PURPOSE}\n\n{numbered}{_render_persona(request.persona)}"
+    name = " ".join(request.documentation.split())[:_MAX_NAME_CHARS]
+    about = f"the documentation of {defuse(name)}" if name else "one documentation site"
+    purpose = f"You answer questions about {about}, from its sources and from nothing else. Your rules:"
+    return f"{purpose}\n\n{numbered}{_render_persona(request.persona)}"
 
 
 def data_instructions(
@@ -192,8 +195,6 @@ _LOOK_AGAIN = (
 )
 # A foreign address carries data out or readers off. Code removes it too.
 _NO_LINKS = "Write no link, address or image that does not stand in the sources, and no HTML."
-
-_PURPOSE = "You answer questions about one documentation site, from its sources and from nothing else. Your rules:"
 
 
 def _rules(request: GenerationRequest, nonce: str) -> list[str]:

@@ -54,6 +54,7 @@ class GenerationRequest:
         words: the words of the question with their weights in the index.
         passages: the sources, best first.
         language: BCP 47 tag of the answer.
+        documentation: the site and the docs version that the passages are of; empty for a selection.
         unsure: whether the passages may not hold the answer.
         may_help: whether the reading model doubts that quotes of the first passages answer.
         compares: whether the question asks for a comparison.
@@ -76,6 +77,7 @@ class GenerationRequest:
     words: WeightedQuestion
     passages: tuple[Passage, ...]
     language: str
+    documentation: str = ""
     unsure: bool = False
     may_help: bool = False
     compares: bool = False

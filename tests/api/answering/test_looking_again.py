@@ -77,6 +77,7 @@ def test_where_the_first_sources_answer_there_is_one_request(settings: Settings,
     (request,) = model.history
     assert [tool["function"]["name"] for tool in request.body["tools"]] == ["search_docs", "read_section"]
     assert request.body["stream"]
+    assert "the documentation of quill, from" in str(request.body["messages"][0]["content"])
 
 
 def test_what_a_search_finds_joins_the_sources_and_is_checked(settings: Settings, model: OpenAIServer) -> None:
