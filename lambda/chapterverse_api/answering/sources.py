@@ -16,21 +16,18 @@ from chapterverse_api.answering.context import AnswerContext, make_request, make
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import estimate_tokens
 from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.follow_up_search import FollowUp
 from chapterverse_api.retrieval.passages import (
-    MAX_SECTIONS,
     Omission,
     choose,
     drop_irrelevant,
     explain_omissions,
     make_passages,
 )
-from chapterverse_api.retrieval.prompt_room import FILLED_TOKENS, find_around, without_waste
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.prompt_room import fill_room, without_waste
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import (
     SearchResources,
@@ -168,31 +165,9 @@ def _choose_sources(
     omissions = _explain_choice(retrieval, strong, chosen, candidates, len(passages))
     candidates = candidates[: len(passages)]
     if passages and query.top_k is None and retrieval.model_judges:
-        around = _fill_room(candidates, passages, pages, url)
+        around = fill_room(candidates, passages, pages, url)
         candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
     return _Choice(candidates, tuple(passages), pages, memories, omissions)
-
-
-def _fill_room(
-    candidates: Sequence[Candidate],
-    passages: Sequence[Passage],
-    pages: Mapping[str, Sequence[Chunk]],
-    url: Callable[[Chunk], str],
-) -> list[tuple[Candidate, Passage]]:
-    """Return what stands around the best section, as far as a model's prompt has room for it."""
-    best, sections = candidates[0], {section(c.chunk) for c in candidates}
-    room = FILLED_TOKENS - round(sum(map(estimate_tokens, (passage.section for passage in passages))))
-    around = list[tuple[Candidate, Passage]]()
-    for candidate in find_around(best, pages[best.chunk.source_file_path]):
-        if room <= 0 or len(passages) + len(around) >= MAX_SECTIONS:
-            break
-        if section(candidate.chunk) in sections:
-            continue
-        (passage,) = make_passages([candidate], url, pages, room)
-        room -= round(estimate_tokens(passage.section))
-        if room >= 0:
-            around.append((candidate, replace(passage, id=str(len(passages) + len(around) + 1))))
-    return around
 
 
 def _explain_choice(

@@ -6,12 +6,16 @@ A quote shows what the search found first. A model reads all that it gets, and w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.prompts import estimate_tokens
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.passages import MAX_PASSAGES_TOKENS
+from chapterverse_api.retrieval.passages import MAX_PASSAGES_TOKENS, MAX_SECTIONS, make_passages
 from chapterverse_api.retrieval.ranking import section
 
 #: Tokens of the sources up to which a prompt is filled with what stands around the best section.
@@ -30,6 +34,26 @@ def without_waste(candidates: Iterable[Candidate]) -> list[Candidate]:
         if _says_something(candidate.chunk) and not any(_is_copy(candidate, other) for other in kept):
             kept.append(candidate)
     return sorted(kept, key=_comes_last)
+
+
+def fill_room(
+    candidates: Sequence[Candidate],
+    passages: Sequence[Passage],
+    pages: Mapping[str, Sequence[Chunk]],
+    url: Callable[[Chunk], str],
+) -> list[tuple[Candidate, Passage]]:
+    """Return what stands around the best section, as far as a model's prompt has room for it."""
+    best, sections = candidates[0], {section(c.chunk) for c in candidates}
+    room = FILLED_TOKENS - round(sum(map(estimate_tokens, (passage.section for passage in passages))))
+    around = list[tuple[Candidate, Passage]]()
+    near = (c for c in find_around(best, pages[best.chunk.source_file_path]) if section(c.chunk) not in sections)
+    for candidate in islice(near, max(0, MAX_SECTIONS - len(passages))):
+        (passage,) = make_passages([candidate], url, pages, max(0, room))
+        size = round(estimate_tokens(passage.section))
+        if size <= room:
+            room -= size
+            around.append((candidate, replace(passage, id=str(len(passages) + len(around) + 1))))
+    return around
 
 
 def find_around(best: Candidate, page: Sequence[Chunk]) -> Iterator[Candidate]:
