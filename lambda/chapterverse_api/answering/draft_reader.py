@@ -129,7 +129,9 @@ class DraftReader:
         if refuses(text, first=not self._has_text):
             self.refused = True
             return
-        calls = read_written_calls(text, self._tools)
+        # Code behind a text may show how to call a tool.
+        may_call = sentence.kind != "code" or not self._has_text
+        calls = read_written_calls(text, self._tools) if may_call else None
         if calls is not None:
             self.calls += calls
             return

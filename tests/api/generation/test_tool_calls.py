@@ -13,6 +13,8 @@ import pytest
 from api.generation.drafts import make_request
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api.answering.draft_reader import DraftReader
+from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
@@ -113,6 +115,15 @@ def test_what_is_no_call_is_left_out(odd: Any) -> None:
     reader = CallReader()
     reader.read(odd)
     assert reader.calls == []
+
+
+def test_code_that_shows_a_call_is_an_answer_behind_a_text() -> None:
+    code = '```json\n{"name": "search_docs", "arguments": {"query": "a"}}\n```\n'
+    for before, calls in (("Send this:\n\n", 0), ("", 1)):
+        reader = DraftReader((), tools=NAMES)
+        read = [*reader.read(Span(f"{before}{code}")), *reader.end()]
+        assert len(reader.calls) == calls
+        assert any("search_docs" in one.text for one in read) == (not calls)
 
 
 def test_arguments_may_be_an_object_and_are_bounded() -> None:
