@@ -51,6 +51,8 @@ _ERRORS = service_errors("The model service", "its name")
 
 #: How servers say that they don't take a field; some do so inside a reply.
 _MALFORMED = {200, 400, 422}
+#: How they name what offers tools.
+_TOOL_FIELDS = ("tools?", "tool_choice", "tool_calls?", "functions?")
 #: How often a prompt that is too long is sent again with half of its sources.
 _MAX_HALVINGS = 3
 
@@ -107,16 +109,17 @@ class _Dialect:
             dialect = replace(self, streams=False)
         elif cause == "no_system" and self.system:
             dialect = replace(self, system=False)
+        elif cause is None and tools and self.tools and Fault.read(body).names(*_TOOL_FIELDS):
+            # At any status: llama.cpp without templates answers 500.
+            dialect = replace(self, tools=False)
         elif cause is None and status in _MALFORMED:
-            dialect = self._without_field(Fault.read(body), tools=tools)
+            dialect = self._without_field(Fault.read(body))
         if dialect is None:
             raise _ERRORS.error_in_reply(body) if status == 200 else _ERRORS.error(status, body)
         return dialect
 
-    def _without_field(self, fault: Fault, *, tools: bool) -> _Dialect | None:
+    def _without_field(self, fault: Fault) -> _Dialect | None:
         """Return the dialect without the field that a server rejects; None if that is none of ours."""
-        if tools and self.tools and fault.names("tools?", "tool_choice", "tool_calls?", "functions?"):
-            return replace(self, tools=False)
         if self.schema and fault.names("response_format", "json_schema", "schema"):
             return replace(self, schema=False)
         if self.counts and fault.names("stream_options"):
