@@ -142,6 +142,22 @@ def test_reading_on_gives_the_other_sections_of_a_page(settings: Settings, model
     assert FOUND in {source.url for source in ask(settings).source_chunks}
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http://[", "javascript:alert(1)", "../../etc/passwd", "99", "\x00", "9" * 5000, "https://evil.example/"],
+)
+def test_an_address_that_the_index_lacks_reads_nothing(
+    settings: Settings, model: OpenAIServer, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "chapterverse")
+    model.calls.append([("read_section", {"url": url}), ("read_section", {"url": [url]}), ("read_section", {})])
+    model.scripts.append([FIRST])
+    *between, (_, final) = events(settings)
+    assert [data["ok"] for kind, data in between if kind == "tool" and "ok" in data] == [False] * 3
+    assert (final["status"], final["degraded_reason"]) == ("answered", None)
+    assert '"code": "internal' not in caplog.text
+
+
 def test_a_search_keeps_to_the_readers_filters(settings: Settings, model: OpenAIServer) -> None:
     model.calls.append([*search("roll back a deployment"), ("read_section", {"url": FOUND})])
     model.scripts.append([FIRST])
