@@ -146,7 +146,7 @@ def _reason(error: ProviderError) -> str:
 def quote_documents(sources: DraftSources, turn: Turn, reason: str = _QUOTED) -> DraftSteps:
     """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
     documents, segments = sources.documents, _new_segments(sources.documents, sources.idf)
-    if not documents.request.passages or (documents.retrieval and not documents.retrieval.may_be_quoted):
+    if not documents.may_be_quoted:
         return ShownDraft(segments, sources, turn.models.generator.name, _FAILED)
     yield from _stream(segments, Extractive(), documents.request)
     return ShownDraft(segments, sources, Extractive.name, reason)

@@ -69,7 +69,7 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
         except ProviderError as error:
             turn.log_failure("generator", error)
             failure = "The plan is a page's own, since the model failed."
-    plan = _read_numbered_steps(passages)
+    plan = _read_numbered_steps(passages) if sources.context.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)
 
 
