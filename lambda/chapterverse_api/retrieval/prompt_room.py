@@ -22,6 +22,8 @@ from chapterverse_api.retrieval.ranking import section
 FILLED_TOKENS = MAX_PASSAGES_TOKENS * 3 // 4
 #: Two texts with this share of terms in common are one, written for two providers. The number is not measured.
 _COPY_SHARE = 0.8
+#: Characters of a text that may only repeat its headings.
+_MAX_HEADING_CHARS = 400
 #: A list of so many items of at most so many words each, such as an index of names, explains nothing.
 _LIST_ITEMS, _ITEM_WORDS, _LIST_SHARE = 12, 4, 0.8
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
@@ -29,11 +31,13 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
 
 def without_waste(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates without headings that have no text, and copies; bare lists and changelogs come last."""
-    kept: list[Candidate] = []
+    kept: list[tuple[Candidate, frozenset[int]]] = []
     for candidate in candidates:
-        if _says_something(candidate.chunk) and not any(_is_copy(candidate, other) for other in kept):
-            kept.append(candidate)
-    return sorted(kept, key=_comes_last)
+        terms = frozenset(candidate.lexical.indices)
+        copies = (c for c, others in kept if _are_alike(terms, others) and section(c.chunk) != section(candidate.chunk))
+        if _says_something(candidate.chunk) and next(copies, None) is None:
+            kept.append((candidate, terms))
+    return sorted((candidate for candidate, _ in kept), key=_comes_last)
 
 
 def fill_room(
@@ -72,15 +76,18 @@ def find_around(best: Candidate, page: Sequence[Chunk]) -> Iterator[Candidate]:
 
 
 def _says_something(chunk: Chunk) -> bool:
+    if len(chunk.text) > _MAX_HEADING_CHARS:
+        return True
     said, headed = (
         lexical.terms_of(lexical.words(text, chunk.language)) for text in (chunk.text, " ".join(chunk.heading_path))
     )
     return not said <= headed
 
 
-def _is_copy(candidate: Candidate, other: Candidate) -> bool:
-    one, two = set(candidate.lexical.indices), set(other.lexical.indices)
-    return len(one & two) >= _COPY_SHARE * len(one | two) and section(candidate.chunk) != section(other.chunk)
+def _are_alike(one: frozenset[int], two: frozenset[int]) -> bool:
+    if min(len(one), len(two)) < _COPY_SHARE * max(len(one), len(two)):
+        return False
+    return len(one & two) >= _COPY_SHARE * len(one | two)
 
 
 def _comes_last(candidate: Candidate) -> bool:
