@@ -54,7 +54,6 @@ class GenerationRequest:
         words: the words of the question with their weights in the index.
         passages: the sources, best first.
         language: BCP 47 tag of the answer.
-        documentation: the site and the docs version that the passages are of; empty for a selection.
         unsure: whether the passages may not hold the answer.
         may_help: whether the reading model doubts that quotes of the first passages answer.
         compares: whether the question asks for a comparison.
@@ -67,6 +66,7 @@ class GenerationRequest:
         context: the reader's words about themselves, never a source.
         memories: the owner's notes on the subject, best first; never a source.
         persona: the owner's settings of tone and language.
+        documentation: the site and the docs version that the passages are of; empty for a selection.
         tools: what the model may call in place of an answer; empty if it must answer.
         looked_for: what it called them for already; the results are among the passages.
         deadline: when the answer must be complete.
@@ -77,7 +77,6 @@ class GenerationRequest:
     words: WeightedQuestion
     passages: tuple[Passage, ...]
     language: str
-    documentation: str = ""
     unsure: bool = False
     may_help: bool = False
     compares: bool = False
@@ -90,6 +89,7 @@ class GenerationRequest:
     context: str = ""
     memories: tuple[str, ...] = ()
     persona: Persona = field(default_factory=Persona)
+    documentation: str = ""
     tools: tuple[ToolSpec, ...] = ()
     looked_for: tuple[str, ...] = ()
     deadline: Deadline = field(default_factory=Deadline)
