@@ -39,7 +39,7 @@ ROOMS = {
     "postgres": "database/postgres*",
     "dynamodb": "net/aws/dynamodb* */dynamodb*",
     "aws": "net/aws/* runtime/* handler.py",
-    "agents": "mcp/* tools/* answering/plans/* structured_output/* answering/structured.py answering/tool_use.py"
+    "agents": "mcp/* tools/* answering/plans/* structured_output/* answering/structured.py"
     " http/routes/mcp.py http/routes/completions*",
     "enrichment": "enrichment/* commands/enrichment.py",
     "evaluation": "evaluation/* calibration/fit* commands/answer_eval.py commands/trace.py",

@@ -458,15 +458,18 @@ class Delta(Segment):
 
 
 class ToolUse(ResponseModel):
-    """A call of one of the site's tools.
+    """A call of a tool by the model, sent when it starts and again when it has ended.
 
     Attributes:
-        id: of the source with the result. A failed call has no source.
+        id: the number of the call, the same in both.
+        query: what is searched for; left out for other tools.
+        ok: whether it found anything; left out when it starts.
     """
 
     id: str
     name: str
-    ok: bool
+    query: str | None = None
+    ok: bool | None = None
 
 
 class StreamError(ResponseModel):

@@ -24,7 +24,7 @@ from chapterverse_api.contract import (
 from chapterverse_api.conversation import feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.protocols import ToolCaller
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.reading import read_candidates
@@ -34,7 +34,7 @@ from chapterverse_api.retrieval.site_search import site_filter
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse
-    from chapterverse_api.answering.tool_use import TurnTools
+    from chapterverse_api.answering.turn_tools import TurnTools
     from chapterverse_api.tools.site_tools import SiteTools
 
 
@@ -129,7 +129,7 @@ def _open_tools(resources: Resources) -> SiteTools:
     # Lazy: only needed with tools.
     from chapterverse_api.tools.site_tools import SiteTools
 
-    if not isinstance(resources.models.generator, ToolCaller):
+    if not isinstance(resources.models.generator, Writer):
         message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."
         log.event("error", code="tools_not_offered", message=message)
     return SiteTools.open(resources.settings)

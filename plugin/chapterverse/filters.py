@@ -18,9 +18,12 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from chapterverse.errors import InputError
+
+if TYPE_CHECKING:
+    from chapterverse.model import Chunk
 
 #: Fields that filters may name.
 FIELDS = (
@@ -128,6 +131,14 @@ def resolve(tree: FilterTree | None, index: FieldValues) -> Filter | None:
         IndexFault: the values can't be read.
     """
     return None if tree is None else _resolve(tree, index)
+
+
+def holds(filters: Filter, chunk: Chunk) -> bool:
+    """Whether a chunk fulfills a filter, as a store would say."""
+    if isinstance(filters, In):
+        value = getattr(chunk, filters.field)
+        return not set(filters.values).isdisjoint(value if isinstance(value, tuple) else (value,))
+    return (all if isinstance(filters, And) else any)(holds(part, chunk) for part in filters.parts)
 
 
 def all_of(*parts: FilterTree | None) -> FilterTree | None:

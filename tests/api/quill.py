@@ -220,6 +220,8 @@ def whole(events: Events) -> ChatResponse:
     assert isinstance(last, ChatResponse)
     assert all(isinstance(event, Delta) for event in drafted)
     sent = {s.id: s for s in first.sources}
+    if any(isinstance(event, ToolUse) and event.ok for event in between):
+        sent = {s.id: s for s in last.source_chunks} | sent
     cited = {i for segment in last.segments for i in segment.citations}
     assert cited <= sent.keys()
     assert all(sent[s.id] == s for s in last.source_chunks)

@@ -260,8 +260,9 @@ class BedrockServer(LoopbackServer):
 
     def _converse(self, model: str, operation: str, request: ConverseRequest) -> Answer:
         _check(re.sub(r"^(arn:.*/)?((us|eu|apac|global)\.)?", "", model), request)
-        if request.toolConfig:
-            return Answer(200, _called(self.calls.popleft() if self.calls else ()))
+        if request.toolConfig and self.calls:
+            stream = _called(self.calls.popleft())
+            return Answer(200, stream, {"Content-Type": "application/vnd.amazon.eventstream"})
         script = self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
         if operation == "converse-stream":
             return Answer(200, self._stream(script), {"Content-Type": "application/vnd.amazon.eventstream"})
@@ -326,15 +327,19 @@ def _check(model: str, request: ConverseRequest) -> None:
         raise Refusal(400, "`temperature` is deprecated for this model.")
 
 
-def _called(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    used = [
-        {"toolUse": {"toolUseId": f"tooluse_{n}", "name": name, "input": arguments}}
-        for n, (name, arguments) in enumerate(calls)
-    ]
+def _called(calls: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
+    yield event("messageStart", {"role": "assistant"})
+    for n, (name, arguments) in enumerate(calls):
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        start = {"toolUse": {"toolUseId": f"tooluse_{n}", "name": name}}
+        yield event("contentBlockStart", {"contentBlockIndex": n, "start": start})
+        for at in range(0, len(written), 7):
+            delta = {"toolUse": {"input": written[at : at + 7]}}
+            yield event("contentBlockDelta", {"contentBlockIndex": n, "delta": delta})
+        yield event("contentBlockStop", {"contentBlockIndex": n})
+    yield event("messageStop", {"stopReason": "tool_use"})
     usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
-    message = {"role": "assistant", "content": used or [{"text": "NONE"}]}
-    reason = "tool_use" if used else "end_turn"
-    return {"output": {"message": message}, "stopReason": reason, "usage": usage, "metrics": {"latencyMs": 1}}
+    yield event("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})
 
 
 def _embed(model: str, body: Any) -> tuple[dict[str, Any], int]:

@@ -197,20 +197,24 @@ def whole(reply: ChatReply) -> dict[str, Any]:
     return {"id": "fake", "finish_reason": reply.finish, "message": message, "usage": _USAGE}
 
 
-def called(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the body of a reply that calls tools, or says that it needs none."""
-    listed = [
-        {
-            "id": f"{name}_{n}",
-            "type": "function",
-            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
-        }
-        for n, (name, given) in enumerate(calls)
+def called(calls: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
+    """Yield the events of a reply that calls tools: a plan, then of each call its name and its arguments in pieces."""
+    end = {"finish_reason": "TOOL_CALL", "usage": _USAGE}
+    events: Events = [
+        {"type": "message-start", "id": "fake", "delta": {"message": {"role": "assistant", "content": []}}},
+        {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": "I will look it up."}}},
     ]
-    if not listed:
-        return whole(ChatReply("NONE"))
-    message = {"role": "assistant", "tool_plan": "I will look it up.", "tool_calls": listed}
-    return {"id": "fake", "finish_reason": "TOOL_CALL", "message": message, "usage": _USAGE}
+    for n, (name, given) in enumerate(calls):
+        arguments = given if isinstance(given, str) else json.dumps(given)
+        named = {"id": f"{name}_{n}", "type": "function", "function": {"name": name, "arguments": ""}}
+        pieces = [{"function": {"arguments": arguments[at : at + 7]}} for at in range(0, len(arguments), 7)]
+        events += [
+            {"type": "tool-call-start", "index": n, "delta": {"message": {"tool_calls": named}}},
+            *({"type": "tool-call-delta", "index": n, "delta": {"message": {"tool_calls": one}}} for one in pieces),
+            {"type": "tool-call-end", "index": n},
+        ]
+    for event in (*events, {"type": "message-end", "id": "fake", "delta": end}):
+        yield _sent(event)
 
 
 def streamed(reply: ChatReply) -> Iterator[bytes]:
@@ -218,8 +222,12 @@ def streamed(reply: ChatReply) -> Iterator[bytes]:
     events = _documented(reply)
     for event in reply.change(events) if reply.change else events:
         time.sleep(reply.pause)
-        yield f"event: {event.get('type')}\ndata: {json.dumps(event)}\n\n".encode()
+        yield _sent(event)
     reply.ended()
+
+
+def _sent(event: dict[str, Any]) -> bytes:
+    return f"event: {event.get('type')}\ndata: {json.dumps(event)}\n\n".encode()
 
 
 _USAGE = {

@@ -94,8 +94,8 @@ class CohereServer(LoopbackServer):
         return Answer(refusal.status, {**body, "id": "fake", "message": str(refusal)})
 
     def _chat(self, request: ChatRequest) -> Answer:
-        if request.tools:
-            return Answer(200, called(self.calls.popleft() if self.calls else ()), self.limits)
+        if request.tools and self.calls:
+            return Answer(200, called(self.calls.popleft()), {"Content-Type": "text/event-stream", **self.limits})
         reply = self.replies.popleft() if self.replies else quoting(request)
         if request.stream:
             return Answer(200, streamed(reply), {"Content-Type": "text/event-stream", **self.limits})

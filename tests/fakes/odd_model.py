@@ -243,6 +243,18 @@ ODDITIES: dict[str, Oddity] = {
     "no-counts": Oddity(
         _unless(lambda body: "stream_options" in body, _rejected(400, _error("Unknown parameter: 'stream_options'.")))
     ),
+    "no-tools": Oddity(
+        _unless(
+            lambda body: "tools" in body,
+            _rejected(400, _error('"auto" tool choice requires --enable-auto-tool-choice to be set', code="400")),
+        )
+    ),
+    "no-tools-500": Oddity(
+        _unless(
+            lambda body: "tools" in body,
+            _rejected(500, {"error": {"code": 500, "message": "tools param requires --jinja flag"}}),
+        )
+    ),
     "no-temperature": Oddity(
         _unless(
             lambda body: "temperature" in body,

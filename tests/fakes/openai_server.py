@@ -189,8 +189,8 @@ class OpenAIServer(LoopbackServer):
         for name, reason in _CHAT_MODELS[request.model].items():
             if name in request.model_fields_set:
                 raise Refusal(400, f"Unsupported parameter: '{name}' is not supported with this model. {reason}")
-        if request.tools:
-            return self._called(self.calls.popleft() if self.calls else ())
+        if request.tools and self.calls:
+            return self._called(self.calls.popleft(), streams=request.stream and self.streams)
         script = self._script(request)
         if request.stream and self.streams:
             return self._stream(
@@ -213,14 +213,27 @@ class OpenAIServer(LoopbackServer):
             return [self.verdict(asked[1], asked[2])]
         return self.scripts.popleft() if self.scripts else ["It has ", "32 characters [1]."]
 
-    def _called(self, calls: Calls) -> dict[str, Any]:
+    def _called(self, calls: Calls, *, streams: bool) -> Any:
         listed = [
             {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": written(arguments)}}
             for n, (name, arguments) in enumerate(calls)
         ]
-        message = {"role": "assistant", "content": None, "tool_calls": listed} if listed else SILENT
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if listed else "stop"}
+        if streams:
+            return self._stream_calls(listed)
+        message = {"role": "assistant", "content": None, "tool_calls": listed}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
         return {"id": "fake", "object": "chat.completion", "choices": [choice], "usage": self._usage("")}
+
+    def _stream_calls(self, listed: list[dict[str, Any]]) -> Iterator[bytes]:
+        """Yield calls as the service does: the name first, then the arguments in pieces."""
+        yield chunk({"role": "assistant", "content": None})
+        for n, call in enumerate(listed):
+            arguments, named = call["function"]["arguments"], {**call["function"], "arguments": ""}
+            yield chunk({"tool_calls": [{"index": n, **call, "function": named}]})
+            for at in range(0, len(arguments), 7):
+                yield chunk({"tool_calls": [{"index": n, "function": {"arguments": arguments[at : at + 7]}}]})
+        yield chunk({}, "tool_calls" if self.finish == "stop" else self.finish)
+        yield b"data: [DONE]\n\n"
 
     def _usage(self, text: str) -> dict[str, int]:
         written = tokens(text) + self.thoughts
@@ -264,9 +277,6 @@ class OpenAIServer(LoopbackServer):
             "model": request.model,
             "usage": {"prompt_tokens": sum(counts), "total_tokens": sum(counts)},
         }
-
-
-SILENT = {"role": "assistant", "content": "NONE"}
 
 
 def written(arguments: Any) -> str:

@@ -71,6 +71,11 @@ class AnswerContext:
     faq: FaqMatch | None = None
     memories: Sequence[Candidate] = ()
 
+    @property
+    def may_be_quoted(self) -> bool:
+        """Whether the passages may answer without a model that judges them."""
+        return bool(self.request.passages) and (self.retrieval is None or self.retrieval.may_be_quoted)
+
 
 @dataclass(slots=True)
 class IdfLookup:

@@ -7,7 +7,7 @@ foreign addresses are removed from each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, strip_marks
@@ -16,6 +16,8 @@ from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_err
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls, without_end_mark
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
+from chapterverse_api.generation.requests import ToolCall
+from chapterverse_api.generation.tool_calls import read_written_calls
 from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -43,7 +45,11 @@ class DraftSentence:
 class DraftReader:
     """Reads one draft.
 
+    Args:
+        tools: the names of those that the model may call.
+
     Attributes:
+        calls: what the model calls by its text, which is never shown.
         refused: the model said that the passages hold no answer.
         restarts: how often an end mark of reasoning came without a start mark. All that was read before it was
             reasoning, and no part of the answer.
@@ -51,7 +57,8 @@ class DraftReader:
         is_open: the last sentence is a block of code without its end.
     """
 
-    def __init__(self, passages: Sequence[Passage], site: SiteText | None = None) -> None:
+    def __init__(self, passages: Sequence[Passage], site: SiteText | None = None, tools: Collection[str] = ()) -> None:
+        self.calls, self._tools = list[ToolCall](), tools
         self._marks, self._links = CitationMarks(passages), AddressFilter(passages, site=site)
         self.refused = self.is_cut = self.is_open = False
         self.restarts = self._length = 0
@@ -93,7 +100,7 @@ class DraftReader:
         """
         if not self.refused:
             yield from self._read_prose(self._reasoning.read("", last=True), (), last=True)
-            if not (self._has_text or self.refused):
+            if not (self._has_text or self.refused or (self.calls and self._tools)):
                 raise silence_error(self.is_cut)
 
     def _begin(self) -> None:
@@ -121,6 +128,12 @@ class DraftReader:
         text = join_surrogates(self._sentences.text[sentence.start : sentence.end])
         if refuses(text, first=not self._has_text):
             self.refused = True
+            return
+        # Code behind a text may show how to call a tool.
+        may_call = sentence.kind != "code" or not self._has_text
+        calls = read_written_calls(text, self._tools) if may_call else None
+        if calls is not None:
+            self.calls += calls
             return
         claimed = self._cited.find_ids(self._sentences.text, sentence)
         is_code = sentence.kind == "code"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
@@ -13,15 +13,17 @@ from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfL
 from chapterverse_api.answering.response import make_segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.contract import Delta
+from chapterverse_api.contract import Delta, ToolUse
 from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import AnswerGenerator
+from chapterverse_api.generation.requests import GenerationRequest, ToolCall
 from chapterverse_api.grounding.links.site_text import SiteText
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes
+    from chapterverse_api.answering.tool_rounds import ToolRounds
 
 _QUOTED = "The answer is quoted, since the model failed."
 _WITHHELD = "The answer is quoted, since the model gives none to this question."
@@ -29,6 +31,8 @@ _FAILED = "The model failed."
 _LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
 _STOPPED = "The answer ends early, since the model failed."
 _STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
+#: Words before a call of a tool, "I will look it up"; more are an answer.
+_MAX_PREAMBLE_WORDS = 30
 _REASONING_NOTICE = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
 )
@@ -39,11 +43,13 @@ class ShownDraft:
     """A draft, as far as it was shown.
 
     Attributes:
+        sources: what it was made from.
         generator: name of the one that wrote it.
         failure: a sentence about the model's failure; None if it did not fail.
     """
 
     segments: Segments
+    sources: DraftSources
     generator: str
     failure: str | None = None
 
@@ -66,26 +72,68 @@ class ShownDraft:
         return _REASONING_NOTICE if self.segments.restarted else None
 
 
-#: Yields the deltas of a draft that the reader sees, and returns the draft.
-DraftSteps: TypeAlias = Generator[Delta, None, ShownDraft]
+#: Yields what the reader sees of a draft, calls of tools included, and returns the draft.
+DraftSteps: TypeAlias = Generator[Delta | ToolUse, None, ShownDraft]
 
 
-def write_draft(sources: DraftSources, turn: Turn) -> DraftSteps:
-    """Let the generator write. If it fails before its first segment is shown, quotes replace its draft."""
-    models, context, votes = turn.models, sources.context, _new_votes(turn)
+def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = None) -> DraftSteps:
+    """Let the generator write. If it fails before its first segment is shown, quotes replace its draft.
+
+    Args:
+        rounds: those in which it may call tools in place of an answer.
+    """
+    votes = _new_votes(turn)
     with closing(votes) if votes else nullcontext():
-        segments = _new_segments(context, sources.idf, votes)
+        while True:
+            sources = rounds.sources if rounds else sources
+            request = rounds.request if rounds else sources.context.request
+            segments = _new_segments(replace(sources.context, request=request), sources.idf, votes)
+            try:
+                calls = yield from _write(segments, turn, request)
+            except ProviderError as error:
+                return (yield from _replace_draft(error, segments, sources, turn))
+            if not (rounds and calls):
+                return ShownDraft(segments, sources, turn.models.generator.name)
+            yield from rounds.run(calls)
+
+
+def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]:
+    """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
+    while (request := rounds.request).tools:
+        calls, words = list[ToolCall](), 0
         try:
-            with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-                yield from _stream(segments, models.generator, context)
+            with (
+                turn.models.circuit.calling(),
+                turn.deadline.raising_on_disconnect(),
+                closing(turn.models.generator.generate(request)) as draft,
+            ):
+                for piece in draft:
+                    if isinstance(piece, ToolCall):
+                        calls.append(piece)
+                    elif (words := words + len(piece.text.split())) > _MAX_PREAMBLE_WORDS:
+                        break
         except ProviderError as error:
             turn.log_failure("generator", error)
-            yield from map(make_delta, segments.settle())
-            is_withheld = isinstance(error, AnswerWithheld)
-            if segments.shown_spans:
-                return ShownDraft(segments, models.generator.name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
-            return (yield from quote_documents(sources, turn, _reason(error)))
-        return ShownDraft(segments, models.generator.name)
+        if not calls:
+            return
+        yield from rounds.run(calls)
+
+
+def _write(segments: Segments, turn: Turn, request: GenerationRequest) -> Generator[Delta, None, Sequence[ToolCall]]:
+    models = turn.models
+    with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+        return (yield from _stream(segments, models.generator, request))
+
+
+def _replace_draft(error: ProviderError, segments: Segments, sources: DraftSources, turn: Turn) -> DraftSteps:
+    """End the draft of a model that failed, by quotes if nothing of it can be shown."""
+    turn.log_failure("generator", error)
+    yield from map(make_delta, segments.settle())
+    is_withheld = isinstance(error, AnswerWithheld)
+    if segments.shown_spans:
+        name = turn.models.generator.name
+        return ShownDraft(segments, sources, name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
+    return (yield from quote_documents(sources, turn, _reason(error)))
 
 
 def _reason(error: ProviderError) -> str:
@@ -96,20 +144,20 @@ def _reason(error: ProviderError) -> str:
 
 
 def quote_documents(sources: DraftSources, turn: Turn, reason: str = _QUOTED) -> DraftSteps:
-    """Quote the documentation for this reason. Without passages there is nothing to quote."""
-    segments = _new_segments(sources.documents, sources.idf)
-    if not sources.documents.request.passages:
-        return ShownDraft(segments, turn.models.generator.name, _FAILED)
-    yield from _stream(segments, Extractive(), sources.documents)
-    return ShownDraft(segments, Extractive.name, reason)
+    """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
+    documents, segments = sources.documents, _new_segments(sources.documents, sources.idf)
+    if not documents.may_be_quoted:
+        return ShownDraft(segments, sources, turn.models.generator.name, _FAILED)
+    yield from _stream(segments, Extractive(), documents.request)
+    return ShownDraft(segments, sources, Extractive.name, reason)
 
 
 def quote_entry(sources: DraftSources) -> DraftSteps:
     """Quote the FAQ entry that is the answer."""
     context = sources.context
     segments = _new_segments(context, sources.idf)
-    yield from _stream(segments, CuratedAnswer(context.language), context)
-    return ShownDraft(segments, CuratedAnswer.name)
+    yield from _stream(segments, CuratedAnswer(context.language), context.request)
+    return ShownDraft(segments, sources, CuratedAnswer.name)
 
 
 def _new_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
@@ -129,13 +177,24 @@ def _new_votes(turn: Turn) -> SecondVotes | None:
     return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
 
 
-def _stream(segments: Segments, generator: AnswerGenerator, context: AnswerContext) -> Generator[Delta, None, None]:
-    with closing(generator.generate(context.request)) as draft:
-        for span in draft:
-            yield from map(make_delta, segments.read(span))
+def _stream(
+    segments: Segments, generator: AnswerGenerator, request: GenerationRequest
+) -> Generator[Delta, None, Sequence[ToolCall]]:
+    """Yield what can be shown of a draft; return the calls of tools that came in place of one."""
+    calls = list[ToolCall]()
+    with closing(generator.generate(request)) as draft:
+        for piece in draft:
+            if isinstance(piece, ToolCall):
+                calls.append(piece)
+                continue
+            yield from map(make_delta, segments.read(piece))
             if segments.draft_reader.is_over:
                 break
-    yield from map(make_delta, segments.end())
+    # What stands before a call, "I will look it up", is no answer, unless it was shown.
+    if not (calls and request.tools and not segments.shown_spans):
+        yield from map(make_delta, segments.end())
+        calls = segments.draft_reader.calls
+    return calls if request.tools and not segments.shown_spans else ()
 
 
 def make_delta(span: Span) -> Delta:

@@ -26,14 +26,13 @@ from chapterverse_api.budget.prices import FREE, Price
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, ToolCaller, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, Writer
 from chapterverse_api.generation.requests import (
     ChatMessage,
     GenerationRequest,
     ModelRequest,
     ResponseSchema,
     ToolCall,
-    ToolSpec,
 )
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
@@ -140,16 +139,16 @@ class MeteredGenerator:
     def name(self) -> str:
         return self.generator.name
 
-    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         # The full length, until the service reports its usage: an interrupted model may write on, and is billed.
         written = float(prompts.MAX_ANSWER_TOKENS + self.call.reasoning_tokens)
         billed = True
         texts: list[str] = []
         try:
             with closing(self.generator.generate(request)) as spans:
-                for span in spans:
-                    texts.append(span.text)
-                    yield span
+                for piece in spans:
+                    texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
+                    yield piece
             # A service that doesn't report its usage may have billed reasoning besides the draft.
             written = request.usage.output_tokens or estimated_tokens(*texts) + self.call.reasoning_tokens
         except ProviderError as error:
@@ -226,21 +225,6 @@ class MeteredChecker:
             return self.checker.supports(request)
 
 
-@dataclass(frozen=True, slots=True)
-class MeteredToolCaller:
-    """A caller of tools whose tokens are counted. Implements `ToolCaller`.
-
-    The pipeline holds its circuit breaker, as it does a generator's. The budget reserves all of its messages.
-    """
-
-    caller: ToolCaller
-    call: ModelCall
-
-    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        with self.call.charging_request(request, json.dumps([asdict(tool) for tool in tools])):
-            return self.caller.choose_tools(request, tools)
-
-
 @contextmanager
 def _charging_afterwards(charge: Callable[[], None]) -> Iterator[None]:
     """Run a block that sends a request, then charge it unless the service is known to bill nothing for it."""
@@ -258,7 +242,9 @@ def _charging_afterwards(charge: Callable[[], None]) -> Iterator[None]:
 def _estimate_prompt_tokens(request: GenerationRequest) -> float:
     """Return an upper estimate of the tokens that a generator is sent. A request with documents has no more."""
     return estimated_tokens(
-        prompts.instructions(request), *(message.content for message in prompts.conversation(request, "nonce"))
+        prompts.instructions(request),
+        *(message.content for message in prompts.conversation(request, "nonce")),
+        json.dumps([asdict(tool) for tool in request.tools]),
     )
 
 

@@ -17,7 +17,6 @@ from chapterverse_api.answering.metering import (
     MeteredEmbedder,
     MeteredGenerator,
     MeteredReranker,
-    MeteredToolCaller,
     MeteredWriter,
     ModelCall,
 )
@@ -27,7 +26,7 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
-from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, LoadedModel, ToolCaller, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, LoadedModel, Writer
 from chapterverse_api.observability import log
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
@@ -186,7 +185,6 @@ class TurnModels:
     writer: Writer | None
     data_writer: DataWriter | None
     checker: Checker | None
-    tool_caller: ToolCaller | None
     reader: ReadingModel | None
     circuit: CircuitBreaker
     turn_budget: TurnBudget
@@ -209,7 +207,6 @@ class TurnModels:
             writer=MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
             data_writer=MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
             checker=_charge(checker, prices.checker, turn_budget),
-            tool_caller=MeteredToolCaller(generator, call) if isinstance(generator, ToolCaller) else None,
             reader=models.reader,
             circuit=circuit,
             turn_budget=turn_budget,

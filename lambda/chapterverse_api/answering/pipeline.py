@@ -2,8 +2,7 @@
 
 begin                        `turn`: the conversation, and the `models` that the budget allows
 understand, search, decide   `sources` and `selection`: passages with enough evidence, or none
-prepare                      `tool_use`: the results of the site's tools, as further sources
-generate, check              `drafting`, or `structured` for data
+generate, check              `drafting`, where the model may look again (`tool_rounds`), or `structured` for data
 respond                      `response`
 """
 
@@ -16,7 +15,14 @@ from typing import TYPE_CHECKING
 from chapterverse.errors import InputError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, log_context
-from chapterverse_api.answering.drafting import ShownDraft, make_delta, quote_documents, quote_entry, write_draft
+from chapterverse_api.answering.drafting import (
+    ShownDraft,
+    call_tools,
+    make_delta,
+    quote_documents,
+    quote_entry,
+    write_draft,
+)
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import explain_degradation, make_answer, make_refusal
 from chapterverse_api.answering.selection import read_selection, search_selection
@@ -32,7 +38,8 @@ from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.observability.query_state import QueryProgress
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.tool_use import TurnTools
+    from chapterverse_api.answering.tool_rounds import ToolRounds
+    from chapterverse_api.answering.turn_tools import TurnTools
 
 
 @dataclass(slots=True)
@@ -40,11 +47,12 @@ class AnswerTrace:
     """The parts of an answer, for the owner to understand it; filled while the answer is made.
 
     Attributes:
+        sources: all sources, with the calls of tools that found some of them.
         verified: None if no sentence was checked, as in a refusal for want of evidence.
     """
 
     progress: QueryProgress | None = None
-    context: AnswerContext | None = None
+    sources: DraftSources | None = None
     verified: VerifiedDraft | None = None
 
 
@@ -58,13 +66,13 @@ def answer_query(
     tools: TurnTools | None = None,
     trace: AnswerTrace | None = None,
 ) -> Events:
-    """Yield `Meta`, each call of a tool, each checked segment as a `Delta`, and last the `ChatResponse` of these.
+    """Yield `Meta`, calls of tools, each checked segment as a `Delta`, and last the `ChatResponse` of these.
 
     Args:
         deadline: `deadline.TOTAL_SECONDS` from now if omitted.
         origins: addresses that the reader's page may be of, besides the site's own.
         turn_budget: the most that the models may cost; no limit if omitted.
-        tools: the tools that the model may call before it answers.
+        tools: the tools of the site's owner that the model may call before it answers.
         trace: filled with the parts of the answer.
 
     Raises:
@@ -84,17 +92,18 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     documents = _search(turn)
     turn.stages |= documents.timings
     log_context(turn, documents)
-    sources = _prepare(documents, turn, tools)
-    context = trace.context = sources.context
-    # It comes first and names all sources, those of tools included, as each segment may cite them.
+    sources = trace.sources = DraftSources.from_documents(documents)
+    context, rounds = documents, _open_rounds(sources, turn, tools)
     yield Meta(turn_id=turn.id, mode=context.mode, sources=list(context.sources))
-    yield from sources.tool_uses
     # Without evidence no generator runs, not even one that costs nothing.
-    if not context.request.passages:
+    if not (context.request.passages or (rounds and rounds.has_site_tools)):
         yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
     writer = turn.models.data_writer if schema else None
+    if writer and rounds and rounds.has_site_tools:
+        yield from call_tools(turn, rounds)
+        sources = trace.sources = rounds.sources
     if schema and writer and (yield from _answer_with_data(sources, turn, schema, writer)):
         return
     # A draft may still turn out to be no answer, see `ShownDraft.not_in_docs`.
@@ -103,9 +112,9 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
     elif writer:
         draft = yield from quote_documents(sources, turn)
     else:
-        draft = yield from write_draft(sources, turn)
-    trace.verified = draft.segments.verified
-    yield from _respond(draft, sources, turn)
+        draft = yield from write_draft(sources, turn, rounds)
+    trace.sources, trace.verified = draft.sources, draft.segments.verified
+    yield from _respond(draft, turn)
 
 
 def _search(turn: Turn) -> AnswerContext:
@@ -114,20 +123,20 @@ def _search(turn: Turn) -> AnswerContext:
     return search_selection(turn) if isinstance(turn.models.generator, Extractive) else read_selection(turn)
 
 
-def _prepare(documents: AnswerContext, turn: Turn, tools: TurnTools | None) -> DraftSources:
-    """Return the sources of a draft: the passages, and the results of the tools that the model calls."""
-    sources = DraftSources.from_documents(documents)
-    if not tools or not documents.retrieval_used or documents.faq:
-        return sources
-    # Lazy: only needed with tools.
-    from chapterverse_api.answering.tool_use import add_tool_results
+def _open_rounds(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> ToolRounds | None:
+    """Return the rounds in which the model may look again; None without a model or without a search."""
+    if turn.models.writer is None or not sources.documents.retrieval_used or sources.documents.faq:
+        return None
+    # Lazy: only needed with a model.
+    from chapterverse_api.answering.tool_rounds import ToolRounds
 
-    return add_tool_results(sources, turn, tools)
+    return ToolRounds(sources, turn, tools)
 
 
-def _respond(draft: ShownDraft, sources: DraftSources, turn: Turn) -> Events:
+def _respond(draft: ShownDraft, turn: Turn) -> Events:
     """End the turn with the shown segments, or with a refusal if there are none."""
-    context, segments = sources.context, draft.segments
+    sources, segments = draft.sources, draft.segments
+    context = sources.context
     degraded = explain_degradation(sources, turn, draft.failure, draft.reasoning_notice)
     turn.log("response_generated", generator=draft.generator, dropped_citations=segments.verified.dropped)
     if not segments.shown_spans:

@@ -91,7 +91,7 @@ class Segments:
         note: str = "",
         votes: VoteSource | None = None,
     ) -> None:
-        self.draft_reader = DraftReader(request.passages, site)
+        self.draft_reader = DraftReader(request.passages, site, [tool.name for tool in request.tools])
         self.shown_spans: list[Span] = []
         self.restarted = False
         self._request, self._idf, self._votes = request, idf, votes

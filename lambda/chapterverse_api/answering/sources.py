@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from chapterverse.calibration import WeightedQuestion, count_terms
-from chapterverse.model import Chunk
+from chapterverse.model import Chunk, Scope
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
@@ -16,10 +16,18 @@ from chapterverse_api.answering.context import AnswerContext, make_request, make
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
+from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.follow_up_search import FollowUp
-from chapterverse_api.retrieval.passages import Omission, choose, drop_irrelevant, explain_omissions, make_passages
+from chapterverse_api.retrieval.passages import (
+    Omission,
+    choose,
+    drop_irrelevant,
+    explain_omissions,
+    make_passages,
+)
+from chapterverse_api.retrieval.prompt_room import fill_room, without_waste
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import (
     SearchResources,
@@ -34,10 +42,6 @@ if TYPE_CHECKING:
 
 #: Pages that a refusal names.
 MAX_NEAREST = 3
-#: Without passages, a question below this answerability is about another subject: 1 % of 607 questions on twelve sites
-#: are below, and 18 % of 1,183 about other sites (`benchmarks/answerability.py`). The nearest places are then the
-#: headings with its words.
-MIN_ON_TOPIC = 0.05
 #: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
 SELECTED_WORDS = 8
 
@@ -59,7 +63,9 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
     may_use_faq = follow_up.verdict == "no" and not selection and not query.output
     if may_use_faq and (match := find_faq_entry(query, snapshot, turn.resources.index)):
         return _from_entry(turn, match, snapshot)
-    search = SearchResources(models.embedder, models.reranker, models.reader, turn.deadline, turn.progress)
+    search = SearchResources(
+        models.embedder, models.reranker, models.reader, turn.deadline, turn.progress, models.writer is not None
+    )
     results = search_site(query, snapshot, turn.resources.index, search, follow_up)
     context = _from_results(turn, query, results, snapshot)
     if selection:
@@ -80,6 +86,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
     )
     language, persona = results.language or source_language, index.persona(snapshot)
     off_topic = not choice.passages and retrieval.answerability.docs < MIN_ON_TOPIC
+    # The nearest places are then the headings with its words.
     nearest = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
     return AnswerContext(
         mode="rag",
@@ -92,6 +99,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
                 source_language=source_language,
                 persona=persona,
             ),
+            documentation=str(Scope(snapshot.head.site, snapshot.head.version)),
             unsure=retrieval.verdict == "perhaps",
             may_help=retrieval.may_help,
             selected=False,
@@ -143,7 +151,8 @@ def _choose_sources(
 ) -> _Choice:
     """Return the sections that the answer may rest on, and why the other results are left out."""
     settings, index = turn.resources.settings, turn.resources.index
-    chosen = choose(retrieval.strong, query.top_k, settings.faq_top_k)
+    strong = without_waste(retrieval.strong) if retrieval.model_judges else retrieval.strong
+    chosen = choose(strong, query.top_k, settings.faq_top_k)
     # A memory alone is no answer.
     memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
     # A memory that names a page can be looked up, so it is a source too, behind the search results.
@@ -152,16 +161,25 @@ def _choose_sources(
         candidates = drop_irrelevant(candidates, retrieval.question)
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
     passages = make_passages(candidates, url, pages)
-    omissions = _explain_choice(retrieval, chosen, candidates, len(passages))
+    omissions = _explain_choice(retrieval, strong, chosen, candidates, len(passages))
+    candidates = candidates[: len(passages)]
+    if passages and query.top_k is None and retrieval.model_judges:
+        around = fill_room(candidates, passages, pages, url)
+        candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
     return _Choice(candidates, tuple(passages), pages, memories, omissions)
 
 
 def _explain_choice(
-    retrieval: Retrieval, chosen: Sequence[Candidate], relevant: Sequence[Candidate], passages: int
+    retrieval: Retrieval,
+    useful: Sequence[Candidate],
+    chosen: Sequence[Candidate],
+    relevant: Sequence[Candidate],
+    passages: int,
 ) -> Mapping[str, Omission]:
     """Return by chunk id why each candidate is no source.
 
     Args:
+        useful: the candidates to answer from, without copies and the like.
         chosen: the best candidate of each section.
         relevant: the candidates that have to do with the question.
         passages: how many of `relevant` fit into the prompt, from the first on.
@@ -172,7 +190,7 @@ def _explain_choice(
         ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
         ("evidence", retrieval.related),
         ("unsure", strong),
-        ("section", choose(strong, len(strong), len(strong))),
+        ("section", choose(useful, len(strong), len(strong))),
         ("limit", chosen),
         ("relevance", relevant),
         ("budget", relevant[:passages]),

@@ -8,7 +8,7 @@ from chapterverse.errors import ChapterVerseError
 from chapterverse.model import Head
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import IndexStatus, ServiceStatus
-from chapterverse_api.generation.protocols import ToolCaller
+from chapterverse_api.generation.protocols import Writer
 
 
 def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
@@ -30,7 +30,7 @@ def read_status(resources: Resources, *, has_tools: bool) -> ServiceStatus:
         **{part: circuit.is_open for part, circuit in models.circuits.items()},
         "budget": resources.budget.level != "full",
         # A model that calls none leaves the site's tools unused.
-        "tools": has_tools and not isinstance(models.generator, ToolCaller),
+        "tools": has_tools and not isinstance(models.generator, Writer),
         "records": threads is not None and not threads.works,
         # Others took all of its time, and the order of the search stayed.
         "reading_model": models.reader is not None and models.reader.is_late,

@@ -124,7 +124,7 @@ class Turn:
         try:
             yield
         finally:
-            self.stages[stage] = time.perf_counter() - started
+            self.stages[stage] = self.stages.get(stage, 0.0) + time.perf_counter() - started
 
     def log_failure(self, part: str, error: ProviderError) -> None:
         """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""

@@ -34,8 +34,12 @@ _CHAR_BYTES = 4
 MAX_CHECKS, MAX_CHECK_BYTES = 6, 12_000
 #: Bytes of a schema, and how often at most data that fits it is asked for.
 _SCHEMA_BYTES, DATA_TRIES = 8_000 * _CHAR_BYTES, 2
-#: Bytes of all tools that are offered; how often a model may ask for calls, and how many calls it gets in all.
-TOOLS_BYTES, TOOL_ROUNDS, TOOL_CALLS = 32_000, 2, 3
+#: Bytes of the tools of the documentation, and of those of a site's owner.
+_DOCS_TOOLS_BYTES, TOOLS_BYTES = 1_500, 32_000
+#: How often a model may call tools in place of an answer, and how many calls it gets in all.
+TOOL_ROUNDS, TOOL_CALLS = 2, 6
+#: Characters of a query of the model's: more is no search, and is cut.
+MAX_QUERY_CHARS = 200
 
 
 class _RequestTokens(NamedTuple):
@@ -52,7 +56,7 @@ def max_turn_cost(
 
     Args:
         keeps_threads: whether conversations are stored, so that a summary of this one may have to be written.
-        tools: whether the site has tools, whose results are further sources.
+        tools: whether the site's owner has tools.
         plan: whether the request is for a plan, which is data of the service's own schema.
     """
     # A token is at least one byte, so a reader's text, which may be made up, counts a token a byte.
@@ -78,7 +82,8 @@ def max_turn_cost(
     )
     follow_up_bytes = max(corrected_bytes + subject_bytes, _CHAR_BYTES * MAX_REWRITTEN_CHARS)
     searches = [corrected_bytes, follow_up_bytes] if history_bytes else [corrected_bytes]
-    embedded = sum(prices.embedder.cost(input_tokens=FRAME_TOKENS + text_bytes) for text_bytes in searches)
+    again = [_CHAR_BYTES * (MAX_QUERY_CHARS + MAX_CORRECTED_WORDS)] * (TOOL_CALLS if _looks_again(query, plan) else 0)
+    embedded = sum(prices.embedder.cost(input_tokens=FRAME_TOKENS + text_bytes) for text_bytes in (*searches, *again))
     reranked = prices.reranker.cost(searches=max_searches(searches[-1]))
     checked = _checks_cost(prices)
     economy = embedded + generation_cost(prices.economy)
@@ -100,23 +105,32 @@ def _generation_requests(
     reader_bytes = conversation_bytes + context_bytes
     prompt_bytes = _RULES_BYTES + bytes_of_tokens(prompts.MAX_PERSONA_TOKENS + prompts.MAX_MEMORIES_TOKENS)
     prompt_bytes += bytes_of_tokens(MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
-    prompt_bytes += TOOL_CALLS * bytes_of_tokens(prompts.MAX_RESULT_TOKENS) if tools else 0
+    found_bytes = bytes_of_tokens(prompts.MAX_ROUND_TOKENS) + TOOL_CALLS * _CHAR_BYTES * MAX_QUERY_CHARS
+    offered_bytes = _DOCS_TOOLS_BYTES + (TOOLS_BYTES if tools else 0)
     prompt_tokens = prompt_bytes / BILLED_TOKEN_BYTES + reader_bytes
-    requests = [_RequestTokens(prompt_tokens, prompts.MAX_ANSWER_TOKENS)]
+    # The rounds in place of an answer, and the answer.
+    first = _RequestTokens(prompt_tokens + offered_bytes / BILLED_TOKEN_BYTES, prompts.MAX_ANSWER_TOKENS)
+    rounds = TOOL_ROUNDS if _looks_again(query, plan) else 0
+    requests = [
+        first._replace(input=first.input + number * found_bytes / BILLED_TOKEN_BYTES) for number in range(rounds + 1)
+    ]
     if query.output is not None or plan:
         # The schema is a part of the instructions, and perhaps a field of the request.
         schema_tokens = 2 * _SCHEMA_BYTES / BILLED_TOKEN_BYTES
         data_tokens = prompts.MAX_PLAN_TOKENS if plan else prompts.MAX_DATA_TOKENS
-        requests = [_RequestTokens(schema_tokens + prompt_tokens, data_tokens)] * DATA_TRIES
-    if tools:
-        tool_prompt_tokens = (prompt_bytes + TOOLS_BYTES) / BILLED_TOKEN_BYTES + reader_bytes
-        requests += [_RequestTokens(tool_prompt_tokens, prompts.MAX_TOOL_TOKENS)] * TOOL_ROUNDS
+        data_requests = [_RequestTokens(schema_tokens + requests[-1].input, data_tokens)] * DATA_TRIES
+        requests = [*(requests[:-1] if tools else ()), *data_requests]
     if query.conversation_history or is_stored:
         rewriting_tokens = _RULES_BYTES / BILLED_TOKEN_BYTES + min(conversation_bytes, WRITER_BYTES)
         requests.append(_RequestTokens(rewriting_tokens, MAX_REWRITTEN_TOKENS))
     if is_stored:
         requests.append(_RequestTokens((_RULES_BYTES + WRITER_BYTES) / BILLED_TOKEN_BYTES, prompts.MAX_SUMMARY_TOKENS))
     return requests
+
+
+def _looks_again(query: ChatQuery, plan: bool) -> bool:
+    """Whether a model may call tools: a selection and a plan are answered from what they were given."""
+    return query.selected_text is None and not plan
 
 
 def max_claim_cost(prices: Prices) -> CostCeiling:

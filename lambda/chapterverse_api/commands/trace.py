@@ -31,7 +31,8 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     *_, response = answer_query(query, resources, trace=trace)
     assert isinstance(response, ChatResponse)
     assert trace.progress is not None
-    progress, context = trace.progress, trace.context
+    progress, sources = trace.progress, trace.sources
+    context = sources.context if sources else None
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -46,6 +47,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "nearest_faq": _nearest_faq(query, context, resources) if context and not context.faq else None,
         "memories": _memories(context) if context else [],
         "retrieval": _retrieval(context, resources) if context else None,
+        "tools": [use.model_dump(mode="json") for use in sources.tool_uses] if sources else [],
         "sentences": [asdict(check) for check in trace.verified.checks] if trace.verified else [],
         "response": response.model_dump(mode="json"),
     }
@@ -139,7 +141,8 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
             "components": _round(candidate),
             "contributions": {name: round(value, 4) for name, value in contributions(candidate.components).items()},
             "source": sources.get(candidate.chunk.chunk_id),
-            "omitted": context.omissions.get(candidate.chunk.chunk_id),
+            # What was left out at first may be a source after all: it stands beside the best one, or was looked up.
+            "omitted": None if candidate.chunk.chunk_id in sources else context.omissions.get(candidate.chunk.chunk_id),
         }
         for candidate in retrieval.candidates
     ]

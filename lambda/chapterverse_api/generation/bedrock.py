@@ -17,8 +17,8 @@ from typing import Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.providers.bedrock import ERRORS, Runtime
 from chapterverse.providers.errors import TextRejected, no_reply_error
-from chapterverse_api.deadline import TOTAL_SECONDS, Deadline
-from chapterverse_api.generation.draft import Span, to_spans
+from chapterverse_api.deadline import TOTAL_SECONDS
+from chapterverse_api.generation.draft import ModelText, Span, to_spans
 from chapterverse_api.generation.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.generation.reasoning import read_all
 from chapterverse_api.generation.requests import (
@@ -29,8 +29,8 @@ from chapterverse_api.generation.requests import (
     ResponseSchema,
     ToolCall,
     ToolSpec,
-    Usage,
 )
+from chapterverse_api.generation.tool_calls import CallReader
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
@@ -65,11 +65,11 @@ class BedrockGenerator:
         # Anybody may read it, and an ARN begins with the number of an account.
         return f"bedrock:{self._model.rpartition('/')[2]}"
 
-    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         """Yield the draft as it is written; see `AnswerGenerator`."""
         nonce = new_nonce()
         body = self._body(instructions(request, nonce), conversation(request, nonce))
-        yield from to_spans(self._texts(body, request.deadline, request.usage))
+        yield from to_spans(self._texts(body, request))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text; see `Writer`."""
@@ -95,24 +95,6 @@ class BedrockGenerator:
             return self.write(request)
         return read_all(_read_reply(reply))
 
-    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        """Return the calls that the model asks for; see `ToolCaller`."""
-        specs = [
-            {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": t.parameters}}}
-            for t in tools
-        ]
-        body = {**self._body(request.instructions, request.messages), "toolConfig": {"tools": specs}}
-        # Bedrock's error doesn't name the field that it rejects, so the request is repeated without a temperature.
-        for temperature in (self._temperature, {}) if self._temperature else ({},):
-            if not self._takes_tools:
-                break
-            try:
-                return _calls(self._write(body, request, temperature))
-            except TextRejected:
-                continue
-        self._takes_tools = False
-        return None
-
     def _body(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
         return {
             "modelId": self._model,
@@ -124,55 +106,63 @@ class BedrockGenerator:
         body = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
         return self._runtime.converse(self._client, body, request.deadline.seconds_left, request.deadline.closing)
 
-    def _texts(self, request: dict[str, Any], deadline: Deadline, usage: Usage) -> Generator[str, None, bool]:
-        """Yield the text as it comes; return whether the limit ended it."""
-        try:
-            return (yield from self._stream(request, self._temperature, deadline, usage))
-        except TextRejected:
-            if not self._temperature:
-                raise
-        cut = yield from self._stream(request, {}, deadline, usage)
-        self._temperature = {}
-        return cut
+    def _texts(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
+        """Yield the text as it comes. Bedrock doesn't name the field that it rejects, so one after the other is left
+        out, those of tools last."""
+        temperatures = [self._temperature, {}] if self._temperature else [{}]
+        offers = [_tool_config(request.tools), {}] if request.tools and self._takes_tools else [{}]
+        tries = [(offered, temperature) for offered in offers for temperature in temperatures]
+        for number, (offered, temperature) in enumerate(tries, 1):
+            fields = {**offered, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
+            try:
+                cut = yield from self._stream({**body, **fields}, request)
+            except TextRejected:
+                if number == len(tries):
+                    raise
+                continue
+            self._temperature, self._takes_tools = temperature, self._takes_tools and offered is offers[0]
+            return cut
+        raise AssertionError
 
-    def _stream(
-        self, request: dict[str, Any], temperature: dict[str, float], deadline: Deadline, usage: Usage
-    ) -> Generator[str, None, bool]:
-        body = {**request, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
+    def _stream(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
+        deadline, calls = request.deadline, CallReader()
         reason, has_events = None, False
         try:
             with closing(self._runtime.events(self._client, body, deadline.seconds_left, deadline.closing)) as events:
                 for event in events:
                     has_events = True
-                    if text := _text(_child(_child(event, "contentBlockDelta"), "delta")):
+                    delta = _child(_child(event, "contentBlockDelta"), "delta")
+                    if text := _text(delta):
                         yield text
+                    calls.begin(_child(_child(_child(event, "contentBlockStart"), "start"), "toolUse").get("name"))
+                    calls.extend(_child(delta, "toolUse").get("input"))
                     reason = _child(event, "messageStop").get("stopReason", reason)
                     counts = _child(_child(event, "metadata"), "usage")
-                    usage.take(counts.get("inputTokens"), counts.get("outputTokens"), counts.get("totalTokens"))
+                    request.usage.take(counts.get("inputTokens"), counts.get("outputTokens"), counts.get("totalTokens"))
         except TextRejected:
             # Events before it are shown, so the request can't be repeated.
             if has_events:
                 raise no_reply_error("Bedrock") from None
             raise
-        return ERRORS.check_ending(reason, is_ended=True)
+        is_cut = ERRORS.check_ending(reason, is_ended=True)
+        yield from calls.calls
+        return is_cut
 
 
-def _read_reply(reply: Any) -> Generator[str, None, bool]:
+def _tool_config(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    specs = [
+        {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": t.parameters}}}
+        for t in tools
+    ]
+    return {"toolConfig": {"tools": specs}}
+
+
+def _read_reply(reply: Any) -> ModelText:
     """Yield the text of a reply; return whether the length limit ended it."""
     content = _child(_child(reply, "output"), "message").get("content")
     text = "".join(map(_text, content)) if isinstance(content, list) else ""
     yield text
     return ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None, is_ended=bool(text))
-
-
-def _calls(reply: Any) -> tuple[ToolCall, ...]:
-    """Return the calls of tools in a reply; malformed ones are left out."""
-    ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None)
-    content = _child(_child(reply, "output"), "message").get("content")
-    calls = [_child(block, "toolUse") for block in content] if isinstance(content, list) else []
-    return tuple(
-        ToolCall(call["name"], json.dumps(call.get("input", {}))) for call in calls if isinstance(call.get("name"), str)
-    )
 
 
 def _child(value: Any, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from chapterverse.errors import AnswerWithheld, ProviderError
@@ -17,7 +17,9 @@ from chapterverse.net import Event
 from chapterverse.net.events import DOCUMENT
 from chapterverse.providers.errors import END_MARK, ServiceErrors
 from chapterverse.providers.replies import Fault, find_error, read_ending
+from chapterverse_api.generation.draft import ModelText
 from chapterverse_api.generation.requests import Usage
+from chapterverse_api.generation.tool_calls import CallReader
 
 #: Seconds for what a stream sends behind a reason to end: the counts of tokens, its end mark, or more text.
 _END_SECONDS = 2.0
@@ -43,8 +45,8 @@ class TimedReply(Protocol):
     def limit_remaining_time(self, seconds: float | None) -> None: ...
 
 
-def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Generator[str, None, bool]:
-    """Yield the text of a reply as it comes; return whether the limit of length ended it.
+def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> ModelText:
+    """Yield the text of a reply as it comes, then its calls of tools.
 
     Args:
         usage: is filled in.
@@ -72,7 +74,9 @@ def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> Genera
         reader.end.is_last = reader.end.is_last or time.monotonic() >= limit
         if reader.end.reason is None:
             raise
-    return errors.check_ending(reader.end.reason)
+    is_cut = errors.check_ending(reader.end.reason)
+    yield from reader.tools.calls
+    return is_cut
 
 
 class _End:
@@ -122,7 +126,7 @@ class _ReplyReader:
     """Reads the events of one reply."""
 
     def __init__(self, usage: Usage, errors: ServiceErrors) -> None:
-        self.end = _End()
+        self.end, self.tools = _End(), CallReader()
         self._usage, self._errors = usage, errors
         self._has_text = False
 
@@ -142,7 +146,9 @@ class _ReplyReader:
             return ""
         _count(chunk, self._usage)
         choice = first_choice(chunk, self._errors)
-        text = read_message(choice.get("delta") or choice.get("message"), self._errors)
+        message = choice.get("delta") or choice.get("message")
+        text = read_message(message, self._errors)
+        self.tools.read(message.get("tool_calls") if isinstance(message, dict) else None)
         self._has_text = self._has_text or bool(text)
         reason = choice.get("finish_reason", choice.get("finishReason"))
         self.end.note(reason, has_text=bool(text), is_whole=event.name == DOCUMENT)

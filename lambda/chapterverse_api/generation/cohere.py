@@ -1,7 +1,8 @@
 """Cohere's chat models (`POST /v2/chat`) over plain REST: passages as documents, native citations back.
 
 Fields, events and errors are those of Cohere's documentation, August 2026, and of its SDK 7.3. Beside `documents`
-Cohere takes neither `safety_mode` nor `response_format`.
+Cohere takes neither `safety_mode` nor `response_format`. It documents `tools` and `documents` in one request, and not
+which models take both: one that rejects the tools is asked without them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 from chapterverse.net import JsonClient, Reply, Stream, bearer
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
+from chapterverse.text.plain import without_tags
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
-from chapterverse_api.generation.cohere_answer import CohereAnswer, read_reply_text, read_tool_calls
+from chapterverse_api.generation.cohere_answer import CohereAnswer, read_reply_text
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import (
@@ -25,7 +27,6 @@ from chapterverse_api.generation.requests import (
     ModelRequest,
     ResponseSchema,
     ToolCall,
-    ToolSpec,
     chat_messages,
     function_specs,
 )
@@ -38,16 +39,11 @@ _CONNECT_SECONDS = 1.5
 #: Readers wait for thoughts and never see them, and their tokens are billed. Two models think unless this is sent.
 _THINKING = {"type": "disabled"}
 
+#: Fields that some models reject.
+_OPTIONAL = ("thinking", "tools")
+
 #: Statuses for a request that a model can't take.
 _MALFORMED = {400, 422}
-
-
-@dataclass(slots=True)
-class _Capabilities:
-    """Which fields a model takes, as far as its replies have shown."""
-
-    thinking: bool = True
-    tools: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,8 @@ class CohereGenerator:
     model: str
     rest: JsonClient = field(repr=False)
     errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
-    _takes: _Capabilities = field(default_factory=_Capabilities, repr=False, compare=False)
+    # The optional fields that the model takes, as far as its replies have shown.
+    _takes: set[str] = field(default_factory=lambda: {*_OPTIONAL}, repr=False, compare=False)
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereGenerator:
@@ -76,7 +73,7 @@ class CohereGenerator:
     def name(self) -> str:
         return f"cohere:{self.model}"
 
-    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         """Yield the text as Cohere writes it, with Cohere's own citations; see `AnswerGenerator`."""
         answer = CohereAnswer()
         with self._stream(self._question(request), request.deadline) as stream:
@@ -96,18 +93,6 @@ class CohereGenerator:
         form = {"type": "json_object", "json_schema": schema.document}
         return self._write({**self._body(request), "response_format": form}, request.deadline)
 
-    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        """Return the calls that the model asks for; see `ToolCaller`."""
-        if not self._takes.tools:
-            return None
-        body = {**self._body(request), "tools": function_specs(tools)}
-        reply = self._post_adapted(body, request.deadline)
-        if reply.status in _MALFORMED and "tool" in str(reply.body).lower():
-            self._takes.tools = False
-            return None
-        self._check(reply.status, reply.body, reply.headers)
-        return read_tool_calls(reply.body)
-
     def _write(self, body: dict[str, Any], deadline: Deadline) -> str:
         reply = self._post_adapted(body, deadline)
         self._check(reply.status, reply.body, reply.headers)
@@ -116,15 +101,15 @@ class CohereGenerator:
     def _post_adapted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
         """Return the reply to a request. If the model rejects a field of it, send it again without that field."""
         reply = self._post(body, deadline)
-        rejects_thinking = self._rejects_thinking(reply.status, reply.body, body)
-        if "response_format" in body and reply.status in _MALFORMED and not rejects_thinking:
+        rejected = self._rejected_field(reply.status, reply.body, body)
+        if "response_format" in body and reply.status in _MALFORMED and not rejected:
             # Not every model takes one, nor every schema.
             body = _without("response_format", body)
             reply = self._post(body, deadline)
-            rejects_thinking = self._rejects_thinking(reply.status, reply.body, body)
-        if rejects_thinking:
-            reply = self._post(_without("thinking", body), deadline)
-            self._note_thinking_rejected(reply.status)
+            rejected = self._rejected_field(reply.status, reply.body, body)
+        if rejected:
+            reply = self._post(_without(rejected, body), deadline)
+            self._note_rejected([rejected], reply.status)
         return reply
 
     def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
@@ -132,8 +117,10 @@ class CohereGenerator:
 
     def _question(self, request: GenerationRequest) -> dict[str, Any]:
         instructions, messages = prompts.instructions(request), prompts.conversation(request)
+        offered = {"tools": function_specs(request.tools)} if request.tools and "tools" in self._takes else {}
         return {
             **self._body(ModelRequest(instructions, messages, prompts.MAX_ANSWER_TOKENS, request.deadline)),
+            **offered,
             "stream": True,
             "documents": [_document(passage) for passage in request.passages],
             # Citations among the text, each behind its words, so that a sentence can be checked when it is whole; the
@@ -150,30 +137,31 @@ class CohereGenerator:
             "temperature": TEMPERATURE,
             "thinking": _THINKING,
         }
-        return body if self._takes.thinking else _without("thinking", body)
+        return body if "thinking" in self._takes else _without("thinking", body)
 
     @contextmanager
     def _stream(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Stream]:
-        """Give the open stream of an answer."""
-        with self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as stream:
-            if not self._rejects_thinking(stream.status, stream.body, body):
-                self._check(stream.status, stream.body, stream.headers)
-                yield stream
-                return
-        body = _without("thinking", body)
-        with self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as stream:
-            self._note_thinking_rejected(stream.status)
-            self._check(stream.status, stream.body, stream.headers)
-            yield stream
+        """Give the open stream of an answer, without the fields that the model rejects."""
+        rejected = tuple[str, ...]()
+        while True:
+            with self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as stream:
+                field_name = self._rejected_field(stream.status, stream.body, body)
+                if field_name is None:
+                    self._note_rejected(rejected, stream.status)
+                    self._check(stream.status, stream.body, stream.headers)
+                    yield stream
+                    return
+            body, rejected = _without(field_name, body), (*rejected, field_name)
 
-    def _rejects_thinking(self, status: int, reply: Any, body: Mapping[str, Any]) -> bool:
-        """Whether the model rejects the field that turns thinking off. Cohere doesn't document which models take it."""
-        return status == 400 and "thinking" in body and "thinking" in str(reply).lower()
+    def _rejected_field(self, status: int, reply: Any, body: Mapping[str, Any]) -> str | None:
+        """Return the field that the model rejects. Cohere doesn't document which models take it."""
+        said = str(reply).lower() if status in _MALFORMED else ""
+        return next((name for name in _OPTIONAL if name in body and name.removesuffix("s") in said), None)
 
-    def _note_thinking_rejected(self, status: int) -> None:
-        """Send no request with this field any more if the one without it succeeded."""
+    def _note_rejected(self, names: Sequence[str], status: int) -> None:
+        """Send these fields no more if the request without them succeeded."""
         if status == 200:
-            self._takes.thinking = False
+            self._takes.difference_update(names)
 
     def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
         """Raise the `ProviderError` for a status other than 200."""
@@ -185,7 +173,10 @@ class CohereGenerator:
 def _document(passage: Passage) -> dict[str, Any]:
     """Return a passage as it is sent. All of `data` enters the prompt, so there is no address in it."""
     title = " > ".join(passage.path)
-    return {"id": passage.id, "data": {"title": prompts.defuse(title), "snippet": prompts.defuse(passage.section)}}
+    return {
+        "id": passage.id,
+        "data": {"title": prompts.defuse(title), "snippet": prompts.defuse(without_tags(passage.section))},
+    }
 
 
 def _without(field_name: str, body: dict[str, Any]) -> dict[str, Any]:

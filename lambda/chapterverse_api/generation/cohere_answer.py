@@ -22,7 +22,8 @@ from chapterverse.providers.errors import no_reply_error
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
-from chapterverse_api.generation.requests import MAX_TOKENS, ToolCall, Usage, function_calls
+from chapterverse_api.generation.requests import MAX_TOKENS, ToolCall, Usage
+from chapterverse_api.generation.tool_calls import CallReader
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MAX_CITATIONS = 300
@@ -52,6 +53,7 @@ class CohereAnswer:
     def __init__(self) -> None:
         self.is_over = False
         self.usage = Usage()
+        self._tools = CallReader()
         self._sentences = SentenceReader()
         self._ends: list[int] = []
         # The end of the text whose citations are complete, and the end of the text that was yielded.
@@ -80,23 +82,26 @@ class CohereAnswer:
             self._cite(message.get("citations"))
             start = self._citations[-1].start if self._citations else 0
             yield from self._yield_sentences(max((end for end in self._ends if end <= start), default=0))
+        elif kind in ("tool-call-start", "tool-call-delta"):
+            self._tools.read(message.get("tool_calls"))
         elif kind == "message-end":
             self._is_cut = ERRORS.check_ending(delta.get("finish_reason"), is_ended=True)
             billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
 
-    def end(self) -> Iterator[Span]:
-        """Yield the spans that remain.
+    def end(self) -> Iterator[Span | ToolCall]:
+        """Yield the spans that remain, and the calls of tools.
 
         Raises:
             ProviderError: the stream ended before the answer did, or held no text.
         """
         if not self.is_over:
             raise ERRORS.broken_error()
-        if not self._sentences.text.strip():
+        if not self._sentences.text.strip() and not self._tools.calls:
             raise silence_error(self._is_cut)
         yield from self._spans(len(self._sentences.text))
+        yield from self._tools.calls
         if self._is_cut:
             yield Span("", cut=True)
 
@@ -177,18 +182,6 @@ def read_reply_text(body: Any) -> str:
     if not text.strip():
         raise silence_error(is_cut)
     return _replace_surrogates(text)
-
-
-def read_tool_calls(body: Any) -> tuple[ToolCall, ...]:
-    """Return the calls of tools that a reply asks for.
-
-    Raises:
-        ProviderError: it is no reply of Cohere's, or reports a failure.
-    """
-    if not isinstance(body, dict):
-        raise no_reply_error("Cohere")
-    ERRORS.check_ending(body.get("finish_reason"))
-    return function_calls(_to_mapping(body.get("message")).get("tool_calls"))
 
 
 def _to_mapping(value: Any) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse_api.generation.requests import ToolCall
 
 #: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
 MAX_ANSWER_CHARS = 60_000
@@ -39,14 +40,17 @@ class Span:
 
 
 Draft = tuple[Span, ...]
+#: The text of a model as it comes, and last the tools that it calls; returns whether its limit of length ended it.
+ModelText: TypeAlias = Generator[str | ToolCall, None, bool]
 
 
-def to_spans(texts: Generator[str, None, bool]) -> Generator[Span, None, None]:
-    """Yield a model's text as spans; `texts` returns whether its limit of length ended it, and is closed at the end."""
+def to_spans(texts: ModelText) -> Generator[Span | ToolCall, None, None]:
+    """Yield a model's text as spans, and its calls; `texts` is closed at the end."""
     with closing(texts):
         while True:
             try:
-                yield Span(next(texts))
+                piece = next(texts)
+                yield Span(piece) if isinstance(piece, str) else piece
             except StopIteration as end:
                 if end.value:
                     yield Span("", cut=True)

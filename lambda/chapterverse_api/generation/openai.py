@@ -9,7 +9,7 @@ The address has no `/v1`. These models take no documents, so they get numbered s
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,11 +20,11 @@ from chapterverse.net import JsonClient
 from chapterverse.net.address import is_private
 from chapterverse.providers.errors import PromptTooLong
 from chapterverse.providers.openai import OpenAIService, service_errors
-from chapterverse.providers.replies import Fault, find_error
+from chapterverse.providers.replies import Fault
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.chat_reply import RequestRejected, first_choice, read_message, read_texts
-from chapterverse_api.generation.draft import Span, to_spans
+from chapterverse_api.generation.chat_reply import RequestRejected, read_texts
+from chapterverse_api.generation.draft import ModelText, Span, to_spans
 from chapterverse_api.generation.model_loader import ModelLoader
 from chapterverse_api.generation.prompts import (
     MAX_ANSWER_TOKENS,
@@ -40,10 +40,8 @@ from chapterverse_api.generation.requests import (
     ModelRequest,
     ResponseSchema,
     ToolCall,
-    ToolSpec,
     Usage,
     chat_messages,
-    function_calls,
     function_specs,
 )
 
@@ -53,6 +51,8 @@ _ERRORS = service_errors("The model service", "its name")
 
 #: How servers say that they don't take a field; some do so inside a reply.
 _MALFORMED = {200, 400, 422}
+#: How they name what offers tools.
+_TOOL_FIELDS = ("tools?", "tool_choice", "tool_calls?", "functions?")
 #: How often a prompt that is too long is sent again with half of its sources.
 _MAX_HALVINGS = 3
 
@@ -109,16 +109,17 @@ class _Dialect:
             dialect = replace(self, streams=False)
         elif cause == "no_system" and self.system:
             dialect = replace(self, system=False)
+        elif cause is None and tools and self.tools and Fault.read(body).names(*_TOOL_FIELDS):
+            # At any status: llama.cpp without templates answers 500.
+            dialect = replace(self, tools=False)
         elif cause is None and status in _MALFORMED:
-            dialect = self._without_field(Fault.read(body), tools=tools)
+            dialect = self._without_field(Fault.read(body))
         if dialect is None:
             raise _ERRORS.error_in_reply(body) if status == 200 else _ERRORS.error(status, body)
         return dialect
 
-    def _without_field(self, fault: Fault, *, tools: bool) -> _Dialect | None:
+    def _without_field(self, fault: Fault) -> _Dialect | None:
         """Return the dialect without the field that a server rejects; None if that is none of ours."""
-        if tools and self.tools and fault.names("tools?", "tool_choice", "tool_calls?", "functions?"):
-            return replace(self, tools=False)
         if self.schema and fault.names("response_format", "json_schema", "schema"):
             return replace(self, schema=False)
         if self.counts and fault.names("stream_options"):
@@ -178,7 +179,7 @@ class OpenAIGenerator:
     def _asking(self, deadline: Deadline) -> AbstractContextManager[Deadline]:
         return self._loader.asking(deadline) if self._loader else nullcontext(deadline)
 
-    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         """Yield the draft as it is written; see `AnswerGenerator`. A prompt too long is sent with fewer sources."""
         for _ in range(_MAX_HALVINGS):
             try:
@@ -189,11 +190,13 @@ class OpenAIGenerator:
             request = replace(request, passages=request.passages[: len(request.passages) // 2])
         yield from self._generate(request)
 
-    def _generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+    def _generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         nonce = new_nonce()
         messages = conversation(request, nonce)
         system = instructions(request, nonce)
-        model_request = ModelRequest(system, messages, MAX_ANSWER_TOKENS, request.deadline, request.usage)
+        model_request = ModelRequest(
+            system, messages, MAX_ANSWER_TOKENS, request.deadline, request.usage, request.tools
+        )
         yield from to_spans(self._texts(model_request))
 
     def write(self, request: ModelRequest) -> str:
@@ -204,28 +207,8 @@ class OpenAIGenerator:
         """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
         return read_all(self._texts(request, schema))
 
-    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        """Return the calls that the model asks for; see `ToolCaller`."""
-        with self._asking(request.deadline) as deadline:
-            return self._choose_tools(replace(request, deadline=deadline), tools)
-
-    def _choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        dialect, deadline = self._dialect, request.deadline
-        while dialect.tools:
-            body = {**self._body(request, dialect, streams=False), "tools": function_specs(tools)}
-            reply = self._rest.post(self._path, body, seconds=deadline.seconds_left, closing=deadline.closing)
-            if reply.status == 200 and find_error(reply.body) is None:
-                self._dialect = dialect
-                message = first_choice(reply.body, _ERRORS).get("message")
-                read_message(message, _ERRORS)
-                self._note_answer()
-                return function_calls(message.get("tool_calls") if message else None)
-            dialect = dialect.adapt(reply.status, reply.body, tools=True)
-        self._dialect = dialect
-        return None
-
-    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> Generator[str, None, bool]:
-        """Yield the text, as it comes if its usage is to be filled in; return whether the limit ended it."""
+    def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> ModelText:
+        """Yield the text, as it comes if its usage is to be filled in."""
         with self._asking(request.deadline) as deadline:
             return (yield from self._ask(replace(request, deadline=deadline), schema))
 
@@ -233,13 +216,15 @@ class OpenAIGenerator:
         if self._loader:
             self._loader.note_answer()
 
-    def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> Generator[str, None, bool]:
+    def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> ModelText:
         dialect = self._dialect
         while True:
             streams = dialect.streams and request.usage is not None
             body = self._body(request, dialect, streams=streams)
             if schema and dialect.schema:
                 body["response_format"] = _response_format(schema)
+            if request.tools and dialect.tools:
+                body["tools"] = function_specs(request.tools)
             with self._rest.stream(
                 self._path,
                 body,
@@ -257,7 +242,7 @@ class OpenAIGenerator:
                         return (yield from read_texts(reply, request.usage or Usage(), _ERRORS))
                     except RequestRejected as rejection:
                         self._dialect, rejected = known, rejection.body
-            dialect = dialect.adapt(status, rejected)
+            dialect = dialect.adapt(status, rejected, tools=bool(request.tools))
 
     def _body(self, request: ModelRequest, dialect: _Dialect, *, streams: bool) -> dict[str, Any]:
         fields = dialect.fields(request.max_tokens, streams=streams)

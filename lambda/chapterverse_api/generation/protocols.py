@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, ToolSpec
+from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
 
 if TYPE_CHECKING:
     from chapterverse_api.generation.model_loader import ModelLoader
@@ -18,11 +18,12 @@ class AnswerGenerator(Protocol):
     @property
     def name(self) -> str: ...
 
-    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         """Yield the draft with its citations, as it comes.
 
         Spans of prose are pieces of one text and may end anywhere. They may contain the marks by which a model cites,
-        "[1]". A span of a quote or of our own words is complete. Closing the generator ends the model's work.
+        "[1]". A span of a quote or of our own words is complete. Closing the generator ends the model's work. A model
+        that calls tools of the request yields the calls at the end.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
@@ -49,19 +50,6 @@ class DataWriter(Protocol):
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
-
-        Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
-        """
-        ...
-
-
-@runtime_checkable
-class ToolCaller(Protocol):
-    """A generator whose language model also asks for calls of tools."""
-
-    def choose_tools(self, request: ModelRequest, tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...] | None:
-        """Return the calls that the model asks for, in order; None if this model takes no tools.
 
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.

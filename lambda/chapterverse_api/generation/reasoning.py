@@ -7,10 +7,9 @@ that only its end arrives; then all text before that was reasoning.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, length_error, silence_error
+from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, ModelText, length_error, silence_error
 from chapterverse_api.generation.marks import ANSWER_END, ANSWER_START, MAX_MARK_CHARS, REASONING
 
 _STARTS = [
@@ -128,7 +127,7 @@ def without_end_mark(text: str) -> str:
     return _ANSWER_END.sub("", text)
 
 
-def read_all(texts: Generator[str, None, bool]) -> str:
+def read_all(texts: ModelText) -> str:
     """Return the whole text of a model.
 
     Raises:
@@ -137,7 +136,8 @@ def read_all(texts: Generator[str, None, bool]) -> str:
     text, cut = "", False
     while True:
         try:
-            text += next(texts)
+            piece = next(texts)
+            text += piece if isinstance(piece, str) else ""
         except StopIteration as end:
             cut = end.value
             break

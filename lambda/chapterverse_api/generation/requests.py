@@ -1,8 +1,7 @@
-"""Requests to language models: for an answer, for another text, for data, for calls of tools."""
+"""Requests to language models: for an answer, for another text, for data."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -67,6 +66,9 @@ class GenerationRequest:
         context: the reader's words about themselves, never a source.
         memories: the owner's notes on the subject, best first; never a source.
         persona: the owner's settings of tone and language.
+        documentation: the site and the docs version that the passages are of; empty for a selection.
+        tools: what the model may call in place of an answer; empty if it must answer.
+        looked_for: what it called them for already; the results are among the passages.
         deadline: when the answer must be complete.
         usage: filled in by the generator.
     """
@@ -87,13 +89,16 @@ class GenerationRequest:
     context: str = ""
     memories: tuple[str, ...] = ()
     persona: Persona = field(default_factory=Persona)
+    documentation: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    looked_for: tuple[str, ...] = ()
     deadline: Deadline = field(default_factory=Deadline)
     usage: Usage = field(default_factory=Usage, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request to a language model for another text than an answer: a summary, data, calls of tools, a verdict.
+    """A request to a language model, for any text.
 
     Attributes:
         instructions: the system message.
@@ -101,6 +106,7 @@ class ModelRequest:
         max_tokens: length limit of the model's text.
         deadline: when the request ends.
         usage: filled in by a model that reports it.
+        tools: what the model may call.
     """
 
     instructions: str
@@ -108,6 +114,7 @@ class ModelRequest:
     max_tokens: int
     deadline: Deadline
     usage: Usage | None = field(default=None, compare=False)
+    tools: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +166,3 @@ def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
 def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     """Return the tools of a request in the same form."""
     return [{"type": "function", "function": asdict(tool)} for tool in tools]
-
-
-def function_calls(listed: Any) -> tuple[ToolCall, ...]:
-    """Return the calls in a reply's list of `{"function": {"name", "arguments"}}`; malformed ones are left out."""
-    functions = [one.get("function") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    pairs = [(one.get("name"), one.get("arguments")) for one in functions if isinstance(one, dict)]
-    # Some local servers send the arguments as an object.
-    texts = ((name, json.dumps(text) if isinstance(text, dict) else text or "{}") for name, text in pairs)
-    return tuple(ToolCall(name, text) for name, text in texts if isinstance(name, str) and isinstance(text, str))

@@ -36,7 +36,7 @@ def wants_stream(accept: str) -> bool:
 
 def frame(event: AnswerEvent) -> str:
     """Return the server-sent event for a part of an answer."""
-    return f"event: {_NAMES[type(event)]}\ndata: {event.model_dump_json()}\n\n"
+    return f"event: {_NAMES[type(event)]}\ndata: {event.model_dump_json(exclude_none=isinstance(event, ToolUse))}\n\n"
 
 
 class EventStream(StreamingResponse):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from chapterverse.calibration import Calibration, Matching, WeightedQuestion, read_question
+from chapterverse.calibration import Calibration, Matching, WeightedQuestion, match_word, read_question
 from chapterverse.filters import FilterTree, In, all_of, resolve
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
@@ -14,6 +14,7 @@ from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.features import QueryFeatures
 from chapterverse_api.retrieval.frames import QuestionFrame, lower_kinds, read_frame
+from chapterverse_api.retrieval.log_lines import drop_details
 from chapterverse_api.retrieval.ranking import Ranked
 from chapterverse_api.retrieval.search_terms import SearchTerms
 
@@ -133,6 +134,19 @@ class HybridHits:
         fused = ranking.fuse(self.terms.weigh_hits(self.by_id), self.terms.values, self.by_meaning, dense_weight)
         features = self.wording.features(self.by_id.values(), self.terms)
         return ranking.rank(self.by_id, fused, features, page)
+
+    def without_details(self, ranked: Sequence[Ranked], snapshot: Snapshot) -> HybridHits:
+        """Return the hits for the question without those details of a log line that the first one does not hold."""
+        held = frozenset(ranked[0].hit.lexical.indices) if ranked else frozenset[int]()
+        languages, subject = self.wording.languages, self.wording.subject
+
+        def keep(detail: str) -> str:
+            words = lexical.question_words(detail, languages)
+            return " ".join(dict.fromkeys(word.surface for word in words if match_word((word.terms,), held)))
+
+        text = drop_details(subject, keep)
+        question = self.question if text == subject else read_question(text, languages, snapshot)[0]
+        return replace(self, question=question) if question.has_words else self
 
     def candidates(self, ranked: Sequence[Ranked], calibration: Calibration) -> list[Candidate]:
         """Return ranked hits with the evidence that they are about the question's subject."""

@@ -97,7 +97,10 @@ def _share(candidate: Candidate, question: WeightedQuestion) -> float:
 
 
 def make_passages(
-    candidates: Sequence[Candidate], url: Callable[[Chunk], str], pages: Mapping[str, Sequence[Chunk]]
+    candidates: Sequence[Candidate],
+    url: Callable[[Chunk], str],
+    pages: Mapping[str, Sequence[Chunk]],
+    free_tokens: int = MAX_PASSAGES_TOKENS,
 ) -> list[Passage]:
     """Return the candidates as passages with the ids "1", "2" …, each in as much of its section as the budget allows.
 
@@ -105,8 +108,8 @@ def make_passages(
         candidates: one candidate of each section, best first.
         url: where the reader finds a chunk.
         pages: all chunks of each of their pages, by file path.
+        free_tokens: the budget.
     """
-    free_tokens = MAX_PASSAGES_TOKENS
     passages = list[Passage]()
     texts = set[str]()
     for number, candidate in enumerate(candidates, 1):

@@ -40,6 +40,7 @@ class Retrieval:
         compares: whether the question asks for a comparison.
         sides: ids of the chunks that say what the sides of it are.
         other_language: whether the candidates are in other languages than the reader's, which has no answer.
+        model_judges: whether a language model judges the passages (see `verdict`).
         confidence: the probability that quotes from the first candidates answer well; None if they were not read.
     """
 
@@ -57,6 +58,7 @@ class Retrieval:
     compares: bool = False
     sides: frozenset[str] = frozenset()
     other_language: bool = False
+    model_judges: bool = False
     confidence: float | None = None
 
     @property
@@ -72,7 +74,12 @@ class Retrieval:
     @property
     def verdict(self) -> AnswerVerdict:
         """Whether to answer from this."""
-        return verdict(self.answerability, self.evidence, self.calibration)
+        return verdict(self.answerability, self.evidence, self.calibration, model_judges=self.model_judges)
+
+    @property
+    def may_be_quoted(self) -> bool:
+        """Whether the candidates may answer without a model that judges them."""
+        return replace(self, model_judges=False).verdict != "no"
 
     @property
     def sure(self) -> bool:

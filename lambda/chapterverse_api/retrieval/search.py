@@ -118,6 +118,7 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
     clock.end("search")
     ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)
     clock.end("rank")
+    hits = hits.without_details(ranked, snapshot)
     calibration = Calibration.from_json(head.calibration)
     sides = hits.candidates(wording.sides(snapshot, request.filters), calibration)
     candidates = ranking.with_sides(weigh_memories(hits.candidates(ranked, calibration)), sides)

@@ -6,14 +6,14 @@ the language if that holds no answer, and the answer says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
-from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of, fields, map_addresses, resolve
+from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of, fields, holds, map_addresses, resolve
 from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -58,6 +58,7 @@ class SearchResources:
 
     Attributes:
         progress: the question's states.
+        model_judges: whether a language model will judge the passages.
     """
 
     embedder: Embedder | None
@@ -65,6 +66,7 @@ class SearchResources:
     reader: ReadingModel | None
     deadline: Deadline
     progress: QueryProgress
+    model_judges: bool = False
 
 
 def search_site(
@@ -91,6 +93,7 @@ def search_site(
         return _search_languages(request, languages, snapshot, resources)
 
     retrieval, contextual_query = search_follow_up(question, follow_up, search)
+    retrieval = replace(retrieval, model_judges=resources.model_judges)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()
     if question and retrieval.verdict != "no":
@@ -178,6 +181,13 @@ def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIn
         return []
     page = index.published_url(query.page_url or "", snapshot.head)
     return select_memories(text, snapshot, _reader_filter(query, page, snapshot, index), top_k)
+
+
+def make_reader_filter(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> Callable[[Chunk], bool]:
+    """Return whether a chunk is one that a search for this reader may find."""
+    page = index.published_url(query.page_url or "", snapshot.head)
+    filters = _reader_filter(query, page, snapshot, index)
+    return lambda chunk: chunk.type != MEMORY and holds(filters, chunk)
 
 
 def _reader_filter(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:

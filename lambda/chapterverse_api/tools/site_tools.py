@@ -21,10 +21,11 @@ from chapterverse.net.fetch import Fetcher, private_hosts
 from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
-from chapterverse_api.answering.tool_use import ToolResult, ToolSource
 from chapterverse_api.answering.turn_cost import TOOLS_BYTES
+from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.structured_output.schema import parse_schema, problem
@@ -131,7 +132,7 @@ class SiteTools:
 
 @dataclass(frozen=True, slots=True)
 class BoundTools:
-    """The tools for one turn. Implements `chapterverse_api.answering.tool_use.TurnTools`."""
+    """The tools for one turn. Implements `chapterverse_api.answering.turn_tools.TurnTools`."""
 
     tools: SiteTools
     context: ToolContext
@@ -281,19 +282,23 @@ def _arguments(text: str) -> dict[str, Any]:
     return arguments
 
 
-def _sources(title: str, result: JsonObject) -> tuple[ToolSource, ...]:
+def _sources(title: str, result: JsonObject) -> tuple[Passage, ...]:
     """Return a result's texts: each quoted section of the documentation alone, anything else as one text."""
     quoted = result.get("results") or result.get("sections")
     if isinstance(quoted, list):
         return tuple(
-            ToolSource(" › ".join(filter(None, (one["chapter"], one["section"]))), one["quote"], one["url"])
+            _source((one["chapter"], *filter(None, (one["section"],))), one["quote"], one["url"])
             for one in quoted[:_MAX_RESULTS]
         )
     output = result.get("output", result)
     if isinstance(output, str):
-        return (ToolSource(title, output),)
+        return (_source((title,), output),)
     lines = [text for _, leaf in zip(range(MAX_LEAVES), leaves(output), strict=False) if (text := leaf_line(leaf))]
-    return (ToolSource(title, "".join(lines)),)
+    return (_source((title,), "".join(lines)),)
+
+
+def _source(path: tuple[str, ...], text: str, url: str | None = None) -> Passage:
+    return Passage("", path, text, text, score=0.0, url=url)
 
 
 _CLOCK = make_tool("datetime", "Date and time", clock, ClockArguments, ClockResult)

@@ -77,6 +77,9 @@ def _question(document: Mapping[str, Any]) -> Iterator[str]:
         yield _row("answerable", f"{retrieval['verdict']}: {figures}")
         for part, error in retrieval["failures"].items():
             yield _row(f"{part} failed", error)
+    for use in document["tools"]:
+        what = f"{use['name']} {use['query'] or ''}".strip()
+        yield _row("looked up", what if use["ok"] else f"{what}, in vain")
     yield _row("answer", f"{response['status']}, confidence {response['grounding_confidence']:.2f}")
     if response["degraded_reason"]:
         yield _row("degraded", response["degraded_reason"])

@@ -176,7 +176,7 @@ def test_many_at_once_never_spend_more_than_there_is(index: Path, cohere: Cohere
     # The least that each call can have cost, by the provider's own bill.
     billed = found["command-a-03-2025"] * (20 * 2.5 + 10 * 10) + found["rerank-v3.5"] * 2000
     # How many get the dear model depends on how many wait for it at once, as the most is set aside for each.
-    assert 10_000 < billed <= spent() <= 200_000
+    assert 2_000 < billed <= spent() <= 200_000
     assert found["command-r7b-12-2024"] > 0
     assert {a.status for a in answers} == {"answered"}
 

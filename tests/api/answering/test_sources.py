@@ -10,9 +10,10 @@ from chapterverse.filters import MAX_CONDITIONS
 from chapterverse.settings import Settings
 from chapterverse_api.answering.context import MAX_SNIPPET_CHARS, AnswerContext, IdfLookup
 from chapterverse_api.answering.selection import read_selection, search_selection
-from chapterverse_api.answering.sources import MIN_ON_TOPIC, find_sources
+from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
 from chapterverse_api.service import Service
 
 LONG = "# Long\n\n## Options\n\n" + "\n\n".join(

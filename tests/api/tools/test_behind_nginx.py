@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
-from api.answering.test_tool_use import Shop, entry
+from api.answering.test_tool_rounds import Shop, entry
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ToolCall

@@ -30,8 +30,8 @@ from chapterverse_api.answering.plans.contract import (
 )
 from chapterverse_api.answering.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
 from chapterverse_api.answering.structured import ask_for_data
-from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn_tools import TurnTools
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import DataWriter
@@ -69,7 +69,7 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
         except ProviderError as error:
             turn.log_failure("generator", error)
             failure = "The plan is a page's own, since the model failed."
-    plan = _read_numbered_steps(passages)
+    plan = _read_numbered_steps(passages) if sources.context.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)
 
 

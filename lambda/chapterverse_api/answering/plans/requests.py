@@ -15,8 +15,8 @@ from chapterverse_api.answering.plans.state import PlanState
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.response import explain_degradation
 from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.tool_use import TurnTools
 from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn_tools import TurnTools
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline

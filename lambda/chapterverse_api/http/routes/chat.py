@@ -23,9 +23,10 @@ _STREAM: dict[str, Any] = {
         sse.MEDIA_TYPE: {
             "schema": {
                 "type": "string",
-                "description": "Events `meta` (turn_id, mode, sources), `tool` (id, name, ok) and `delta` (a segment),"
-                " any number of times, then `final` (a ChatResponse) or `error` (code, message, retryable). A stream"
-                " without one of these failed.",
+                "description": "Events `meta` (turn_id, mode, sources), `tool` (id, name, query for a search; sent when"
+                " it starts, and again with ok) and `delta` (a segment), any number of times, then `final` (a"
+                " ChatResponse, whose sources may be more than those of `meta`) or `error` (code, message, retryable)."
+                " A stream without one of these failed.",
             }
         }
     },

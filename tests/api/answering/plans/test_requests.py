@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from api import quill
-from api.answering.test_tool_use import Shop, entry
+from api.answering.test_tool_rounds import Shop, entry
 from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
@@ -186,6 +186,9 @@ def test_a_model_that_is_down_leaves_the_pages_steps(settings: Settings, model: 
     model.play(failing(401))
     reply = post(client(settings), query=QUESTION)
     assert (reply["planned_by"], reply["status"]) == ("page", "open")
+    # What only a model could judge is no plan without it.
+    model.play(failing(401))
+    assert post(client(settings), query="Will the airline upgrade a passenger with a baby?")["status"] == "not_in_docs"
 
 
 def test_a_state_that_was_changed_is_none(settings: Settings, model: OpenAIServer) -> None:

@@ -29,7 +29,7 @@ from chapterverse_api.tools.site_tools import SiteTools
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
-from fakes.loopback import LONG, Answer, LoopbackServer, Request, failing
+from fakes.loopback import LONG, Answer, LoopbackServer, Request
 from fakes.openai_server import KEY, OpenAIServer
 
 ORDER = {"order": "A17", "status": "shipped", "carrier": "Harbor Freight Lines"}
@@ -128,7 +128,7 @@ def test_a_result_is_a_source_with_its_own_number_and_is_checked(
     assert "s3cret" not in json.dumps([request.body for request in model.history])
     first_offer = offered(model)[0]
     assert {tool["function"]["name"] for tool in first_offer["tools"]} == {
-        "search_docs", "datetime", "order_status", "stock",
+        "search_docs", "read_section", "datetime", "order_status", "stock",
     }  # fmt: skip
 
 
@@ -142,11 +142,11 @@ def test_a_stream_tells_of_each_call(settings: Settings, model: OpenAIServer) ->
     events = [
         json.loads(part.partition("data: ")[2]) for part in stream.split("\n\n") if part.startswith("event: tool")
     ]
-    assert [(event["name"], event["ok"]) for event in events] == [
-        ("order_status", True), ("order_status", False), ("unknown", False),
-    ]  # fmt: skip
-    assert set(events[0]) == {"id", "name", "ok"}
-    assert events[0]["id"] == "1"
+    called = ["order_status", "order_status", "unknown"]
+    assert events == [
+        *({"id": str(n), "name": name} for n, name in enumerate(called, 1)),
+        *({"id": str(n), "name": name, "ok": n == 1} for n, name in enumerate(called, 1)),
+    ]
     # Front ends of OpenAI's interface know no such event.
     model.calls.append([("order_status", {"order": "A17"})])
     model.scripts.append([ANSWER.format(number=1)])
@@ -158,22 +158,21 @@ def test_the_documentation_and_a_tool_answer_together(settings: Settings, model:
     model.calls.append([("search_docs", {"query": "roll back a deployment"}), ("datetime", {})])
     model.scripts.append(["`quill cache clean` removes every entry [1]."])
     answer = ask(settings, "How do I clear the cache?")
-    chapters = {source.chapter: source.url for source in answer.source_chunks}
-    assert chapters["Deploying › Rolling back"] == f"{quill.BASE}deploy/#rolling-back"
-    assert chapters["Date and time"] is None
+    places = {(source.chapter, source.url) for source in answer.source_chunks}
+    assert {("Deploying", f"{quill.BASE}deploy/#rolling-back"), ("Date and time", None)} <= places
     ids = [source.id for source in answer.source_chunks]
     assert len(set(ids)) == len(ids)
     assert answer.status == "answered"
 
 
-def test_at_most_three_calls_and_none_twice(settings: Settings, model: OpenAIServer, shop: Shop) -> None:
+def test_at_most_six_calls_and_none_twice(settings: Settings, model: OpenAIServer, shop: Shop) -> None:
     model.calls.append([("order_status", {"order": "A17"})] * 2 + [("stock", {"order": "b"})])
     model.calls.append([("order_status", {"order": str(n)}) for n in range(9)])
     model.scripts.append([ANSWER.format(number=1)])
     ask(settings)
     assert len(shop.history) == TOOL_CALLS
     assert len({request.path for request in shop.history}) == TOOL_CALLS
-    assert len(offered(model)) == 1 + 1
+    assert [len(shop.history), len(offered(model)), len(model.history)] == [6, 2, 3]
     # The second choice is made with the first results.
     assert "Harbor Freight Lines" in offered(model)[1]["messages"][-1]["content"]
 
@@ -183,7 +182,7 @@ def test_calls_run_at_once(settings: Settings, model: OpenAIServer, shop: Shop) 
 
     def waiting(request: Request) -> Answer:
         together.wait(20)
-        return Answer(200, json.dumps(ORDER).encode(), JSON)
+        return Answer(200, json.dumps(ORDER | {"order": request.path}).encode(), JSON)
 
     shop.planted = waiting
     model.calls.append([("order_status", {"order": n}) for n in "abc"])
@@ -241,7 +240,8 @@ def test_a_tool_that_fails_is_named_in_a_refusal_and_beside_data(
     assert refused.status == "not_in_docs"
     assert str(refused.degraded_reason).startswith(f"{failed} The database of the conversations can't be reached")
     model.calls.append([("order_status", {"order": "A17"})])
-    model.scripts.append([json.dumps(TASKS)])
+    # What the model writes in place of a further call is dropped.
+    model.scripts.extend([["NOT_IN_DOCS"], [json.dumps(TASKS)]])
     filled = quill.ask(ServiceSession.open(settings), "How do I clear the cache?", output="tasks")
     assert (filled.status, filled.degraded_reason, filled.data) == ("degraded", failed, TASKS)
 
@@ -314,8 +314,6 @@ def test_what_a_tool_says_of_its_failure_names_no_host(
 def test_without_tools_or_a_model_that_calls_them_nothing_is_offered(
     settings: Settings, model: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ask(settings.override(tools=""), "How do I clear the cache?")
-    assert offered(model) == []
     quoting = Service.open(settings.override(generator="extractive"))
     assert "calls no tools" in caplog.text
     assert quoting.status().degraded == ["tools"]
@@ -325,16 +323,8 @@ def test_without_tools_or_a_model_that_calls_them_nothing_is_offered(
     for _ in range(2):
         model.scripts.append(["`quill cache clean` removes every entry [1]."])
         assert quill.ask(older, "How do I clear the cache?").status == "answered"
-    assert len(offered(model)) == 1
-
-
-def test_a_model_that_fails_to_choose_leaves_the_documentation(settings: Settings, model: OpenAIServer) -> None:
-    model.play(failing(401))
-    model.scripts.append(["`quill cache clean` removes every entry [1]."])
-    answer = ask(settings, "How do I clear the cache?")
-    assert answer.degraded_reason is not None
-    assert "tools were not used" in answer.degraded_reason
-    assert answer.segments[0].check == "confirmed"
+    assert "tools" not in model.history[-1].body
+    assert len(offered(model)) < len(model.history) - 1
 
 
 def test_a_model_that_fails_after_a_tool_quotes_the_documentation_and_never_the_tool(

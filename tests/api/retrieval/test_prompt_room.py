@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api import quill
+from chapterverse.model import Chunk
+from chapterverse.text import lexical
+from chapterverse.text.plain import without_tags
+from chapterverse_api.answering.context import AnswerContext
+from chapterverse_api.answering.sources import find_sources
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.prompt_room import find_around, without_waste
+from fakes.openai_server import KEY, OpenAIServer
+
+SSO = (
+    "To set up single sign-on with {name}, create an application, copy its client id and its secret, and paste both of "
+    "them into the form of your organization. Then choose who may enter, and test the connection with one account."
+)
+QUEUES = """# Queues
+
+## Retention
+
+Messages are kept for nine days.
+
+### Archive
+
+Old rows move to cold storage.
+
+## Throughput
+
+Forty megabytes a second.
+"""
+PAGES = {
+    **quill.PAGES,
+    "queues.md": QUEUES,
+}
+
+
+def chunk(text: str, *path: str, index: int = 0, kind: str = "documentation") -> Chunk:
+    url = f"https://a.example/#{'-'.join(path)}"
+    return Chunk(
+        str(hash((text, path))), "", text, path[0], path[-1], path, index, "a.md", url, True, "a.example", kind
+    )
+
+
+def candidate(one: Chunk, **components: float) -> Candidate:
+    return Candidate(one, lexical.document_vector(one.heading_path, one.text), 1.0, 1.0, components, None)
+
+
+def context_of(root: Path, question: str, *, model: bool) -> AnswerContext:
+    settings = quill.publish(root, PAGES)
+    with OpenAIServer() as server:
+        own = {"generator": "openai:gpt-4.1-mini", "openai_url": server.url, "openai_api_key": KEY} if model else {}
+        resources = quill.service(settings.override(**own)).resources
+        return find_sources(Turn.open(ChatQuery(query=question), resources))
+
+
+def test_a_prompt_holds_what_stands_around_the_best_section(tmp_path: Path) -> None:
+    question = "How long is the retention of messages?"
+    quoted, read = (context_of(tmp_path / str(model), question, model=model) for model in (False, True))
+    paths = [passage.path for passage in read.request.passages]
+    best = paths.index(("Queues", "Retention"))
+    assert best == 0
+    assert ("Queues", "Throughput") in paths
+    assert paths.index(("Queues", "Retention", "Archive")) < paths.index(("Queues", "Throughput"))
+    assert [p.id for p in read.request.passages] == [str(n) for n in range(1, len(paths) + 1)]
+    assert len(set(paths)) == len(paths) == len(read.sources)
+    assert len(paths) > len(quoted.request.passages)
+
+
+def test_children_come_before_siblings() -> None:
+    page = [
+        chunk("Top says one.", "Page"),
+        chunk("Best says two.", "Page", "Best", index=1),
+        chunk("Child says three.", "Page", "Best", "Child", index=2),
+        chunk("Sibling says four.", "Page", "Sibling", index=3),
+        chunk("Headings", "Page", "Headings", index=4),
+        chunk("\n".join(f"- `name_{n}`" for n in range(40)), "Page", "Index", index=5),
+    ]
+    around = [c.chunk.heading_path[-1] for c in find_around(candidate(page[1]), page)]
+    assert around == ["Best", "Child", "Page", "Sibling"] or around == ["Best", "Child", "Sibling"]
+
+
+def test_copies_headings_and_lists_take_no_room() -> None:
+    okta, auth0 = (chunk(SSO.format(name=name), "Sign-on", "Set up", name) for name in ("Okta", "Auth0"))
+    names = chunk("\n".join(f"- `name_{n}`" for n in range(40)), "API", "Names")
+    news = chunk("Sign-on was added in this release.", "Changes", "Release", kind="news")
+    last = chunk("Sign-on needs a plan with teams.", "Plans", "Teams")
+    given = [candidate(names), candidate(news, kind=1.0), candidate(okta), candidate(auth0), candidate(last)]
+    kept = [c.chunk for c in without_waste(given)]
+    assert kept == [okta, last, names, news]
+    # Who asks for changes gets them in their place.
+    assert [c.chunk for c in without_waste([candidate(news), candidate(last)])] == [news, last]
+    assert without_waste([candidate(chunk("Set up", "Sign-on", "Set up"))]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <b>bold</b> word<br/>", "a bold word"),
+        ('<img src="a.png" alt="x"> text', " text"),
+        ("Replace <name> with `<b>yours</b>`.", "Replace <name> with `<b>yours</b>`."),
+        ("```html\n<div>\n```", "```html\n<div>\n```"),
+        ("x < y and y > z", "x < y and y > z"),
+    ],
+)
+def test_tags_are_left_out_of_a_prompt(text: str, left: str) -> None:
+    assert without_tags(text) == left
