@@ -85,11 +85,10 @@ _API_INDEX = re.compile(
     r"|index-(?:all|\d+)|all(?:classes|packages)?(?:-index)?|(?:overview|package)-tree|(?:package|class)-use"
     r"|(?:name|module|class)index|undoccedsummary"
 )
-#: The page of a source file, by its name, as JSDoc and rustdoc have it, and Doxygen.
+#: The page of a source file, by its name, as JSDoc and rustdoc have it.
 _SOURCE_FILE = re.compile(
     r".*\.(?:[cm]?[jt]sx?|vue|svelte|py|rs|go|java|kt|cs|swift|php|rb|[ch](?:pp|xx|c|h)?|m|mm|d|f90)"
 )
-_DOXYGEN_SOURCE = re.compile(r".*_source")
 _MIN_CODE_SHARE = 0.8
 
 _RELEASE_FOLDERS = frozenset("changelog changelogs releases release-notes release_notes whatsnew".split())
@@ -201,9 +200,8 @@ def _is_source_listing(page: PageFacts, last: str) -> bool:
     if _SOURCE_FILE.fullmatch(last):
         shape = _measure_shape(page.content)
         return shape.code > shape.text * _MIN_CODE_SHARE
-    return (
-        _DOXYGEN_SOURCE.fullmatch(last) is not None and 'class="fragment"' in page.content and _is_generated_api(page)
-    )
+    # As Doxygen writes it.
+    return last.endswith("_source") and 'class="fragment"' in page.content and _is_generated_api(page)
 
 
 def _is_generated_api(page: PageFacts) -> bool:
