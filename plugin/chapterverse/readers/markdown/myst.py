@@ -29,8 +29,8 @@ _MORE_OPTIONS = re.compile(r":(?!:)")
 _YAML_BORDER = re.compile(r"-{3,}\s*\Z")
 _CARD_BORDER = re.compile(r"\^{3,}\s*\Z")
 _CLASS = re.compile(r"[A-Za-z][\w-]*")
-# What a build for browsers defines of itself; any other tag is one that a build may be given.
-_HTML_TAG = re.compile(r"(?:builder_|format_)?(?:dir|single)?html")
+# Conditions that hold in a build for browsers; any other tag is one that a build may be given.
+_IN_PAGES = re.compile(r"\s*(?:(?:builder_|format_)?(?:dir|single)?html|not (?:latex|text|man|epub))\s*")
 # Tags of a notebook's cell that take its code out of the page.
 _REMOVED_CELL = re.compile(r"\bremove-(?:cell|input)\b")
 
@@ -254,14 +254,8 @@ def _code_cell(state: StateBlock, directive: _Directive) -> None:
 
 def _only(state: StateBlock, directive: _Directive) -> None:
     """Show what certainly stands in a page; what another build shows, no reader of the site can get."""
-    if any(all(map(_holds, term.split(" and "))) for term in directive.argument.split(" or ")):
+    if any(all(map(_IN_PAGES.fullmatch, term.split(" and "))) for term in directive.argument.split(" or ")):
         _body(state, directive)
-
-
-def _holds(condition: str) -> bool:
-    tag = condition.strip()
-    # The formats of Sphinx that are no pages.
-    return _HTML_TAG.fullmatch(tag) is not None or tag in {"not latex", "not text", "not man", "not epub"}
 
 
 def _tested_code(state: StateBlock, directive: _Directive) -> None:
