@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import unescape
 from itertools import islice
@@ -85,11 +85,10 @@ _API_INDEX = re.compile(
     r"|index-(?:all|\d+)|all(?:classes|packages)?(?:-index)?|(?:overview|package)-tree|(?:package|class)-use"
     r"|(?:name|module|class)index|undoccedsummary"
 )
-#: The page of a source file, by its name, as JSDoc and rustdoc have it, and Doxygen.
+#: The page of a source file, by its name, as JSDoc and rustdoc have it.
 _SOURCE_FILE = re.compile(
     r".*\.(?:[cm]?[jt]sx?|vue|svelte|py|rs|go|java|kt|cs|swift|php|rb|[ch](?:pp|xx|c|h)?|m|mm|d|f90)"
 )
-_DOXYGEN_SOURCE = re.compile(r".*_source")
 _MIN_CODE_SHARE = 0.8
 
 _RELEASE_FOLDERS = frozenset("changelog changelogs releases release-notes release_notes whatsnew".split())
@@ -97,8 +96,9 @@ _NEWS_FOLDERS = frozenset("blog news posts _posts announcements".split())
 _FAQ = re.compile(r"faqs?|frequently[-_]asked[-_]questions")
 _API_FOLDERS = frozenset("_autosummary autosummary autoapi apidoc apidocs javadoc typedoc rustdoc".split())
 _RELEASE = re.compile(r"v?\d")
-#: A heading, its level, and what follows it; of a long page the first ones tell.
-_HEADING = re.compile(r"^(#{1,6}) ([^\n]*+)|<h([1-6])\b[^>]{0,500}+>(.{0,1000}?)</h\3", re.MULTILINE | re.DOTALL)
+#: The level of a heading and its text, in HTML and in Markdown, which may hold HTML; of many the first ones tell.
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^>]{0,500}+>(.{0,1000}?)</h\1", re.DOTALL)
+_SOURCE_TITLE = re.compile(r"^(#{1,6}) ([^\n]*+)", re.MULTILINE)
 _MAX_HEADINGS, _MAX_DATE_CHARS = 60, 600
 #: What a release is called: "Version 3.1.0", "[1.2.0] - 2026-01-02", "Tea 2.0 (May 1, 2026)"; never "1.2 Install".
 _RELEASE_TITLE = re.compile(
@@ -200,9 +200,8 @@ def _is_source_listing(page: PageFacts, last: str) -> bool:
     if _SOURCE_FILE.fullmatch(last):
         shape = _measure_shape(page.content)
         return shape.code > shape.text * _MIN_CODE_SHARE
-    return (
-        _DOXYGEN_SOURCE.fullmatch(last) is not None and 'class="fragment"' in page.content and _is_generated_api(page)
-    )
+    # As Doxygen writes it.
+    return last.endswith("_source") and 'class="fragment"' in page.content and _is_generated_api(page)
 
 
 def _is_generated_api(page: PageFacts) -> bool:
@@ -298,7 +297,7 @@ def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
     if top[0] in _NEWS_FOLDERS and _DOCUMENTATION_MARK not in marks:
         return True
     is_release = not _RELEASE_FOLDERS.isdisjoint(parts[:-1]) and _RELEASE.match(parts[-1]) is not None
-    return is_release or _is_changelog(page.content)
+    return is_release or _is_changelog(page)
 
 
 def _is_api(page: PageFacts) -> bool:
@@ -310,14 +309,22 @@ def _is_api(page: PageFacts) -> bool:
     return signatures > 0 and signatures >= len(heading.findall(page.content))
 
 
-def _is_changelog(content: str) -> bool:
+def _headings(page: PageFacts) -> Iterable[re.Match[str]]:
+    in_html = _HTML_HEADING.finditer(page.content)
+    if not page.is_markdown:
+        return in_html
+    return sorted((*in_html, *_SOURCE_TITLE.finditer(page.content)), key=lambda heading: heading.start())
+
+
+def _is_changelog(page: PageFacts) -> bool:
     """Return whether the headings of a page name releases: at least half of those of one level, with a date or two."""
+    content = page.content
     levels: Counter[int] = Counter()
     releases: Counter[int] = Counter()
     dated: Counter[int] = Counter()
-    for heading in islice(_HEADING.finditer(content), _MAX_HEADINGS):
-        level = len(heading[1]) if heading[1] else int(heading[3])
-        title = " ".join(unescape(_TAG.sub("", heading[2] or heading[4] or "")).split())
+    for heading in islice(_headings(page), _MAX_HEADINGS):
+        level = int(heading[1]) if heading[1].isdigit() else len(heading[1])
+        title = " ".join(unescape(_TAG.sub("", heading[2])).split())
         levels[level] += 1
         if _RELEASE_TITLE.fullmatch(title):
             after = content[heading.end() : heading.end() + _MAX_DATE_CHARS]

@@ -78,7 +78,7 @@ def test_a_second_run_changes_no_byte(tmp_path: Path, generator: str) -> None:
     for attempt in range(2):
         reading = read_site(site)
         files = AgentFiles.open(site, AgentOptions(), Settings(endpoint="/"), "Demo", reading.base_url)
-        done = inject(site, widget_files("/"), agents=files, addresses={s.file_path: s.url for s in reading.sources})
+        done = inject(site, widget_files("/"), agents=files, reading=reading)
         assert done.agents is not None
         assert (done.agents.written == 0) is bool(attempt)
         assert snapshot(site) == (before or snapshot(site))
@@ -253,7 +253,7 @@ def test_a_page_without_an_element_around_its_content_has_no_text_that_its_site_
     for name in "abcdef":
         (tmp_path / f"{name}.html").write_text(bare.format(name), encoding="utf-8")
     reading = read_site(tmp_path, BASE)
-    files = AgentFiles.open(tmp_path, AgentOptions(), Settings(), "Tea", BASE, parts=reading.parts)
+    files = AgentFiles.open(tmp_path, AgentOptions(), Settings(), "Tea", BASE)
     files.add_built_pages(reading)
     files.finish()
     assert (tmp_path / "c.md").read_text("utf-8").endswith("\n# c\n\nAbout c.\n")

@@ -6,6 +6,7 @@ The name of the model names the oddity. Each was reported of a server or a gatew
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -95,6 +96,29 @@ def _cut_pieces(frames: Frames, size: int) -> Callable[[Any], Answer]:
     """Answer in pieces of so many bytes, which end anywhere."""
     data = b"".join(frames)
     return lambda _: Answer(200, (data[i : i + size] for i in range(0, len(data), size)))
+
+
+def _packed(answer: Callable[[Any], Answer], coding: str, *, cut: int = 0) -> Callable[[Any], Answer]:
+    """Answer compressed, though nobody asked for it; a stream is compressed event by event.
+
+    Args:
+        cut: how many bytes are missing at the end.
+    """
+
+    def pack(pieces: Frames) -> Iterator[bytes]:
+        packer = zlib.compressobj(wbits=31 if coding == "gzip" else 15)
+        for piece in pieces:
+            yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
+        yield packer.flush()[: -cut or None]
+
+    def reply(body: Any) -> Answer:
+        plain = answer(body)
+        is_whole = isinstance(plain.body, dict)
+        packed = pack([json.dumps(plain.body).encode()] if is_whole else plain.body)
+        headers = {"Content-Type": "application/json", **plain.headers, "Content-Encoding": coding}
+        return Answer(plain.status, b"".join(packed) if is_whole else packed, headers)
+
+    return reply
 
 
 def _large(start: bytes, end: bytes, *before: bytes) -> Callable[[Any], Answer]:
@@ -190,6 +214,19 @@ ODDITIES: dict[str, Oddity] = {
     "bytes": Oddity(_cut_pieces((*_TEXTS, *_END), 1)),
     "bytes-three": Oddity(_cut_pieces((*_TEXTS, *_END, _DONE[:-2]), 3)),
     "bytes-returns": Oddity(_cut_pieces((f.replace(b"\n", b"\r\n") for f in (*_TEXTS, *_END)), 5)),
+    # Compressed unasked: proxies such as nginx and Cloudflare; one that leaves the header on what it unpacked: LiteLLM.
+    "packed": Oddity(_packed(_stream(_ROLE, *_TEXTS, *_END), "gzip")),
+    "packed-deflate": Oddity(_packed(_stream(_ROLE, *_TEXTS, *_END), "deflate")),
+    "packed-whole": Oddity(_packed(lambda _: Answer(200, _WHOLE), "gzip")),
+    "packed-cut": Oddity(_packed(_stream(_ROLE, *_TEXTS[:3], done=False), "gzip", cut=4), "early"),
+    "packed-withheld": Oddity(_packed(lambda _: Answer(400, _AZURE), "gzip"), "quoted", withholds=True),
+    "packed-large": Oddity(
+        _packed(_large(b'data: {"choices": [{"index": 0, "delta": {"content": "', b'"}}]}\n\n'), "gzip"), "quoted"
+    ),
+    "packed-label-only": Oddity(
+        lambda _: Answer(200, iter((*_TEXTS, *_END)), {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"})
+    ),
+    "packed-brotli": Oddity(lambda _: Answer(200, b"\x8b\x00\x80", {"Content-Encoding": "br"}), "quoted"),
     "login": Oddity(lambda _: Answer(200, b"<!doctype html>Log in", {"Content-Type": "text/html"}), "quoted"),
     "large": Oddity(
         _large(b'data: {"choices": [{"index": 0, "delta": {"content": "', b'"}}]}\n\n', *_TEXTS[:2]), "quoted"

@@ -1,7 +1,7 @@
 """Words, headings and gaps of foreign documentation as a browser shows it, against what the index holds.
 
-The documentation is what the packages of the environment say of themselves: their descriptions as a site of Material,
-and the docstrings of the standard library as a site of Furo.
+The documentation is what the packages of the environment say of themselves: their descriptions in themes of MkDocs,
+and the docstrings of the standard library in themes of Sphinx.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 PACKAGES = "fastapi httpx hypothesis jsonschema mcp mkdocs pydantic pytest ruff starlette typer uvicorn".split()
 MODULES = "argparse asyncio.tasks collections csv difflib email.message fractions json pathlib textwrap".split()
-MATERIAL = """\
+MKDOCS = """\
 site_name: Packages
-theme: {name: material, features: [content.code.copy, navigation.footer]}
+theme: {name: THEME, features: [content.code.copy, navigation.footer]}
 plugins: []
 markdown_extensions: [admonition, attr_list, def_list, footnotes, tables, pymdownx.superfences, toc: {permalink: true}]
 """
-FURO = "project = 'Modules'\nextensions = ['sphinx.ext.autodoc']\nhtml_theme = 'furo'\n"
+SPHINX = "project = 'Modules'\nextensions = ['sphinx.ext.autodoc']\nhtml_theme = 'THEME'\n"
 
 
-def build_material(folder: Path) -> Path:
+def build_mkdocs(theme: str, folder: Path) -> Path:
     (folder / "docs").mkdir()
-    (folder / "mkdocs.yml").write_text(MATERIAL, encoding="utf-8")
+    (folder / "mkdocs.yml").write_text(MKDOCS.replace("THEME", theme), encoding="utf-8")
     for name in PACKAGES:
         about = metadata.metadata(name)
         text = about.get_payload() or about["Description"] or ""
@@ -42,8 +42,8 @@ def build_material(folder: Path) -> Path:
     return folder / "site"
 
 
-def build_furo(folder: Path) -> Path:
-    (folder / "conf.py").write_text(FURO, encoding="utf-8")
+def build_sphinx(theme: str, folder: Path) -> Path:
+    (folder / "conf.py").write_text(SPHINX.replace("THEME", theme), encoding="utf-8")
     names = "\n   ".join(MODULES)
     (folder / "index.rst").write_text(f"Modules\n=======\n\n.. toctree::\n\n   {names}\n", encoding="utf-8")
     for name in MODULES:
@@ -58,19 +58,23 @@ def _run(*command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-SITES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...], str, str]] = {
-    "mkdocs-material": (
-        build_material, ("mkdocs", "mkdocs-material"), ".md-content__inner",
+SITES: dict[str, tuple[Callable[[str, Path], Path], tuple[str, ...], str, str]] = {
+    "material": (
+        build_mkdocs, ("mkdocs", "mkdocs-material"), ".md-content__inner",
         ".headerlink, .md-source-file, .md-content__button, .footnote-backref",
     ),
-    "furo": (build_furo, ("sphinx", "furo"), "article[role=main]", ".headerlink, .linenos"),
+    "readthedocs": (build_mkdocs, ("mkdocs",), "[itemprop=articleBody]", ".headerlink, .footnote-backref"),
+    "mkdocs": (build_mkdocs, ("mkdocs",), "[role=main]", ".headerlink, .footnote-backref"),
+    "furo": (build_sphinx, ("sphinx", "furo"), "article[role=main]", ".headerlink, .linenos"),
+    "alabaster": (build_sphinx, ("sphinx", "alabaster"), ".body[role=main]", ".headerlink, .linenos"),
+    "nature": (build_sphinx, ("sphinx",), ".body[role=main]", ".headerlink, .linenos"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SITES)
 def test_the_index_holds_what_a_browser_shows(name: str, tmp_path: Path, chromium: Browser) -> None:
     build, made_of, content, without = SITES[name]
-    site = build(tmp_path)
+    site = build(name, tmp_path)
     paths = [page.relative_to(site).as_posix() for page in sorted(site.rglob("*.html"))]
     with browse(chromium, site) as page:
         sight = look(

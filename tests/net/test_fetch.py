@@ -13,7 +13,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError, FetchFailed
 from chapterverse.net.connections import tls_context
-from chapterverse.net.fetch import Fetcher, gunzip, private_hosts
+from chapterverse.net.fetch import Fetcher, private_hosts
 from chapterverse_api.deadline import Deadline
 from fakes.loopback import LONG, SOON, Answer, Fault, LoopbackServer, Request, leaving
 from net.test_tls import SecureServer, certificate  # noqa: F401 a fixture
@@ -186,17 +186,18 @@ def test_a_body_is_bounded(site: Site) -> None:
 def test_what_is_packed_is_unpacked(site: Site, fetcher: Fetcher) -> None:
     gzipped = gzip.compress(b"hello")
     site.pages["/good"] = Answer(200, gzipped, {"Content-Encoding": "gzip"})
-    site.pages["/bad"] = Answer(200, b"no gzip", {"Content-Encoding": "gzip"})
+    site.pages["/bad"] = Answer(200, b"\x1fno gzip", {"Content-Encoding": "gzip"})
+    site.pages["/plain"] = Answer(200, b"no gzip", {"Content-Encoding": "gzip"})
     site.pages["/cut"] = Answer(200, gzipped[:-3], {"Content-Encoding": "gzip"})
     site.pages["/other"] = Answer(200, gzipped, {"Content-Encoding": "br"})
     assert fetcher.get(f"{site.url}/good").body == b"hello"
+    assert fetcher.get(f"{site.url}/plain").body == b"no gzip"
     assert site.history[0].headers["accept-encoding"] == "gzip"
     for path in ("bad", "cut"):
         with pytest.raises(FetchFailed, match="damaged"):
             fetcher.get(f"{site.url}/{path}")
     with pytest.raises(FetchFailed, match="encoding that was not asked for"):
         fetcher.get(f"{site.url}/other")
-    assert gunzip(gzip.compress(bytes(50 * MB)), 1000) == bytes(1001)
 
 
 def test_a_false_length_is_no_answer(site: Site, fetcher: Fetcher) -> None:

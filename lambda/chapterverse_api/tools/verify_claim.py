@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -164,7 +165,10 @@ class _StatementCheck:
         pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
         sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
         language = candidates[0].chunk.language if candidates else snapshot.head.main_language
-        verifier = Verifier(sources, language, lambda text: read_weights(text, snapshot.head.languages, snapshot))
+        idf = partial(read_weights, languages=snapshot.head.languages, snapshot=snapshot)
+        # A claim is a question too, and may be about what the documentation doesn't know. Who names pages says where.
+        question = None if arguments.urls else results.retrieval.question
+        verifier = Verifier(sources, language, idf, question=question)
         # As of an answer's sentence, whose marks of sources are no words of it.
         text, _ = CitationMarks(sources).remove(sentence.plain_text)
         sentence = replace(sentence, plain_text=text)

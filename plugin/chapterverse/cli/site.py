@@ -81,9 +81,9 @@ def inject(
         markdown=markdown, llms_txt=llms_txt, llms_full_txt=llms_full_txt, skill=skill, overwrite=overwrite
     )
     settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
-    agents, addresses, problem = agent_files(site_dir, options, settings, exclude, include)
+    agents, reading, problem = agent_files(site_dir, options, settings, exclude, include)
     with progress.bar() as report:
-        result = inject_into(site_dir, files, report, agents, addresses)
+        result = inject_into(site_dir, files, report, agents, reading)
     if problem:
         result = replace(result, warnings=(*result.warnings, problem))
     for warning in result.warnings:
@@ -126,14 +126,13 @@ def check(
 
 def agent_files(
     site: Path, options: AgentOptions, settings: Settings, exclude: list[str] | None, include: list[str] | None
-) -> tuple[AgentFiles | None, dict[str, str], str]:
-    """Return the writer of the files for agents, the addresses of their pages, and a sentence if no file is written."""
+) -> tuple[AgentFiles | None, SitePages | None, str]:
+    """Return the writer of the files for agents, their pages, and a sentence if no file is written."""
     try:
         reading = read_site(site, settings.base_url or None, include or (), exclude or ())
     except InputError as error:
-        return None, {}, f"No files for agents were written: {error}" if options.any else ""
-    addresses = {reading.built.get(s.file_path, s.file_path): s.url for s in reading.sources if s.url}
-    return open_agent_files(site, options, settings, reading), addresses, ""
+        return None, None, f"No files for agents were written: {error}" if options.any else ""
+    return open_agent_files(site, options, settings, reading), reading, ""
 
 
 def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: SitePages) -> AgentFiles:
@@ -141,7 +140,7 @@ def open_agent_files(site: Path, options: AgentOptions, settings: Settings, read
     home = built_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))
     name = home.name if home and home.name else reading.site
     about = home.description if home else ""
-    return AgentFiles.open(site, options, settings, name, reading.base_url, about, reading.parts)
+    return AgentFiles.open(site, options, settings, name, reading.base_url, about)
 
 
 def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:

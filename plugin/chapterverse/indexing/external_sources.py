@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -24,7 +25,8 @@ from chapterverse.external_entries import ExternalEntry, is_web_address
 from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source, main_language
-from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES, gunzip
+from chapterverse.net.content_coding import DamagedBody, unpack_body
+from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
 from chapterverse.page_kinds import OPTED_OUT
 from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
@@ -235,10 +237,10 @@ def _locations(content: bytes) -> tuple[str, list[str]]:
     Raises:
         UnreadablePage: it is no sitemap, or unpacks to too much.
     """
-    if content.startswith(_GZIP):
-        content = gunzip(content, MAX_DOWNLOAD_BYTES) or b""
-        if len(content) > MAX_DOWNLOAD_BYTES:
-            raise UnreadablePage(f"it unpacks to more than {MAX_DOWNLOAD_BYTES:,} bytes.")
+    with suppress(DamagedBody):
+        content = unpack_body(content, "gzip", MAX_DOWNLOAD_BYTES)
+    if len(content) > MAX_DOWNLOAD_BYTES:
+        raise UnreadablePage(f"it unpacks to more than {MAX_DOWNLOAD_BYTES:,} bytes.")
     kind = _SITEMAP.search(content)
     if not kind:
         raise UnreadablePage("it is no sitemap.")

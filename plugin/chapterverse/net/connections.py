@@ -25,6 +25,7 @@ from typing import Any, TypeVar, cast
 
 from chapterverse.errors import ProviderError
 from chapterverse.net.address import Address
+from chapterverse.net.content_coding import DamagedBody, UnknownCoding
 
 T = TypeVar("T")
 
@@ -202,6 +203,10 @@ class Connections:
                 meaning = f"Nobody waits for {self.host} any more: ask again."
             elif isinstance(error, TimeoutError):
                 meaning = f"{self.host} did not answer in time."
+            elif isinstance(error, UnknownCoding):
+                meaning = f"{self.host} sent its answer in an encoding that was not asked for."
+            elif isinstance(error, DamagedBody):
+                meaning = f"{self.host} sent a damaged answer."
             failure = ProviderError(meaning, retryable=True)
             failure.unbilled = not request.abort.is_sent
             raise failure from error

@@ -11,17 +11,17 @@ import re
 import socket
 import threading
 import time
-import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import quote, urljoin, urlsplit
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
 from chapterverse.net.address import Address, is_public
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.messages import is_header_safe, lower_headers
+from chapterverse.net.content_coding import unpack_body
+from chapterverse.net.messages import content_coding, is_header_safe, lower_headers
 from chapterverse.net.segments import is_below
 from chapterverse.net.stream import Closing
 
@@ -155,12 +155,9 @@ class Fetcher:
         try:
             # If two threads open one at once, the second is used by its own thread only.
             connections = self._connections.get(address) or self._connections.setdefault(address, self._open(address))
-            result = connections.send(request, lambda exchange: self._read(exchange, connections, request, url))
+            return connections.send(request, lambda exchange: self._read(exchange, connections, request, url))
         except ProviderError as error:
             raise FetchFailed(str(error)) from error
-        if isinstance(result, Download):
-            return replace(result, body=self._unpack(result.body, result.headers, address.host))
-        return result
 
     def _open(self, address: Address) -> Connections:
         def dial(place: tuple[str, int], seconds: float) -> socket.socket:
@@ -190,7 +187,7 @@ class Fetcher:
         raise failure
 
     def _read(self, exchange: Exchange, connections: Connections, request: Request, url: str) -> Download | _Redirect:
-        """Return a response with its body as it was sent."""
+        """Return a response with its body, unpacked."""
         response = exchange.response
         headers = lower_headers(response)
         result: Download | _Redirect
@@ -211,20 +208,10 @@ class Fetcher:
         # `read` with a number of bytes doesn't fail if the body is shorter than announced.
         if response.length:
             raise FetchFailed(f"{host} sent less than it announced.")
-        return body
-
-    def _unpack(self, body: bytes, headers: Mapping[str, str], host: str) -> bytes:
-        coding = headers.get("content-encoding", "").strip().lower()
-        if not body or coding in {"", "identity"}:
-            return body
-        if coding not in {"gzip", "x-gzip"}:
-            raise FetchFailed(f"{host} sent its answer in an encoding that was not asked for.")
-        unpacked = gunzip(body, self._max_bytes)
-        if unpacked is None:
-            raise FetchFailed(f"{host} sent a damaged answer.")
-        if len(unpacked) > self._max_bytes:
+        body = unpack_body(body, content_coding(response), self._max_bytes)
+        if len(body) > self._max_bytes:
             raise self._too_large(host)
-        return unpacked
+        return body
 
     def _too_large(self, host: str) -> FetchFailed:
         return FetchFailed(f"{host} sent more than {self._max_bytes:,} bytes.")
@@ -242,21 +229,6 @@ def private_hosts(setting: str) -> frozenset[tuple[str, int]]:
         raise ConfigurationError(
             f"CHAPTERVERSE_ALLOW_PRIVATE is {setting[:60]!a}: list hosts with their ports, such as intranet:8080."
         ) from None
-
-
-def gunzip(data: bytes, max_bytes: int) -> bytes | None:
-    """Unpack at most `max_bytes` + 1 bytes of a gzip file; return None if it is damaged."""
-    unpacked = bytearray()
-    while data and len(unpacked) <= max_bytes:
-        member = zlib.decompressobj(wbits=31)
-        try:
-            unpacked += member.decompress(data, max_bytes + 1 - len(unpacked))
-        except zlib.error:
-            return None
-        if not member.eof:
-            return bytes(unpacked) if len(unpacked) > max_bytes else None
-        data = member.unused_data
-    return bytes(unpacked)
 
 
 def _split(url: str) -> tuple[Address, str]:

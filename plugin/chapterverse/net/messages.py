@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.net.content_coding import unpack_body
 from chapterverse.text.json_text import parse_json
 
 #: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
@@ -25,18 +26,25 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
 
 
 def read_body(response: http.client.HTTPResponse, host: str) -> bytes:
-    """Return the body of a response.
+    """Return the body of a response, unpacked.
 
     Raises:
         ProviderError: it is too large.
+        HTTPException: it broke off, or is damaged.
     """
     raw = response.read(MAX_REPLY_BYTES + 1)
-    if len(raw) > MAX_REPLY_BYTES:
-        raise too_large(host)
     # `read` with a number of bytes doesn't fail if the body is shorter than announced.
-    if response.length:
+    if len(raw) <= MAX_REPLY_BYTES and response.length:
         raise http.client.IncompleteRead(b"", response.length)
-    return raw
+    body = unpack_body(raw, content_coding(response), MAX_REPLY_BYTES)
+    if max(len(raw), len(body)) > MAX_REPLY_BYTES:
+        raise too_large(host)
+    return body
+
+
+def content_coding(response: http.client.HTTPResponse) -> str:
+    """Return how the body of a response is compressed; empty if it is not."""
+    return response.getheader("Content-Encoding") or ""
 
 
 def parse_reply(raw: bytes) -> Any:

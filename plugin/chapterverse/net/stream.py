@@ -8,8 +8,16 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from chapterverse.net.connections import Connections, Exchange, Request, Response
+from chapterverse.net.content_coding import unpack
 from chapterverse.net.events import Event, Parser
-from chapterverse.net.messages import MAX_REPLY_BYTES, lower_headers, parse_reply, read_body, too_large
+from chapterverse.net.messages import (
+    MAX_REPLY_BYTES,
+    content_coding,
+    lower_headers,
+    parse_reply,
+    read_body,
+    too_large,
+)
 
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
@@ -69,18 +77,21 @@ class Stream:
             self._exchange.response.limit_remaining_time(seconds)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes as they come, without a limit of their number.
+        """Yield the bytes as they come, unpacked, without a limit of their number.
 
         Raises:
-            ProviderError: the stream broke off, took too long, or was aborted.
+            ProviderError: the stream broke off, is damaged, took too long, or was aborted.
         """
-        response = self._exchange.response
         with self._connections.translating_errors(self._request):
-            while self._is_open and (piece := response.read1(_PIECE_BYTES)):
-                yield piece
-            # A socket that was shut down looks like the end of the response.
-            self._request.abort.check()
-            _end(response)
+            yield from unpack(self._packed_pieces(), content_coding(self._exchange.response))
+
+    def _packed_pieces(self) -> Iterator[bytes]:
+        response = self._exchange.response
+        while self._is_open and (piece := response.read1(_PIECE_BYTES)):
+            yield piece
+        # A socket that was shut down looks like the end of the response.
+        self._request.abort.check()
+        _end(response)
 
     def finish(self) -> None:
         """Release the connection, which is used again if the stream is at its end."""

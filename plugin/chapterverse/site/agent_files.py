@@ -13,7 +13,6 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
@@ -107,16 +106,12 @@ class AgentFiles:
     """The files of one build: `add` each page, then `finish`.
 
     Make it before the build removes the files of the last one: a page that didn't change is not parsed again.
-
-    Attributes:
-        parts: what of each page's content is its own (see `SitePages.parts`).
     """
 
     site: Path
     options: AgentOptions
     facts: SiteFacts
     secrets: Mapping[str, str] = field(default_factory=dict)
-    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     _scanner: Scanner = field(init=False)
     _before: dict[str, str] = field(init=False)
     _pages: dict[str, PageFile] = field(default_factory=dict)
@@ -136,7 +131,6 @@ class AgentFiles:
         name: str,
         base_url: str,
         description: str = "",
-        parts: Mapping[str, tuple[int, int]] = MappingProxyType({}),
     ) -> AgentFiles:
         """Return the files of a build by its settings.
 
@@ -144,7 +138,7 @@ class AgentFiles:
             base_url: address of the site; without one nothing is written.
         """
         facts = SiteFacts(name, clean_base(base_url) or "", description, settings.docs_version or "", settings.endpoint)
-        return cls(Path(site), options, facts, settings.secrets, parts)
+        return cls(Path(site), options, facts, settings.secrets)
 
     def __post_init__(self) -> None:
         self._scanner = Scanner(None, self.secrets)
@@ -187,10 +181,8 @@ class AgentFiles:
 
     def add_built_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
-        for source in reading.sources:
-            # A page that can't be read has no address. The reader warned of it.
-            path = reading.built.get(source.file_path, source.file_path)
-            page = built_page(self.site, path, source.url, self.parts.get(path)) if source.url else None
+        for path, url in reading.addresses.items():
+            page = built_page(self.site, path, url, reading.parts.get(path))
             if page is not None:
                 self.add_file(page, (self.site / path).read_bytes())
 

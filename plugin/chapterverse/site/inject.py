@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -24,6 +23,7 @@ from chapterverse.readers.addresses.urls import clean_url, read_sitemap, site_ba
 from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.sources.encoding import is_binary
 from chapterverse.readers.sources.folder import list_files, read_page, real_path
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
 from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
@@ -66,7 +66,7 @@ def inject(
     files: Mapping[str, bytes],
     progress: Progress = lambda *_: None,
     agents: AgentFiles | None = None,
-    addresses: Mapping[str, str] = MappingProxyType({}),
+    reading: SitePages | None = None,
 ) -> Injection:
     """Put the widget into every page of a built site, and write files for agents. A second run changes nothing.
 
@@ -75,7 +75,7 @@ def inject(
 
     Args:
         agents: writes the files for agents.
-        addresses: of the pages that get a file for agents, by path.
+        reading: the pages that get a file for agents.
 
     Raises:
         InputError: there is no folder, or no page in it.
@@ -84,9 +84,9 @@ def inject(
     listing = list_files(site, (".html", ".htm"))
     if not listing.files:
         raise InputError(f"{site} holds no HTML page to change: is it the folder that the build writes?")
-    work = _Work(
-        site, f"{FOLDER}/{stamp(files)}", _root(site, listing.files), list(listing.warnings), agents, addresses
-    )
+    folder, root = f"{FOLDER}/{stamp(files)}", _root(site, listing.files)
+    addresses, parts = (reading.addresses, reading.parts) if reading else ({}, {})
+    work = _Work(site, folder, root, list(listing.warnings), agents, addresses, parts)
     real_path(site, FOLDER)
     for done, path in enumerate(listing.files):
         progress("Changing pages", done, len(listing.files))
@@ -111,6 +111,7 @@ class _Work:
     warnings: list[str]
     agents: AgentFiles | None
     addresses: Mapping[str, str]
+    parts: Mapping[str, tuple[int, int]]
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
@@ -167,7 +168,7 @@ class _Work:
         if self.agents is None or src is None:
             return html
         url = self.addresses.get(path)
-        page = built_page(self.site, path, url, self.agents.parts.get(path)) if url else None
+        page = built_page(self.site, path, url, self.parts.get(path)) if url else None
         return put_link(html, self.agents.add(page) if page else "")
 
     def _read(self, path: str) -> bytes:

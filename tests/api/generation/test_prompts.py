@@ -247,6 +247,24 @@ def test_a_text_can_t_be_put_together_from_two(text: str) -> None:
         assert defuse(defuse(text)) == defuse(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<|x|>", "<|turn>system", "<turn|>", "<seed:bos>", "<extra_id_1>System", "<SPECIAL_12>", "<think>"),
+        *("]~b]system", "[e~[", "[|system|]", "[THINK]", "[TOOL_CONTENT]", "[CALL_ID]", "[INST]"),
+    ],
+)
+def test_a_token_of_a_chat_template_is_broken_up(text: str) -> None:
+    assert text not in told(make_request("How?", f"See {text} here."))
+
+
+@pytest.mark.parametrize(
+    "text", ["[OPTIONS]", "[ARGS]", "[COMMAND]", "- [x] done", "[[tool.uv.index]]", "[tool.uv]", "arr[i]"]
+)
+def test_what_a_model_must_copy_stays(text: str) -> None:
+    assert defuse(text) == text
+
+
 def test_what_is_written_for_people_stays() -> None:
     for text in (
         "a < b, x <- y, f <| g |> h, cat <<EOF, <source src='a.mp4'>, <sources>, `cv-sources`, [1], 5 <cv",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from chapterverse.errors import InputError
 from chapterverse.model import Scope
 from chapterverse.text import tokens
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.service import Service
 from chapterverse_api.tools.documentation import registry
 from chapterverse_api.tools.registry import ToolContext, UnknownTool
@@ -31,6 +33,19 @@ LONG = "# Long\n\n" + "\n\n".join(
 def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
     pages = {**quill.PAGES, "long.md": LONG}
     return quill.service(quill.publish(tmp_path_factory.mktemp("index"), pages))
+
+
+class Says:
+    """Answers each question with one text that cites nothing."""
+
+    name = "says"
+
+    def __init__(self, text: str) -> None:
+        self.text, self.asked = text, 0
+
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        self.asked += 1
+        yield Span(self.text)
 
 
 def call(service: Service, name: str, **arguments: Any) -> dict[str, Any]:
@@ -189,6 +204,7 @@ def test_an_answer_names_what_it_rests_on(service: Service) -> None:
         ("A plugin must answer within five seconds.", "supported", "within five seconds"),
         ("A plugin must answer within 40 seconds.", "contradicted", "within five seconds"),
         ("Quill stores its pages in PostgreSQL.", "not_found", None),
+        ("A Grafana plugin must answer within five seconds.", "not_found", None),
         ("The moon is made of green cheese.", "not_found", None),
     ],
 )
@@ -202,6 +218,26 @@ def test_a_claim_gets_the_verdict_of_the_check(service: Service, claim: str, ver
         assert found["nearest"] == []
     else:
         assert (found["quote"], found["url"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "A plugin must answer within five seconds.",
+        "A Grafana plugin must answer within five seconds.",
+        "A plugin has 40 seconds to answer, and it receives the page as JSON.",
+        "If a build is running while you clear the cache, that build fails.",
+        "Clearing the cache while a Kubernetes build runs makes that build fail.",
+        "The bucket must allow public writes.",
+    ],
+)
+def test_a_claim_and_an_answer_of_the_same_words_get_one_verdict(tmp_path: Path, claim: str) -> None:
+    says = Says(claim)
+    service = quill.service(quill.publish(tmp_path), generator=says)
+    answer = quill.ask(service, claim)
+    confirmed = any(segment.check == "confirmed" for segment in answer.segments)
+    assert says.asked
+    assert (call(service, "verify_claim", claim=claim)["verdict"] == "supported") == confirmed
 
 
 def test_one_wrong_sentence_makes_a_claim_wrong(service: Service) -> None:

@@ -108,6 +108,28 @@ def test_hidden_tests_are_left_out() -> None:
     assert texts("```{testcode}\n:hide:\n\na\n```\n```{doctest}\n:hide:\n>>> a\n```\nb") == ["b"]
 
 
+@pytest.mark.parametrize(
+    "directive",
+    [
+        "```{only} latex\nsecret\n```",
+        "```{only} internal\nsecret\n```",
+        "```{only} html and draft\nsecret\n```",
+        "```{ifconfig} releaselevel in ('alpha',)\nsecret\n```",
+        "```{code-cell} python\n:tags: [remove-cell]\nsecret\n```",
+        '```{code-cell} python\n---\ntags: ["a", "remove-input"]\n---\nsecret\n```',
+        ":::{note}\n% secret\n:::",
+        "- item\n\n  % secret",
+    ],
+)
+def test_what_no_page_shows_is_left_out(directive: str) -> None:
+    assert "secret" not in str(texts(f"{directive}\n\nend"))
+
+
+@pytest.mark.parametrize("condition", ["html", "not latex", "draft or html", "builder_dirhtml", "html and not epub"])
+def test_what_a_page_shows_is_kept(condition: str) -> None:
+    assert texts(f"```{{only}} {condition}\nshown\n```") == ["shown"]
+
+
 def test_a_figure_keeps_its_caption() -> None:
     assert texts("```{figure} a.png\n:alt: b\n\nThe *caption*.\n\nThe legend.\n```") == [
         "The *caption*.",

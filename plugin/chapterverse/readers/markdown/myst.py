@@ -29,6 +29,10 @@ _MORE_OPTIONS = re.compile(r":(?!:)")
 _YAML_BORDER = re.compile(r"-{3,}\s*\Z")
 _CARD_BORDER = re.compile(r"\^{3,}\s*\Z")
 _CLASS = re.compile(r"[A-Za-z][\w-]*")
+# Conditions that hold in a build for browsers; any other tag is one that a build may be given.
+_IN_PAGES = re.compile(r"\s*(?:(?:builder_|format_)?(?:dir|single)?html|not (?:latex|text|man|epub))\s*")
+# Tags of a notebook's cell that take its code out of the page.
+_REMOVED_CELL = re.compile(r"\bremove-(?:cell|input)\b")
 
 #: Directives in each other; deeper ones are code, so that the work stays linear.
 _MAX_DEPTH = 20
@@ -242,6 +246,18 @@ def _code(state: StateBlock, directive: _Directive) -> None:
     _fence(state, directive, language)
 
 
+def _code_cell(state: StateBlock, directive: _Directive) -> None:
+    options = state.getLines(directive.start + 1, directive.body, 0, False)
+    if not _REMOVED_CELL.search(options):
+        _code(state, directive)
+
+
+def _only(state: StateBlock, directive: _Directive) -> None:
+    """Show what certainly stands in a page; what another build shows, no reader of the site can get."""
+    if any(all(map(_IN_PAGES.fullmatch, term.split(" and "))) for term in directive.argument.split(" or ")):
+        _body(state, directive)
+
+
 def _tested_code(state: StateBlock, directive: _Directive) -> None:
     if "hide" not in directive.options:
         _code(state, directive)
@@ -323,25 +339,27 @@ _RENDERERS: dict[str, _Renderer] = {
     ),
     **dict.fromkeys("epigraph highlights pull-quote".split(), _quote),
     **dict.fromkeys("group-tab tab tab-item".split(), _tab),
-    # Their arguments are widths, classes, files, addresses and conditions.
+    # Their arguments are widths, classes, files and addresses.
     **dict.fromkeys(
-        "button-link button-ref card-carousel container div figure grid grid-item hlist ifconfig only tab-set"
+        "button-link button-ref card-carousel container div figure grid grid-item hlist tab-set"
         " tab-set-code tabs toggle".split(),
         _body,
     ),
+    "code-cell": _code_cell,
     "compound": _argument_and_body,
     "glossary": _glossary,
     "math": _formula,
+    "only": _only,
     **dict.fromkeys(
-        "code code-block code-cell code-tab csv-table ipython parsed-literal productionlist prompt sourcecode".split(),
+        "code code-block code-tab csv-table ipython parsed-literal productionlist prompt sourcecode".split(),
         _code,
     ),
     **dict.fromkeys("doctest testcode testoutput".split(), _tested_code),
     **dict.fromkeys(
         "bibliography codeauthor contents currentmodule default-domain default-role digraph eval-rst graph graphviz"
-        " highlight image include index inheritance-diagram literalinclude mermaid meta module plantuml plot program"
-        " raw rst-class sectionauthor sectnum tableofcontents tabularcolumns testcleanup testsetup title toctree uml"
-        " youtube".split(),
+        " highlight ifconfig image include index inheritance-diagram literalinclude mermaid meta module plantuml plot"
+        " program raw rst-class sectionauthor sectnum tableofcontents tabularcolumns testcleanup testsetup title"
+        " toctree uml youtube".split(),
         _drop,
     ),
 }

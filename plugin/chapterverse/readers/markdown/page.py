@@ -27,6 +27,7 @@ from chapterverse.model import Section
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
 from chapterverse.readers.markdown.directives import directives_plugin
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
+from chapterverse.readers.markdown.link_labels import labels_plugin
 from chapterverse.readers.markdown.mdx import to_markdown
 from chapterverse.readers.markdown.myst import myst_plugin
 from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
@@ -135,7 +136,7 @@ def _parser(generator: SiteGenerator, mdx: bool) -> MarkdownIt:
         parser.disable(["code", "autolink"])
     else:
         parser.use(shortcodes_plugin)
-    for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
+    for plugin in (labels_plugin, footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
     parser.use(verbatim_plugin, mdx)
     parser.core.ruler.before("inline", "explicit_ids", _take_explicit_ids)

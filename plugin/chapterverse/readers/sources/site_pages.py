@@ -53,6 +53,11 @@ class SitePages:
         return {path: reason for path, reason in self.left_out.items() if reason in LISTINGS}
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """The addresses of the pages by the paths of their built files. One that can't be read has none."""
+        return {self.built.get(s.file_path, s.file_path): s.url for s in self.sources if s.url}
+
+    @property
     def site(self) -> str:
         """The name of the site among others: its address without the scheme, "example.com/docs"."""
         return self.base_url.partition("://")[2].strip("/")

@@ -1,0 +1,66 @@
+"""Bodies that a server compressed: read as they come, whatever the pieces, and bounded."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+
+import pytest
+
+from chapterverse.net.content_coding import DamagedBody, UnknownCoding, unpack, unpack_body
+
+TEXT = b"".join(b"data: event %d of a stream\n\n" % n for n in range(9000))
+MB = 1024 * 1024
+
+
+def bare(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+PACKED = {"gzip": gzip.compress(TEXT), "x-gzip": gzip.compress(TEXT), "deflate": zlib.compress(TEXT)}
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000, 10 * MB])
+@pytest.mark.parametrize(
+    ("coding", "packed"),
+    [*PACKED.items(), ("deflate", bare(TEXT)), ("GZIP ", gzip.compress(TEXT[:50]) + gzip.compress(TEXT[50:]))],
+)
+def test_pieces_of_any_size_are_unpacked(coding: str, packed: bytes, size: int) -> None:
+    pieces = (packed[i : i + size] for i in range(0, len(packed), size))
+    assert b"".join(unpack(pieces, coding)) == TEXT
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "gzip"])
+def test_what_is_not_compressed_is_left_alone(coding: str) -> None:
+    assert b"".join(unpack([b"", TEXT[:5], TEXT[5:]], coding)) == TEXT
+    assert unpack_body(b"", coding, 5) == b""
+
+
+@pytest.mark.parametrize("coding", PACKED)
+def test_a_body_that_is_cut_or_damaged_is_an_error(coding: str) -> None:
+    packed = PACKED[coding]
+    for damaged in (packed[:-3], packed[:1], packed[:50] + b"\xff\xfe" + packed[52:]):
+        with pytest.raises(DamagedBody):
+            b"".join(unpack([damaged], coding))
+
+
+def test_another_coding_is_an_error() -> None:
+    with pytest.raises(UnknownCoding):
+        unpack([], "br")
+
+
+def test_an_event_is_there_before_the_next_is_packed() -> None:
+    packer = zlib.compressobj(wbits=31)
+    events = unpack((packer.compress(e) + packer.flush(zlib.Z_SYNC_FLUSH) for e in (b"one", b"two")), "gzip")
+    assert [next(events), next(events)] == [b"one", b"two"]
+
+
+def test_a_bomb_is_never_held_whole() -> None:
+    bomb = gzip.compress(bytes(64 * MB))
+    tracemalloc.start()
+    assert unpack_body(bomb, "gzip", 1000) == bytes(1001)
+    assert sum(map(len, unpack([bomb], "gzip"))) == 64 * MB
+    assert tracemalloc.get_traced_memory()[1] < MB
+    tracemalloc.stop()
