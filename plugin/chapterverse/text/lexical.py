@@ -296,6 +296,8 @@ def stem(word: str, language: str) -> str:
 
 
 def _bare(word: str) -> str:
+    if word.isascii():
+        return word
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
