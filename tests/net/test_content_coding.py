@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import tracemalloc
 import zlib
 
@@ -64,3 +65,14 @@ def test_a_bomb_is_never_held_whole() -> None:
     assert sum(map(len, unpack([bomb], "gzip"))) == 64 * MB
     assert tracemalloc.get_traced_memory()[1] < MB
     tracemalloc.stop()
+
+
+def test_many_members_take_time_in_proportion() -> None:
+    def seconds(members: int) -> float:
+        body = gzip.compress(b"", mtime=0) * members
+        start = time.process_time()
+        assert unpack_body(body, "gzip", MB) == b""
+        return time.process_time() - start
+
+    few = min(seconds(20_000) for _ in range(3))
+    assert seconds(160_000) < 24 * few

@@ -40,7 +40,9 @@ def unpack(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
 def unpack_body(body: bytes, coding: str, max_bytes: int) -> bytes:
     """Return at most `max_bytes` + 1 bytes of a body. Otherwise as `unpack`."""
     unpacked = bytearray()
-    for piece in unpack([body], coding):
+    # In slices, because zlib copies what is left of its input behind each member.
+    slices = (body[i : i + _PIECE_BYTES] for i in range(0, len(body), _PIECE_BYTES))
+    for piece in unpack(slices, coding):
         unpacked += piece
         if len(unpacked) > max_bytes:
             break
