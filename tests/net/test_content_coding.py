@@ -32,9 +32,9 @@ def test_pieces_of_any_size_are_unpacked(coding: str, packed: bytes, size: int) 
     assert b"".join(unpack(pieces, coding)) == TEXT
 
 
-@pytest.mark.parametrize("coding", ["", "identity", *PACKED])
+@pytest.mark.parametrize("coding", ["", "identity", "utf-8", "none", "aws-chunked", "br", "gzip, br", *PACKED])
 @pytest.mark.parametrize(
-    "text", [TEXT, b'{"a":1}', b"data: x", b"hello", b"x", b"", b"\x1f \x8b", b"%PDF-1.7 \xe2\xe3"]
+    "text", [TEXT, "Grüße".encode(), b'{"a":1}', b"data: x", b"hello", b"x", b"", b"\x1f is no mark"]
 )
 def test_what_is_not_compressed_is_left_alone(coding: str, text: bytes) -> None:
     assert b"".join(unpack([b"", text[:1], text[1:]], coding)) == text
@@ -49,9 +49,21 @@ def test_a_body_that_is_cut_or_damaged_is_an_error(coding: str) -> None:
             b"".join(unpack([damaged], coding))
 
 
-def test_another_coding_is_an_error() -> None:
+@pytest.mark.parametrize("coding", ["gzip, identity", "None,GZIP,", "aws-chunked, gzip"])
+def test_a_list_may_hold_one_compression(coding: str) -> None:
+    assert unpack_body(gzip.compress(TEXT), coding, MB) == TEXT
     with pytest.raises(UnknownCoding):
-        unpack([], "br")
+        unpack_body(gzip.compress(gzip.compress(TEXT)), f"{coding}, gzip", MB)
+
+
+def test_what_has_no_text_is_no_left_over_label() -> None:
+    image = b"\x89PNG"
+    for coding in ("", "gzip", "aws-chunked"):
+        assert unpack_body(image, coding, 9) == image
+    bare = zlib.compress(TEXT, wbits=-15)
+    for body, coding in ((b"\x8b\x00\x80", "br"), (bare, "deflate"), (gzip.compress(image), "br, gzip")):
+        with pytest.raises(UnknownCoding):
+            unpack_body(body, coding, MB)
 
 
 def test_an_event_is_there_before_the_next_is_packed() -> None:

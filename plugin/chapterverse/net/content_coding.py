@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import zlib
 from collections import deque
@@ -12,13 +13,15 @@ from itertools import chain
 _PIECE_BYTES = 64 * 1024
 
 _GZIP = {"gzip", "x-gzip"}
+#: Compressions that are not unpacked here.
+_OTHERS = {"br", "zstd", "compress", "x-compress"}
 #: What zlib calls the formats. "deflate" is the name of zlib's own; bare data has no mark to be told from text by.
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _MARK_BYTES, _GZIP_MARK, _ZLIB_METHOD = 2, b"\x1f\x8b", 8
 
 
 class UnknownCoding(http.client.HTTPException):
-    """A body is in an encoding that was not asked for, and that is none of these."""
+    """A body is compressed in a way that was not asked for, and that is none of these."""
 
 
 class DamagedBody(http.client.HTTPException):
@@ -26,18 +29,21 @@ class DamagedBody(http.client.HTTPException):
 
 
 def unpack(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
-    """Yield a body that comes in pieces, unpacked by its `Content-Encoding`.
+    """Yield a body that comes in pieces, unpacked by its `Content-Encoding`, which may be a list.
 
-    A gateway may unpack a body and leave the header, so what is not compressed is returned as it is.
+    A gateway may unpack a body and leave the header. So a body without the mark of gzip is returned as it is, and text
+    under any label. Names that stand for no compression, such as "utf-8", are ignored.
 
     Raises:
         UnknownCoding: see there.
         DamagedBody: see there.
     """
-    coding = coding.strip().lower()
-    if coding not in {"", "identity", *_WBITS}:
-        raise UnknownCoding(coding)
-    return _unpack(pieces, coding) if coding in _WBITS else iter(pieces)
+    codings = [name for part in coding.split(",") if (name := part.strip().lower()) in {*_WBITS, *_OTHERS}]
+    if not codings:
+        return iter(pieces)
+    # Never one in another: what the outer one unpacks to would not be bounded by what is returned.
+    is_known = len(codings) == 1 and codings[0] in _WBITS
+    return _unpack(pieces, codings[0]) if is_known else _check_text(pieces, coding)
 
 
 def unpack_body(body: bytes, coding: str, max_bytes: int) -> bytes:
@@ -56,13 +62,24 @@ def _unpack(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
     rest = iter(pieces)
     start = _fill_mark(b"", rest)
     if not _has_mark(start, coding):
-        yield start
-        yield from rest
+        body = chain([start], rest)
+        yield from body if coding in _GZIP else _check_text(body, coding)
         return
     while _has_mark(start, coding):
         start = _fill_mark((yield from _unpack_member(chain([start], rest), coding)), rest)
     # What follows without a mark is padding. It is read, as the connection is used again only at its end.
     deque(rest, maxlen=0)
+
+
+def _check_text(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
+    """Yield a body that can be known as not compressed only by being text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for data in pieces:
+        try:
+            decoder.decode(data)
+        except UnicodeDecodeError as error:
+            raise UnknownCoding(coding) from error
+        yield data
 
 
 def _unpack_member(pieces: Iterable[bytes], coding: str) -> Generator[bytes, None, bytes]:
