@@ -186,7 +186,7 @@ def test_a_body_is_bounded(site: Site) -> None:
 def test_what_is_packed_is_unpacked(site: Site, fetcher: Fetcher) -> None:
     gzipped = gzip.compress(b"hello")
     site.pages["/good"] = Answer(200, gzipped, {"Content-Encoding": "gzip"})
-    site.pages["/bad"] = Answer(200, b"\x1fno gzip", {"Content-Encoding": "gzip"})
+    site.pages["/bad"] = Answer(200, b"\x1f\x8bno gzip", {"Content-Encoding": "gzip"})
     site.pages["/plain"] = Answer(200, b"no gzip", {"Content-Encoding": "gzip"})
     site.pages["/cut"] = Answer(200, gzipped[:-3], {"Content-Encoding": "gzip"})
     site.pages["/other"] = Answer(200, gzipped, {"Content-Encoding": "br"})

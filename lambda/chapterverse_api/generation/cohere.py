@@ -15,7 +15,6 @@ from typing import Any
 from chapterverse.net import JsonClient, Reply, Stream, bearer
 from chapterverse.providers.cohere import CohereErrors, access
 from chapterverse.settings import Settings
-from chapterverse.text.plain import without_tags
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.cohere_answer import CohereAnswer, read_reply_text
@@ -173,10 +172,7 @@ class CohereGenerator:
 def _document(passage: Passage) -> dict[str, Any]:
     """Return a passage as it is sent. All of `data` enters the prompt, so there is no address in it."""
     title = " > ".join(passage.path)
-    return {
-        "id": passage.id,
-        "data": {"title": prompts.defuse(title), "snippet": prompts.defuse(without_tags(passage.section))},
-    }
+    return {"id": passage.id, "data": {"title": prompts.defuse(title), "snippet": prompts.defuse(passage.section)}}
 
 
 def _without(field_name: str, body: dict[str, Any]) -> dict[str, Any]:

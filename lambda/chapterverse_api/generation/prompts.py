@@ -14,7 +14,6 @@ from collections.abc import Iterable
 
 from chapterverse.knowledge.persona import Persona
 from chapterverse.text.invisible import INVISIBLE
-from chapterverse.text.plain import without_tags
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.marks import TURN
@@ -167,7 +166,7 @@ def render_sources(request: GenerationRequest, nonce: str) -> str:
     """Return the passages with their ids as numbers, for a model that takes no documents."""
     lines = [f"<cv-sources-{nonce}>"]
     for passage in request.passages:
-        text = f"{' › '.join(passage.path)}\n\n{without_tags(passage.section)}"
+        text = f"{' › '.join(passage.path)}\n\n{passage.section}"
         lines += [f'<cv-source-{nonce} number="{passage.id}">', defuse(text), f"</cv-source-{nonce}>"]
     return "\n".join([*lines, f"</cv-sources-{nonce}>"])
 

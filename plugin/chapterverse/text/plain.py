@@ -33,13 +33,6 @@ _MAX_DEPTH = 32
 _REFERENCE = re.compile(r"\[(?!\^)[^\[\]]{0,999}+\]")
 # Array elements, and marks like "[1][2]", look like reference links.
 _NO_REFERENCE = re.compile(r"(?<=[\w\])])!?\[|\[(?:\^|-?\d{0,9}\])")
-
-
-_TAG_NAMES = (
-    r"a|abbr|b|br|center|code|dd|details|div|dl|dt|em|figcaption|figure|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|section"
-    r"|small|source|span|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|u|ul|video"
-)
-_TAG_OR_CODE = re.compile(rf"(`[^`\n]*`)|</?(?:{_TAG_NAMES})(?:\s[^<>\n]{{0,400}})?/?>", re.IGNORECASE)
 #: Signs that Markdown would not show; an underscore inside a word is shown.
 _SPECIAL = re.compile(r"[\\`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _BRACKET = re.compile(r"[\[\]]")
@@ -55,13 +48,6 @@ def plain(text: str) -> str:
     if not _WORTH_READING.search(text):
         return text
     return "\n".join(piece if is_code else _without_targets(piece) for piece, is_code in _pieces(text))
-
-
-def without_tags(text: str) -> str:
-    """Return Markdown without the tags of HTML that stand outside code. A placeholder, `<name>`, is none."""
-    if "<" not in text:
-        return text
-    return "\n".join(piece if is_code else _TAG_OR_CODE.sub(r"\1", piece) for piece, is_code in _pieces(text))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from api import quill
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
-from chapterverse.text.plain import without_tags
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.generation.prompts import render_sources
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.prompt_room import find_around, without_waste
 from fakes.openai_server import KEY, OpenAIServer
@@ -34,10 +32,12 @@ Old rows move to cold storage.
 
 Forty megabytes a second.
 """
-PAGES = {
-    **quill.PAGES,
-    "queues.md": QUEUES,
-}
+DUMPS = """# Dumps
+
+Press <kbd>Ctrl</kbd> for a <b class="x">dump</b> of one table of the database.
+Call pg_dump -t \\<table\\> or cp &lt;source&gt;, and put ``<div title='`'>`` around.
+"""
+PAGES = {**quill.PAGES, "queues.md": QUEUES, "dumps.md": DUMPS}
 
 
 def chunk(text: str, *path: str, index: int = 0, kind: str = "documentation") -> Chunk:
@@ -98,15 +98,9 @@ def test_copies_headings_and_lists_take_no_room() -> None:
     assert without_waste([candidate(chunk("Set up", "Sign-on", "Set up"))]) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("a <b>bold</b> word<br/>", "a bold word"),
-        ('<img src="a.png" alt="x"> text', " text"),
-        ("Replace <name> with `<b>yours</b>`.", "Replace <name> with `<b>yours</b>`."),
-        ("```html\n<div>\n```", "```html\n<div>\n```"),
-        ("x < y and y > z", "x < y and y > z"),
-    ],
-)
-def test_tags_are_left_out_of_a_prompt(text: str, left: str) -> None:
-    assert without_tags(text) == left
+def test_a_prompt_has_no_tags_and_keeps_what_looks_like_one(tmp_path: Path) -> None:
+    question = "How do I dump one table of the database?"
+    request = context_of(tmp_path, question, model=True).request
+    prompt = render_sources(request, "n")
+    assert "Press Ctrl for a **dump** of one table" in prompt
+    assert "Call pg_dump -t <table> or cp <source>, and put ``<div title='`'>`` around." in prompt
