@@ -19,6 +19,7 @@ from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import SEARCH_TOOL
+from chapterverse_api.generation.reasoning import join_surrogates
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import search_progress
@@ -68,7 +69,7 @@ def _read_argument(call: ToolCall, name: str) -> str:
     except ValueError:
         return ""
     value = arguments.get(name) if isinstance(arguments, dict) else None
-    return str(value) if isinstance(value, str | int) else ""
+    return join_surrogates(str(value)) if isinstance(value, str | int) else ""
 
 
 class DocsTools:
