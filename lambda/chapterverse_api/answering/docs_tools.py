@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from chapterverse.errors import ChapterVerseError
@@ -27,8 +27,8 @@ from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.retrieval.site_search import SearchResources, make_reader_filter, search_site
 
-#: Sections of one search that become sources.
-_MAX_FOUND = 3
+#: Sections of one search, and of one page that is read, that become sources.
+_MAX_FOUND, _MAX_READ = 3, 10
 _READ_TOOL = "read_section"
 
 
@@ -127,7 +127,7 @@ class DocsTools:
         first = next((n for n, chunk in enumerate(page) if chunk.url == published), 0)
         is_for_reader = make_reader_filter(self._turn.query, self._snapshot, self._index)
         chunks = [c for c in (*page[first:], *page[:first]) if is_for_reader(c) and self._is_new(c)]
-        return list(self._make_sections(chunks))
+        return list(islice(self._make_sections(chunks), _MAX_READ))
 
     def _make_sections(self, chunks: Sequence[Chunk]) -> Iterator[Passage]:
         for _, group in groupby(chunks, section):

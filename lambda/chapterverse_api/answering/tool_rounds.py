@@ -18,7 +18,7 @@ from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.answering.turn_tools import ToolResult, TurnTools
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS
+from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, frame_bytes
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall, Usage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -135,10 +135,11 @@ def _add_sources(context: AnswerContext, output: Sequence[Passage], max_tokens: 
     for found in output:
         # An address that another server names must not be shown under this site's name.
         text = found.section if found.url else links.without_foreign(found.section)
-        text = cut_to_bytes(text, remaining_bytes).strip()
+        room = remaining_bytes - frame_bytes(replace(found, id=str(number)))
+        text = cut_to_bytes(text, max(0, room)).strip()
         if not text or any(text in passage.section for passage in passages):
             continue
-        remaining_bytes -= len(text.encode())
+        remaining_bytes = room - len(text.encode())
         terms = found.terms or lexical.terms_of(lexical.words("\n".join((*found.path, text)), request.language))
         passage = replace(
             found, id=str(number), text=found.text if found.text in text else text, section=text, terms=terms

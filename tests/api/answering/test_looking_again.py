@@ -13,11 +13,13 @@ import pytest
 from api import quill
 from api.scripted import Client
 from chapterverse.settings import Settings
+from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.answering.turn_cost import MAX_QUERY_CHARS, max_turn_cost
 from chapterverse_api.app import create_app
 from chapterverse_api.budget.prices import Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.generation.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.service import Service
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
@@ -142,6 +144,19 @@ def test_reading_on_gives_the_other_sections_of_a_page(settings: Settings, model
     model.calls.append([("read_section", {"url": FOUND})])
     model.scripts.append([FIRST])
     assert FOUND in {source.url for source in ask(settings).source_chunks}
+
+
+def test_a_page_of_many_short_sections_adds_no_more_than_a_round_may(
+    tmp_path: Path, settings: Settings, model: OpenAIServer
+) -> None:
+    options = "# Options\n\n" + "\n".join(f"## Option {n}\n\nSets value {n}.\n" for n in range(400))
+    own = settings.override(store=quill.publish(tmp_path, {**quill.PAGES, "options.md": options}).store)
+    model.calls.append([("read_section", {"url": f"{quill.BASE}options/#option-{n}"}) for n in (1, 60)])
+    model.scripts.append([FIRST])
+    first = len(ask(own).source_chunks)
+    before, after = (len(str(request.body["messages"][-1]["content"]).encode()) for request in model.history)
+    assert after - before <= MAX_ROUND_TOKENS * PROMPT_TOKEN_BYTES
+    assert first <= 2 * 10 + 10
 
 
 @pytest.mark.parametrize(
