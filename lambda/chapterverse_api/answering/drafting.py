@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -87,7 +87,8 @@ def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = N
         while True:
             sources = rounds.sources if rounds else sources
             request = rounds.request if rounds else sources.context.request
-            segments = _new_segments(replace(sources.context, request=request), sources.idf, votes)
+            context, names = replace(sources.context, request=request), rounds.names if rounds else ()
+            segments = _new_segments(context, sources.idf, votes, names)
             try:
                 calls = yield from _write(segments, turn, request)
             except ProviderError as error:
@@ -160,10 +161,12 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
     return ShownDraft(segments, sources, CuratedAnswer.name)
 
 
-def _new_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
+def _new_segments(
+    context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None, tools: Collection[str] = ()
+) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
     note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes)
+    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes, tools=tools)
 
 
 def _new_votes(turn: Turn) -> SecondVotes | None:

@@ -48,6 +48,11 @@ class ToolRounds:
         self._rounds, self._past = 0, set[ToolCall]()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools, also when no round is left: a model may still write a call of one."""
+        return tuple(spec.name for spec in self._specs)
+
+    @property
     def has_site_tools(self) -> bool:
         """Whether the model may find something that the documentation does not hold."""
         return len(self._specs) > len(DOCS_TOOLS)
@@ -80,7 +85,7 @@ class ToolRounds:
             yield self._take(use, result, seconds, _result_tokens(len(calls)))
 
     def _describe(self, call: ToolCall, number: int) -> ToolUse:
-        name = call.name if call.name in {spec.name for spec in self._specs} else "unknown"
+        name = call.name if call.name in self.names else "unknown"
         request = self.sources.context.request
         # Readers see it, and a model may write anything.
         links = AddressFilter(request.passages, (request.question,), SiteText(self.sources.context.snapshot))

@@ -133,6 +133,16 @@ def test_a_call_that_a_server_sends_as_text_is_made_and_never_shown(settings: Se
     assert "tool_call" not in answer.response
 
 
+def test_no_call_is_shown_when_no_round_is_left(settings: Settings, model: OpenAIServer) -> None:
+    model.calls.extend([search("themes"), search("colors")])
+    call = {"name": "search_docs", "arguments": {"query": "more"}}
+    model.scripts.append([f"{FIRST}\n\n{json.dumps(call)}\n\n<tool_call>{json.dumps(call)}</tool_call>"])
+    *between, (_, final) = events(settings)
+    assert final["status"] == "answered"
+    shown = [data for kind, data in between if kind == "delta"]
+    assert "{" not in "".join([final["response"], *(one["text"] for one in shown)])
+
+
 def test_reading_on_gives_the_other_sections_of_a_page(settings: Settings, model: OpenAIServer) -> None:
     model.calls.append([("read_section", {"url": "1"})])
     model.scripts.append([FIRST])
