@@ -116,7 +116,8 @@ class ToolRounds:
         self._turn.log("tool_called", tool=use.name, ok=result.ok, seconds=seconds, **reason)
         use, before = use.model_copy(update={"ok": result.ok}), self.sources
         uses = (*before.tool_uses, use)
-        failed = ", ".join(dict.fromkeys(one.name for one in uses if not one.ok and one.name not in DOCS_TOOLS))
+        names = {name for name in self.names if name not in DOCS_TOOLS}
+        failed = ", ".join(dict.fromkeys(one.name for one in uses if not one.ok and one.name in names))
         self.sources = replace(
             before,
             context=_add_sources(before.context, result.output, max_tokens),

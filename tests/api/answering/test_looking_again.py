@@ -253,6 +253,13 @@ def test_a_damaged_call_costs_a_round_and_never_the_answer(
     assert (answer.status, answer.degraded_reason) == ("answered", None)
 
 
+def test_a_tool_that_the_model_invents_costs_no_answer(settings: Settings, model: OpenAIServer) -> None:
+    model.calls.append([("web_search", {"query": "cache"}), ("unknown", {})])
+    model.scripts.append([FIRST])
+    answer = ask(settings)
+    assert (answer.status, answer.degraded_reason) == ("answered", None)
+
+
 def test_a_reply_that_breaks_off_in_a_call_is_quotes(settings: Settings, model: OpenAIServer) -> None:
     model.calls.append(search("roll back a deployment"))
     model.play(Fault(cut=True))
