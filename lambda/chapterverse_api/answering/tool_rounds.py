@@ -46,6 +46,7 @@ class ToolRounds:
         self._specs = (*DOCS_TOOLS.values(), *site_specs)
         self._end = turn.deadline.step(TOOL_SECONDS)
         self._rounds, self._past = 0, set[ToolCall]()
+        self._first = len(sources.context.request.passages)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,9 +63,9 @@ class ToolRounds:
         """The request to the generator: with tools while a round is left, then for an answer from what is there."""
         is_open = self._rounds < TOOL_ROUNDS and len(self._past) < TOOL_CALLS and self._end.seconds_left
         looked_for = tuple(use.query for use in self.sources.tool_uses if use.query)
-        return replace(
-            self.sources.context.request, tools=self._specs if is_open else (), looked_for=looked_for, usage=Usage()
-        )
+        request = self.sources.context.request
+        found, tools = len(request.passages) - self._first, self._specs if is_open else ()
+        return replace(request, tools=tools, looked_for=looked_for, found=found, usage=Usage())
 
     def run(self, asked: Sequence[ToolCall]) -> Generator[ToolUse, None, None]:
         """Make the calls of a round, and yield each when it starts and when it ends.

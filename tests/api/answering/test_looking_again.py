@@ -25,7 +25,7 @@ from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
 from fakes.loopback import Fault
-from fakes.openai_server import KEY, OpenAIServer
+from fakes.openai_server import KEY, OpenAIServer, chunk
 
 QUESTION = "How do I clear the cache?"
 FOUND = f"{quill.BASE}deploy/#rolling-back"
@@ -293,6 +293,42 @@ def test_a_model_that_fails_behind_a_search_leaves_quotes(settings: Settings, mo
     answer = ask(settings)
     assert answer.status == "degraded"
     assert {segment.kind for segment in answer.segments} <= {"quote", "framing"}
+
+
+def test_a_prompt_too_long_behind_a_search_keeps_what_was_found(settings: Settings, model: OpenAIServer) -> None:
+    model.calls.append(search("roll back a deployment"))
+    too_long = Fault(400, code="context_length_exceeded")
+    model.play(Fault(), *[too_long] * 2)
+    model.scripts.extend([[FIRST]] * 3)
+    ask(settings)
+    assert len(model.history) == 4
+    assert "Looked up already" in last_prompt(model)
+    assert "› Rolling back\n" in last_prompt(model)
+    sizes = [str(request.body["messages"][-1]["content"]).count("<cv-source-") for request in model.history[1:]]
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_a_call_behind_the_refusal_word_is_made(settings: Settings, model: OpenAIServer) -> None:
+    call = {"index": 0, "function": {"name": "search_docs", "arguments": '{"query": "roll back a deployment"}'}}
+    pieces = [chunk({"content": "NOT_IN_DOCS"}), chunk({"content": "\n\nI will look."}), chunk({"tool_calls": [call]})]
+    model.play(Fault(change=lambda _: iter([*pieces, chunk({}, "tool_calls")])))
+    model.scripts.append(["unused"])
+    model.scripts.append(answering(model, "`quill deploy --to 41` makes deployment 41 live again"))
+    answer = ask(settings)
+    assert (answer.status, answer.sources_cited) == ("answered", [FOUND])
+    assert "look" not in answer.response
+
+
+def test_the_log_joins_a_search_to_its_turn(
+    settings: Settings, model: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "chapterverse")
+    model.calls.append(search("roll back a deployment"))
+    model.scripts.append([FIRST])
+    answer = ask(settings)
+    states = [json.loads(r.message) for r in caplog.records if '"query_state"' in r.message]
+    assert len({state["query_id"] for state in states}) == 2
+    assert {state["turn_id"] for state in states} == {answer.turn_id}
 
 
 @pytest.mark.slow
