@@ -184,19 +184,20 @@ def _stream(
     segments: Segments, generator: AnswerGenerator, request: GenerationRequest
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
     """Yield what can be shown of a draft; return the calls of tools that came in place of one."""
-    calls = list[ToolCall]()
+    calls, reader = list[ToolCall](), segments.draft_reader
     with closing(generator.generate(request)) as draft:
         for piece in draft:
             if isinstance(piece, ToolCall):
                 calls.append(piece)
-                continue
-            yield from map(make_delta, segments.read(piece))
-            if segments.draft_reader.is_over:
+            elif not reader.is_over:
+                yield from map(make_delta, segments.read(piece))
+            # Calls may still come behind the refusal word.
+            if reader.is_over and not (reader.refused and request.tools):
                 break
     # What stands before a call, "I will look it up", is no answer, unless it was shown.
     if not (calls and request.tools and not segments.shown_spans):
         yield from map(make_delta, segments.end())
-        calls = segments.draft_reader.calls
+        calls = reader.calls
     return calls if request.tools and not segments.shown_spans else ()
 
 
