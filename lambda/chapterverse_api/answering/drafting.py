@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
+from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.answering.response import make_segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
@@ -31,8 +33,6 @@ _FAILED = "The model failed."
 _LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
 _STOPPED = "The answer ends early, since the model failed."
 _STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
-#: Words before a call of a tool, "I will look it up"; more are an answer.
-_MAX_PREAMBLE_WORDS = 30
 _REASONING_NOTICE = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
 )
@@ -101,7 +101,7 @@ def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = N
 def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]:
     """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
     while (request := rounds.request).tools:
-        calls, words = list[ToolCall](), 0
+        calls, reader = list[ToolCall](), DraftReader(request.passages, tools=rounds.names)
         try:
             with (
                 turn.models.circuit.calling(),
@@ -111,13 +111,17 @@ def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]
                 for piece in draft:
                     if isinstance(piece, ToolCall):
                         calls.append(piece)
-                    elif (words := words + len(piece.text.split())) > _MAX_PREAMBLE_WORDS:
+                    else:
+                        deque(reader.read(piece), 0)
+                    if reader.has_answer:
                         break
+                else:
+                    deque(() if calls else reader.end(), 0)
         except ProviderError as error:
             turn.log_failure("generator", error)
-        if not calls:
+        if not (calls or reader.calls):
             return
-        yield from rounds.run(calls)
+        yield from rounds.run(calls or reader.calls)
 
 
 def _write(segments: Segments, turn: Turn, request: GenerationRequest) -> Generator[Delta, None, Sequence[ToolCall]]:
