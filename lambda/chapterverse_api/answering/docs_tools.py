@@ -105,7 +105,7 @@ class DocsTools:
         if not query:
             return []
         models = self._turn.models
-        with search_progress() as progress:
+        with search_progress(self._turn.id, self._turn.thread_id) as progress:
             # Without the reranker: six more of its searches would cost more than the answer.
             resources = SearchResources(models.embedder, None, models.reader, deadline, progress)
             asked = self._turn.query.model_copy(update={"query": query, "user_context": None})
