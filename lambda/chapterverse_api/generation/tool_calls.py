@@ -25,6 +25,7 @@ class CallReader:
 
     def __init__(self) -> None:
         self._calls: list[tuple[str, list[str]]] = []
+        self._room = 0
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -33,13 +34,15 @@ class CallReader:
     def begin(self, name: object) -> None:
         if isinstance(name, str) and name and len(self._calls) < _MAX_CALLS:
             self._calls.append((name, []))
+            self._room = MAX_ARGUMENT_CHARS + 1
 
     def extend(self, arguments: object) -> None:
         """Add a piece of the arguments of the last call. More than any call needs is cut, and so is no JSON."""
         text = json.dumps(arguments) if isinstance(arguments, dict) else arguments
-        if isinstance(text, str) and self._calls:
-            pieces = self._calls[-1][1]
-            pieces.append(text[: max(0, MAX_ARGUMENT_CHARS + 1 - sum(map(len, pieces)))])
+        if isinstance(text, str) and self._room:
+            piece = text[: self._room]
+            self._calls[-1][1].append(piece)
+            self._room -= len(piece)
 
     def read(self, listed: Any) -> None:
         """Take `{"function": {"name", "arguments"}}`, or a list of such, as OpenAI and Cohere send them.
