@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from chapterverse.errors import ChapterVerseError
@@ -19,6 +19,7 @@ from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import SEARCH_TOOL
+from chapterverse_api.generation.reasoning import join_surrogates
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import search_progress
@@ -26,8 +27,8 @@ from chapterverse_api.retrieval.passages import choose, make_passages
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.retrieval.site_search import SearchResources, make_reader_filter, search_site
 
-#: Sections of one search that become sources.
-_MAX_FOUND = 3
+#: Sections of one search, and of one page that is read, that become sources.
+_MAX_FOUND, _MAX_READ = 3, 10
 _READ_TOOL = "read_section"
 
 
@@ -68,7 +69,7 @@ def _read_argument(call: ToolCall, name: str) -> str:
     except ValueError:
         return ""
     value = arguments.get(name) if isinstance(arguments, dict) else None
-    return str(value) if isinstance(value, str | int) else ""
+    return join_surrogates(str(value)) if isinstance(value, str | int) else ""
 
 
 class DocsTools:
@@ -104,7 +105,7 @@ class DocsTools:
         if not query:
             return []
         models = self._turn.models
-        with search_progress() as progress:
+        with search_progress(self._turn.id, self._turn.thread_id) as progress:
             # Without the reranker: six more of its searches would cost more than the answer.
             resources = SearchResources(models.embedder, None, models.reader, deadline, progress)
             asked = self._turn.query.model_copy(update={"query": query, "user_context": None})
@@ -126,7 +127,7 @@ class DocsTools:
         first = next((n for n, chunk in enumerate(page) if chunk.url == published), 0)
         is_for_reader = make_reader_filter(self._turn.query, self._snapshot, self._index)
         chunks = [c for c in (*page[first:], *page[:first]) if is_for_reader(c) and self._is_new(c)]
-        return list(self._make_sections(chunks))
+        return list(islice(self._make_sections(chunks), _MAX_READ))
 
     def _make_sections(self, chunks: Sequence[Chunk]) -> Iterator[Passage]:
         for _, group in groupby(chunks, section):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
+from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.answering.response import make_segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
@@ -31,8 +33,6 @@ _FAILED = "The model failed."
 _LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
 _STOPPED = "The answer ends early, since the model failed."
 _STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
-#: Words before a call of a tool, "I will look it up"; more are an answer.
-_MAX_PREAMBLE_WORDS = 30
 _REASONING_NOTICE = (
     "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
 )
@@ -87,7 +87,8 @@ def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = N
         while True:
             sources = rounds.sources if rounds else sources
             request = rounds.request if rounds else sources.context.request
-            segments = _new_segments(replace(sources.context, request=request), sources.idf, votes)
+            context, names = replace(sources.context, request=request), rounds.names if rounds else ()
+            segments = _new_segments(context, sources.idf, votes, names)
             try:
                 calls = yield from _write(segments, turn, request)
             except ProviderError as error:
@@ -100,7 +101,7 @@ def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = N
 def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]:
     """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
     while (request := rounds.request).tools:
-        calls, words = list[ToolCall](), 0
+        calls, reader = list[ToolCall](), DraftReader(request.passages, tools=rounds.names)
         try:
             with (
                 turn.models.circuit.calling(),
@@ -110,13 +111,17 @@ def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]
                 for piece in draft:
                     if isinstance(piece, ToolCall):
                         calls.append(piece)
-                    elif (words := words + len(piece.text.split())) > _MAX_PREAMBLE_WORDS:
+                    else:
+                        deque(reader.read(piece), 0)
+                    if reader.has_answer:
                         break
+                else:
+                    deque(() if calls else reader.end(), 0)
         except ProviderError as error:
             turn.log_failure("generator", error)
-        if not calls:
+        if not (calls or reader.calls):
             return
-        yield from rounds.run(calls)
+        yield from rounds.run(calls or reader.calls)
 
 
 def _write(segments: Segments, turn: Turn, request: GenerationRequest) -> Generator[Delta, None, Sequence[ToolCall]]:
@@ -160,10 +165,12 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
     return ShownDraft(segments, sources, CuratedAnswer.name)
 
 
-def _new_segments(context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None) -> Segments:
+def _new_segments(
+    context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None, tools: Collection[str] = ()
+) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
     note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes)
+    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes, tools=tools)
 
 
 def _new_votes(turn: Turn) -> SecondVotes | None:
@@ -181,19 +188,20 @@ def _stream(
     segments: Segments, generator: AnswerGenerator, request: GenerationRequest
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
     """Yield what can be shown of a draft; return the calls of tools that came in place of one."""
-    calls = list[ToolCall]()
+    calls, reader = list[ToolCall](), segments.draft_reader
     with closing(generator.generate(request)) as draft:
         for piece in draft:
             if isinstance(piece, ToolCall):
                 calls.append(piece)
-                continue
-            yield from map(make_delta, segments.read(piece))
-            if segments.draft_reader.is_over:
+            elif not reader.is_over:
+                yield from map(make_delta, segments.read(piece))
+            # Calls may still come behind the refusal word.
+            if reader.is_over and not (reader.refused and request.tools):
                 break
     # What stands before a call, "I will look it up", is no answer, unless it was shown.
     if not (calls and request.tools and not segments.shown_spans):
         yield from map(make_delta, segments.end())
-        calls = segments.draft_reader.calls
+        calls = reader.calls
     return calls if request.tools and not segments.shown_spans else ()
 
 

@@ -7,7 +7,7 @@ the verdict or its deadline. The segments behind it wait too, so that none overt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -75,6 +75,7 @@ class Segments:
     Args:
         site: the rest of the site, whose addresses may stand in the answer too.
         votes: asks for second votes; None if the words decide.
+        tools: the names of those that the model knows, from this request or an earlier one of its turn.
 
     Attributes:
         shown_spans: the segments that the reader has.
@@ -90,8 +91,9 @@ class Segments:
         *,
         note: str = "",
         votes: VoteSource | None = None,
+        tools: Collection[str] = (),
     ) -> None:
-        self.draft_reader = DraftReader(request.passages, site, [tool.name for tool in request.tools])
+        self.draft_reader = DraftReader(request.passages, site, tools, may_call=bool(request.tools))
         self.shown_spans: list[Span] = []
         self.restarted = False
         self._request, self._idf, self._votes = request, idf, votes

@@ -34,6 +34,7 @@ from chapterverse_api.retrieval.site_search import (
     SiteResults,
     find_faq_entry,
     find_memories,
+    make_reader_filter,
     search_site,
 )
 
@@ -133,7 +134,7 @@ class _Choice:
     """The sources of an answer, chosen from search results.
 
     Attributes:
-        candidates: the candidates of the passages, and perhaps more.
+        candidates: the candidates of the passages, in their order.
         pages: all chunks of their pages, by file path.
         memories: memories that inform a model; those that name a page are sources too.
         omissions: why each other candidate is no source, by chunk id.
@@ -164,7 +165,8 @@ def _choose_sources(
     omissions = _explain_choice(retrieval, strong, chosen, candidates, len(passages))
     candidates = candidates[: len(passages)]
     if passages and query.top_k is None and retrieval.model_judges:
-        around = fill_room(candidates, passages, pages, url)
+        is_for_reader = make_reader_filter(query, snapshot, index)
+        around = fill_room(candidates, passages, pages, url, is_for_reader)
         candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
     return _Choice(candidates, tuple(passages), pages, memories, omissions)
 

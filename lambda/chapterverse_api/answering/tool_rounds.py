@@ -18,7 +18,7 @@ from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.answering.turn_tools import ToolResult, TurnTools
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS
+from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, frame_bytes
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall, Usage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -46,6 +46,12 @@ class ToolRounds:
         self._specs = (*DOCS_TOOLS.values(), *site_specs)
         self._end = turn.deadline.step(TOOL_SECONDS)
         self._rounds, self._past = 0, set[ToolCall]()
+        self._first = len(sources.context.request.passages)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools, also when no round is left: a model may still write a call of one."""
+        return tuple(spec.name for spec in self._specs)
 
     @property
     def has_site_tools(self) -> bool:
@@ -57,9 +63,9 @@ class ToolRounds:
         """The request to the generator: with tools while a round is left, then for an answer from what is there."""
         is_open = self._rounds < TOOL_ROUNDS and len(self._past) < TOOL_CALLS and self._end.seconds_left
         looked_for = tuple(use.query for use in self.sources.tool_uses if use.query)
-        return replace(
-            self.sources.context.request, tools=self._specs if is_open else (), looked_for=looked_for, usage=Usage()
-        )
+        request = self.sources.context.request
+        found, tools = len(request.passages) - self._first, self._specs if is_open else ()
+        return replace(request, tools=tools, looked_for=looked_for, found=found, usage=Usage())
 
     def run(self, asked: Sequence[ToolCall]) -> Generator[ToolUse, None, None]:
         """Make the calls of a round, and yield each when it starts and when it ends.
@@ -80,7 +86,7 @@ class ToolRounds:
             yield self._take(use, result, seconds, _result_tokens(len(calls)))
 
     def _describe(self, call: ToolCall, number: int) -> ToolUse:
-        name = call.name if call.name in {spec.name for spec in self._specs} else "unknown"
+        name = call.name if call.name in self.names else "unknown"
         request = self.sources.context.request
         # Readers see it, and a model may write anything.
         links = AddressFilter(request.passages, (request.question,), SiteText(self.sources.context.snapshot))
@@ -111,7 +117,8 @@ class ToolRounds:
         self._turn.log("tool_called", tool=use.name, ok=result.ok, seconds=seconds, **reason)
         use, before = use.model_copy(update={"ok": result.ok}), self.sources
         uses = (*before.tool_uses, use)
-        failed = ", ".join(dict.fromkeys(one.name for one in uses if not one.ok and one.name not in DOCS_TOOLS))
+        names = {name for name in self.names if name not in DOCS_TOOLS}
+        failed = ", ".join(dict.fromkeys(one.name for one in uses if not one.ok and one.name in names))
         self.sources = replace(
             before,
             context=_add_sources(before.context, result.output, max_tokens),
@@ -135,10 +142,11 @@ def _add_sources(context: AnswerContext, output: Sequence[Passage], max_tokens: 
     for found in output:
         # An address that another server names must not be shown under this site's name.
         text = found.section if found.url else links.without_foreign(found.section)
-        text = cut_to_bytes(text, remaining_bytes).strip()
+        room = remaining_bytes - frame_bytes(replace(found, id=str(number)))
+        text = cut_to_bytes(text, max(0, room)).strip()
         if not text or any(text in passage.section for passage in passages):
             continue
-        remaining_bytes -= len(text.encode())
+        remaining_bytes = room - len(text.encode())
         terms = found.terms or lexical.terms_of(lexical.words("\n".join((*found.path, text)), request.language))
         passage = replace(
             found, id=str(number), text=found.text if found.text in text else text, section=text, terms=terms

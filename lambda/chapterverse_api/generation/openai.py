@@ -187,7 +187,7 @@ class OpenAIGenerator:
             except PromptTooLong:
                 if len(request.passages) < 2:
                     raise
-            request = replace(request, passages=request.passages[: len(request.passages) // 2])
+            request = _halve(request)
         yield from self._generate(request)
 
     def _generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
@@ -247,6 +247,13 @@ class OpenAIGenerator:
     def _body(self, request: ModelRequest, dialect: _Dialect, *, streams: bool) -> dict[str, Any]:
         fields = dialect.fields(request.max_tokens, streams=streams)
         return {"model": self._model, "messages": dialect.messages(request), "stream": streams, **fields}
+
+
+def _halve(request: GenerationRequest) -> GenerationRequest:
+    """Return a request with half of its sources: the first ones, and each second one of those that were looked up."""
+    first = len(request.passages) - request.found
+    found = request.passages[first::2]
+    return replace(request, passages=(*request.passages[: first // 2], *found), found=len(found))
 
 
 def _response_format(schema: ResponseSchema) -> dict[str, Any]:

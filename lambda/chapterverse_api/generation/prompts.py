@@ -11,12 +11,14 @@ import json
 import re
 import secrets
 from collections.abc import Iterable
+from dataclasses import replace
 
 from chapterverse.knowledge.persona import Persona
 from chapterverse.text.invisible import INVISIBLE
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.marks import TURN
+from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
@@ -164,11 +166,18 @@ def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessa
 
 def render_sources(request: GenerationRequest, nonce: str) -> str:
     """Return the passages with their ids as numbers, for a model that takes no documents."""
-    lines = [f"<cv-sources-{nonce}>"]
-    for passage in request.passages:
-        text = f"{' › '.join(passage.path)}\n\n{passage.section}"
-        lines += [f'<cv-source-{nonce} number="{passage.id}">', defuse(text), f"</cv-source-{nonce}>"]
-    return "\n".join([*lines, f"</cv-sources-{nonce}>"])
+    sources = (_render_source(passage, nonce) for passage in request.passages)
+    return "\n".join([f"<cv-sources-{nonce}>", *sources, f"</cv-sources-{nonce}>"])
+
+
+def frame_bytes(passage: Passage) -> int:
+    """Return the bytes of a source in a prompt without those of its text."""
+    return utf8_length(_render_source(replace(passage, section=""), new_nonce())) + 1
+
+
+def _render_source(passage: Passage, nonce: str) -> str:
+    text = f"{' › '.join(passage.path)}\n\n{passage.section}"
+    return f'<cv-source-{nonce} number="{passage.id}">\n{defuse(text)}\n</cv-source-{nonce}>'
 
 
 def defuse(text: str) -> str:

@@ -69,6 +69,7 @@ class GenerationRequest:
         documentation: the site and the docs version that the passages are of; empty for a selection.
         tools: what the model may call in place of an answer; empty if it must answer.
         looked_for: what it called them for already; the results are among the passages.
+        found: how many passages these are, the last ones.
         deadline: when the answer must be complete.
         usage: filled in by the generator.
     """
@@ -92,6 +93,7 @@ class GenerationRequest:
     documentation: str = ""
     tools: tuple[ToolSpec, ...] = ()
     looked_for: tuple[str, ...] = ()
+    found: int = 0
     deadline: Deadline = field(default_factory=Deadline)
     usage: Usage = field(default_factory=Usage, compare=False)
 

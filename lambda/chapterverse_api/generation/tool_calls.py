@@ -15,7 +15,9 @@ MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32
 
 # Items, quotes and stress, which models put around the line.
 _AROUND = " \t*_`\"'>#-"
-_NAMED = re.compile(r"\{\s*\"name\"\s*:\s*\"(\w{1,64})\"")
+# Tags, fences and lists, which servers put around the JSON of a call.
+_WRAPPING = re.compile(r"(?:<[^<>]*+>|\[/?\w*+\]?|```\w*+|[\s,;\]])*+")
+_NAME = re.compile(r"\"name\"\s*:\s*\"(\w{1,64})\"")
 
 
 class CallReader:
@@ -23,6 +25,7 @@ class CallReader:
 
     def __init__(self) -> None:
         self._calls: list[tuple[str, list[str]]] = []
+        self._room = 0
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -31,13 +34,15 @@ class CallReader:
     def begin(self, name: object) -> None:
         if isinstance(name, str) and name and len(self._calls) < _MAX_CALLS:
             self._calls.append((name, []))
+            self._room = MAX_ARGUMENT_CHARS + 1
 
     def extend(self, arguments: object) -> None:
         """Add a piece of the arguments of the last call. More than any call needs is cut, and so is no JSON."""
         text = json.dumps(arguments) if isinstance(arguments, dict) else arguments
-        if isinstance(text, str) and self._calls:
-            pieces = self._calls[-1][1]
-            pieces.append(text[: max(0, MAX_ARGUMENT_CHARS + 1 - sum(map(len, pieces)))])
+        if isinstance(text, str) and self._room:
+            piece = text[: self._room]
+            self._calls[-1][1].append(piece)
+            self._room -= len(piece)
 
     def read(self, listed: Any) -> None:
         """Take `{"function": {"name", "arguments"}}`, or a list of such, as OpenAI and Cohere send them.
@@ -51,25 +56,45 @@ class CallReader:
                 self.extend(function.get("arguments"))
 
 
+def read_search_lines(sentence: str) -> list[ToolCall] | None:
+    """Return the searches that a sentence of a reply consists of, one for each line; None if it is no such sentence."""
+    lines = [line.strip(_AROUND) for line in sentence.splitlines() if line.strip(_AROUND)]
+    if not (lines and lines[0].startswith(SEARCH)):
+        return None
+    queries = [line.removeprefix(SEARCH).strip(_AROUND) for line in lines if line.startswith(SEARCH)]
+    return [ToolCall(SEARCH_TOOL, json.dumps({"query": query})) for query in queries if query]
+
+
 def read_written_calls(sentence: str, names: Collection[str]) -> list[ToolCall] | None:
-    """Return the calls that a sentence of a reply consists of, one for each line; None if it is no call.
+    """Return the calls that a sentence of a reply consists of, as servers write them; None if it holds anything else.
 
     Args:
-        names: of tools: some servers send a call of one as text.
+        names: of the tools that may be called.
     """
-    lines = [line.strip(_AROUND) for line in sentence.splitlines() if line.strip(_AROUND)]
-    if lines and lines[0].startswith(SEARCH):
-        queries = [line.removeprefix(SEARCH).strip(_AROUND) for line in lines if line.startswith(SEARCH)]
-        return [ToolCall(SEARCH_TOOL, json.dumps({"query": query})) for query in queries if query]
-    starts = [named for named in _NAMED.finditer(sentence) if named[1] in names]
-    return [ToolCall(named[1], _written_arguments(sentence[named.start() :])) for named in starts] or None
+    calls, at = list[ToolCall](), _skip_wrapping(sentence, 0)
+    while at < len(sentence):
+        call, at = _read_json_call(sentence, at)
+        if call is None or call.name not in names:
+            return None
+        calls.append(call)
+        at = _skip_wrapping(sentence, at)
+    return calls or None
 
 
-def _written_arguments(text: str) -> str:
-    """Return the arguments in the JSON of a call, as JSON; nothing if the call is cut or damaged."""
+def _skip_wrapping(text: str, at: int) -> int:
+    wrapping = _WRAPPING.match(text, at)
+    return wrapping.end() if wrapping else at
+
+
+def _read_json_call(text: str, at: int) -> tuple[ToolCall | None, int]:
+    """Return the call at a place, and the place behind it. One that is cut or damaged takes the rest, as no JSON."""
     try:
-        call, _ = json.JSONDecoder().raw_decode(text)
+        read, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError):
-        return ""
-    arguments = call.get("arguments", call.get("parameters"))
-    return json.dumps(arguments) if isinstance(arguments, dict) else ""
+        name = _NAME.search(text, at) if text.startswith("{", at) else None
+        return (ToolCall(name[1], "") if name else None), len(text)
+    function = read.get("function", read) if isinstance(read, dict) else None
+    if not (isinstance(function, dict) and isinstance(function.get("name"), str)):
+        return None, end
+    arguments = function.get("arguments", function.get("parameters"))
+    return ToolCall(function["name"], json.dumps(arguments) if isinstance(arguments, dict) else ""), end

@@ -100,9 +100,14 @@ class QueryProgress:
 
 
 @contextmanager
-def search_progress() -> Iterator[QueryProgress]:
-    """Log the states of a search outside an answer. An error makes it `failed`, and else it ends as `completed`."""
-    progress = QueryProgress(uuid4().hex)
+def search_progress(turn_id: str | None = None, thread_id: str | None = None) -> Iterator[QueryProgress]:
+    """Log the states of a search with a query of its own. An error makes it `failed`; else it ends as `completed`.
+
+    Args:
+        turn_id: the id of the turn that it is a part of.
+        thread_id: the conversation of that turn.
+    """
+    progress = QueryProgress(uuid4().hex, turn_id, thread_id)
     progress.log_created()
     try:
         yield progress

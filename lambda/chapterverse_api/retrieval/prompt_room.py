@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from chapterverse.model import Chunk
+from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import estimate_tokens
@@ -45,12 +45,17 @@ def fill_room(
     passages: Sequence[Passage],
     pages: Mapping[str, Sequence[Chunk]],
     url: Callable[[Chunk], str],
+    is_for_reader: Callable[[Chunk], bool],
 ) -> list[tuple[Candidate, Passage]]:
-    """Return what stands around the best section, as far as a model's prompt has room for it."""
+    """Return what stands around the best section, as far as a model's prompt has room for it.
+
+    A FAQ entry stands around nothing: each is found for itself, and they have a share of their own.
+    """
     best, sections = candidates[0], {section(c.chunk) for c in candidates}
     room = FILLED_TOKENS - round(sum(map(estimate_tokens, (passage.section for passage in passages))))
     around = list[tuple[Candidate, Passage]]()
-    near = (c for c in find_around(best, pages[best.chunk.source_file_path]) if section(c.chunk) not in sections)
+    page = [c for c in pages[best.chunk.source_file_path] if c.type != FAQ and is_for_reader(c)]
+    near = (c for c in find_around(best, page) if section(c.chunk) not in sections)
     for candidate in islice(near, max(0, MAX_SECTIONS - len(passages))):
         (passage,) = make_passages([candidate], url, pages, max(0, room))
         size = round(estimate_tokens(passage.section))

@@ -246,6 +246,17 @@ def test_a_tool_that_fails_is_named_in_a_refusal_and_beside_data(
     assert (filled.status, filled.degraded_reason, filled.data) == ("degraded", failed, TASKS)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["SEARCH: roll back a deployment", '{"name": "search_docs", "arguments": {"query": "roll back a deployment"}}'],
+)
+def test_calls_in_a_text_are_made_for_data_too(settings: Settings, model: OpenAIServer, text: str) -> None:
+    model.scripts.extend([["I will look.\n\n", text], ["This is the answer [1]."], [json.dumps(TASKS)]])
+    filled = quill.ask(ServiceSession.open(settings), "How do I clear the cache?", output="tasks")
+    assert f"{quill.BASE}deploy/#rolling-back" in {source.url for source in filled.source_chunks}
+    assert (filled.data, len(model.history)) == (TASKS, 3)
+
+
 @pytest.mark.slow
 def test_a_tool_that_hangs_is_left_behind(settings: Settings, model: OpenAIServer, shop: Shop) -> None:
     def silent(_: Request) -> Answer:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from api import quill
-from chapterverse.model import Chunk
+from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.sources import find_sources
@@ -11,7 +13,8 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.generation.prompts import render_sources
 from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.prompt_room import find_around, without_waste
+from chapterverse_api.retrieval.passages import make_passages
+from chapterverse_api.retrieval.prompt_room import fill_room, find_around, without_waste
 from fakes.openai_server import KEY, OpenAIServer
 
 SSO = (
@@ -51,12 +54,12 @@ def candidate(one: Chunk, **components: float) -> Candidate:
     return Candidate(one, lexical.document_vector(one.heading_path, one.text), 1.0, 1.0, components, None)
 
 
-def context_of(root: Path, question: str, *, model: bool) -> AnswerContext:
+def context_of(root: Path, question: str, *, model: bool, **fields: Any) -> AnswerContext:
     settings = quill.publish(root, PAGES)
     with OpenAIServer() as server:
         own = {"generator": "openai:gpt-4.1-mini", "openai_url": server.url, "openai_api_key": KEY} if model else {}
         resources = quill.service(settings.override(**own)).resources
-        return find_sources(Turn.open(ChatQuery(query=question), resources))
+        return find_sources(Turn.open(ChatQuery(query=question, **fields), resources))
 
 
 def test_a_prompt_holds_what_stands_around_the_best_section(tmp_path: Path) -> None:
@@ -70,6 +73,19 @@ def test_a_prompt_holds_what_stands_around_the_best_section(tmp_path: Path) -> N
     assert [p.id for p in read.request.passages] == [str(n) for n in range(1, len(paths) + 1)]
     assert len(set(paths)) == len(paths) == len(read.sources)
     assert len(paths) > len(quoted.request.passages)
+
+
+def test_what_stands_around_keeps_to_the_readers_filters(tmp_path: Path) -> None:
+    url = f"{quill.BASE}queues/#retention"
+    found = context_of(tmp_path, "How long is the retention of messages?", model=True, filters={"url": url})
+    assert [passage.url for passage in found.request.passages] == [url]
+
+
+def test_no_entry_of_a_faq_stands_around_another() -> None:
+    entries = [replace(chunk(f"Answer {n}.", "FAQ", f"Question {n}?", index=n), type=FAQ) for n in range(3)]
+    best = candidate(entries[0])
+    passages = make_passages([best], lambda c: c.url, {"a.md": entries})
+    assert fill_room([best], passages, {"a.md": entries}, lambda c: c.url, lambda _: True) == []
 
 
 def test_children_come_before_siblings() -> None:
