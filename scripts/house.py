@@ -62,7 +62,7 @@ def enter(frame, event, _):
     if event == "call" and "chapterverse" in frame.f_code.co_filename:
         entered.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 def ask():
-    answer = client.post("/v1/chat", json={"query": "Kettle sings how many minutes?"}, headers={"host": "127.0.0.1:8765"})
+    answer = client.post("/v1/chat", json={"query": "Kettle sings for minutes?"}, headers={"host": "127.0.0.1:8765"})
     assert answer.json()["status"] == "answered", answer.text
     calls = sorted(entered)
     entered.clear()
