@@ -7,7 +7,7 @@ foreign addresses are removed from each.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence, SentenceKind, SentenceReader, strip_marks
@@ -16,16 +16,12 @@ from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_err
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls, without_end_mark
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
-from chapterverse_api.generation.requests import ToolCall
-from chapterverse_api.generation.tool_calls import read_search_lines, read_written_calls
 from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000
-#: Words before a call of a tool, "I will look it up"; more are an answer.
-_MAX_PREAMBLE_WORDS = 30
 _ITEM = re.compile(r"\s*(?:[-*+>|]|\d{1,3}[.)])\s")
 
 
@@ -47,29 +43,16 @@ class DraftSentence:
 class DraftReader:
     """Reads one draft.
 
-    Args:
-        tools: the names of those that the model knows.
-        may_call: whether it may call them in place of this answer.
-
     Attributes:
-        calls: what the model calls by its text, which is never shown.
         refused: the model said that the passages hold no answer.
         restarts: how often an end mark of reasoning came without a start mark. All that was read before it was
             reasoning, and no part of the answer.
         is_cut: a limit of length ended the draft.
         is_open: the last sentence is a block of code without its end.
-        has_answer: more was read than what stands before a call.
+        text: what was read, without reasoning.
     """
 
-    def __init__(
-        self,
-        passages: Sequence[Passage],
-        site: SiteText | None = None,
-        tools: Collection[str] = (),
-        *,
-        may_call: bool = True,
-    ) -> None:
-        self.calls, self._tools, self._may_call = list[ToolCall](), tools, may_call and bool(tools)
+    def __init__(self, passages: Sequence[Passage], site: SiteText | None = None) -> None:
         self._marks, self._links = CitationMarks(passages), AddressFilter(passages, site=site)
         self.refused = self.is_cut = self.is_open = False
         self.restarts = self._length = 0
@@ -111,18 +94,18 @@ class DraftReader:
         """
         if not self.refused:
             yield from self._read_prose(self._reasoning.read("", last=True), (), last=True)
-            if not (self._has_text or self.refused or (self.calls and self._may_call)):
+            if not (self._has_text or self.refused):
                 raise silence_error(self.is_cut)
 
     def _begin(self) -> None:
         self._sentences, self._cited = SentenceReader(), CitedRanges()
-        self._has_text = self.has_answer = False
-        self._words = 0
-        self._gap = ""
+        self._has_text = False
+        self.text = self._gap = ""
         # The ids of the sentence that announces the items and the code that follow.
         self._announced: tuple[str, ...] = ()
 
     def _read_prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
+        self.text += text
         self._cited.add(len(self._sentences.text) + len(text), ids)
         for sentence in self._sentences.read(text, last=last):
             yield from self._clean(sentence)
@@ -142,18 +125,12 @@ class DraftReader:
             self.refused = True
             return
         claimed = self._cited.find_ids(self._sentences.text, sentence)
-        is_code, written = sentence.kind == "code", text
+        is_code = sentence.kind == "code"
         announces = not is_code and text.rstrip().endswith((":", "："))
         is_announced = is_code or _ITEM.match(text) is not None
         if not is_code:
             text, marked = self._marks.remove(without_end_mark(text))
             claimed = tuple(dict.fromkeys((*claimed, *marked)))
-        calls = self._read_calls(written, is_code=is_code, is_cited=bool(claimed))
-        if calls is not None:
-            self.calls += calls
-            return
-        self._words += len(text.split())
-        self.has_answer = self.has_answer or bool(claimed) or is_announced or self._words > _MAX_PREAMBLE_WORDS
         if is_announced:
             claimed = claimed or self._announced
         if announces or not is_announced:
@@ -165,13 +142,6 @@ class DraftReader:
         if text.strip():
             self._has_text = True
             yield DraftSentence(text, claimed, _sentence(text, sentence.kind))
-
-    def _read_calls(self, text: str, *, is_code: bool, is_cited: bool) -> list[ToolCall] | None:
-        # An answer may have an item of this name, and code in it may show how to call a tool.
-        searches = None if self.has_answer or is_cited else read_search_lines(text)
-        if searches is not None or (is_code and self._has_text):
-            return searches
-        return read_written_calls(text, self._tools)
 
 
 def _sentence(text: str, kind: SentenceKind) -> Sentence:

@@ -17,7 +17,7 @@ from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import Delta, ToolUse
 from chapterverse_api.generation.curated import CuratedAnswer
-from chapterverse_api.generation.draft import Span
+from chapterverse_api.generation.draft import Span, silence_error
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall
@@ -26,6 +26,9 @@ from chapterverse_api.grounding.links.site_text import SiteText
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes
     from chapterverse_api.answering.tool_rounds import ToolRounds
+
+#: Characters of a reply that is to hold calls alone.
+_MAX_CALL_CHARS = 1_000
 
 _QUOTED = "The answer is quoted, since the model failed."
 _WITHHELD = "The answer is quoted, since the model gives none to this question."
@@ -87,10 +90,10 @@ def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = N
         while True:
             sources = rounds.sources if rounds else sources
             request = rounds.request if rounds else sources.context.request
-            context, names = replace(sources.context, request=request), rounds.names if rounds else ()
-            segments = _new_segments(context, sources.idf, votes, names)
+            names = rounds.names if rounds else ()
+            segments = _new_segments(replace(sources.context, request=request), sources.idf, votes, waits=bool(names))
             try:
-                calls = yield from _write(segments, turn, request)
+                calls = yield from _write(segments, turn, request, names)
             except ProviderError as error:
                 return (yield from _replace_draft(error, segments, sources, turn))
             if not (rounds and calls):
@@ -101,7 +104,7 @@ def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = N
 def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]:
     """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
     while (request := rounds.request).tools:
-        calls, reader = list[ToolCall](), DraftReader(request.passages, tools=rounds.names)
+        calls, reader = list[ToolCall](), DraftReader(request.passages)
         try:
             with (
                 turn.models.circuit.calling(),
@@ -113,21 +116,44 @@ def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]
                         calls.append(piece)
                     else:
                         deque(reader.read(piece), 0)
-                    if reader.has_answer:
+                    if len(reader.text) > _MAX_CALL_CHARS:
                         break
-                else:
-                    deque(() if calls else reader.end(), 0)
         except ProviderError as error:
             turn.log_failure("generator", error)
-        if not (calls or reader.calls):
+        calls = calls or _read_written_calls(reader, rounds.names)
+        if not calls:
             return
-        yield from rounds.run(calls or reader.calls)
+        yield from rounds.run(calls)
 
 
-def _write(segments: Segments, turn: Turn, request: GenerationRequest) -> Generator[Delta, None, Sequence[ToolCall]]:
+def _write(
+    segments: Segments, turn: Turn, request: GenerationRequest, tools: Collection[str]
+) -> Generator[Delta, None, Sequence[ToolCall]]:
+    """Yield what can be shown of a draft; return the calls that came in place of one.
+
+    Args:
+        tools: the names of those that the model knows, from this request or an earlier one of its turn.
+
+    Raises:
+        ProviderError: the model failed, or calls tools when it may not any more.
+    """
     models = turn.models
     with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-        return (yield from _stream(segments, models.generator, request))
+        calls = yield from _stream(segments, models.generator, request)
+    if segments.shown_spans or not tools:
+        return ()
+    calls = calls or _read_written_calls(segments.draft_reader, tools)
+    if calls and not request.tools:
+        raise silence_error(cut=False)
+    return calls
+
+
+def _read_written_calls(reader: DraftReader, tools: Collection[str]) -> list[ToolCall]:
+    """Return the calls that a reply holds as text, of which nothing is an answer."""
+    # Lazy: only needed with tools.
+    from chapterverse_api.generation.tool_calls import read_written_calls
+
+    return read_written_calls(reader.text, tools)
 
 
 def _replace_draft(error: ProviderError, segments: Segments, sources: DraftSources, turn: Turn) -> DraftSteps:
@@ -166,11 +192,11 @@ def quote_entry(sources: DraftSources) -> DraftSteps:
 
 
 def _new_segments(
-    context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None, tools: Collection[str] = ()
+    context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None, *, waits: bool = False
 ) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
     note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes, tools=tools)
+    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes, waits=waits)
 
 
 def _new_votes(turn: Turn) -> SecondVotes | None:
@@ -187,22 +213,20 @@ def _new_votes(turn: Turn) -> SecondVotes | None:
 def _stream(
     segments: Segments, generator: AnswerGenerator, request: GenerationRequest
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
-    """Yield what can be shown of a draft; return the calls of tools that came in place of one."""
+    """Yield what can be shown of a draft; return the calls of tools beside it."""
     calls, reader = list[ToolCall](), segments.draft_reader
     with closing(generator.generate(request)) as draft:
         for piece in draft:
             if isinstance(piece, ToolCall):
                 calls.append(piece)
-            elif not reader.is_over:
+            else:
                 yield from map(make_delta, segments.read(piece))
-            # Calls may still come behind the refusal word.
-            if reader.is_over and not (reader.refused and request.tools):
+            if reader.is_over:
                 break
     # What stands before a call, "I will look it up", is no answer, unless it was shown.
-    if not (calls and request.tools and not segments.shown_spans):
+    if segments.shown_spans or not calls:
         yield from map(make_delta, segments.end())
-        calls = reader.calls
-    return calls if request.tools and not segments.shown_spans else ()
+    return calls
 
 
 def make_delta(span: Span) -> Delta:

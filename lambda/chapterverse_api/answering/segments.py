@@ -1,13 +1,15 @@
 """Checks a draft sentence by sentence and shows each at once, with the citations that hold. A shown segment stays.
 
-Up to three segments wait for the first one that is confirmed. If none of them is confirmed, the answer can still be
-refused or given by quotes, because the reader has seen nothing of it. A sentence that needs a second vote waits until
-the verdict or its deadline. The segments behind it wait too, so that none overtakes another.
+Up to three segments wait for the first one that is confirmed, and all of them if the reply may call a tool instead. If
+none is confirmed, the answer can still be refused or given by quotes, because the reader has seen nothing of it. A
+sentence that needs a second vote waits until the verdict or its deadline. The segments behind it wait too, so that none
+overtakes another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -75,7 +77,7 @@ class Segments:
     Args:
         site: the rest of the site, whose addresses may stand in the answer too.
         votes: asks for second votes; None if the words decide.
-        tools: the names of those that the model knows, from this request or an earlier one of its turn.
+        waits: whether all segments wait for the first one that is confirmed.
 
     Attributes:
         shown_spans: the segments that the reader has.
@@ -91,11 +93,12 @@ class Segments:
         *,
         note: str = "",
         votes: VoteSource | None = None,
-        tools: Collection[str] = (),
+        waits: bool = False,
     ) -> None:
-        self.draft_reader = DraftReader(request.passages, site, tools, may_call=bool(request.tools))
+        self.draft_reader = DraftReader(request.passages, site)
         self.shown_spans: list[Span] = []
         self.restarted = False
+        self._max_waiting = math.inf if waits else MAX_WAITING_SEGMENTS
         self._request, self._idf, self._votes = request, idf, votes
         self._verifier = self._new_verifier()
         self._queue = [_QueuedSegment(Span(note, kind="framing"))] if note else []
@@ -189,7 +192,7 @@ class Segments:
             self._apply_vote(segment)
             ready += 1
         before = [segment.span for segment in self._queue[:ready]]
-        wait = sum(span.kind != "framing" for span in before) < MAX_WAITING_SEGMENTS
+        wait = sum(span.kind != "framing" for span in before) < self._max_waiting
         if self.shown_spans or not wait or any(span.check == "confirmed" for span in before):
             yield from self._release(ready)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from chapterverse_api.generation.prompts import SEARCH, SEARCH_TOOL
@@ -13,11 +13,13 @@ from chapterverse_api.generation.requests import ToolCall
 #: Characters of a call's arguments, and calls of one reply, that are read.
 MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32
 
-# Items, quotes and stress, which models put around the line.
+# Items, numbers, quotes and stress, which models put around the line.
 _AROUND = " \t*_`\"'>#-"
-# Tags, fences and lists, which servers put around the JSON of a call.
-_WRAPPING = re.compile(r"(?:<[^<>]*+>|\[/?\w*+\]?|```\w*+|[\s,;\]])*+")
-_NAME = re.compile(r"\"name\"\s*:\s*\"(\w{1,64})\"")
+_SEARCH_LINE = re.compile(rf"^[{re.escape(_AROUND)}\d.)]*+{SEARCH[:-1]}[*_`]{{0,3}}[:：](.*)$", re.MULTILINE)
+# The beginning of a call whose end is missing.
+_CUT_CALL = re.compile(r'\{[\s{:,"typefunction]*?"name"\s*+:\s*+"(\w{1,64})"')
+#: JSON objects of one reply that are looked at.
+_MAX_OBJECTS = 64
 
 
 class CallReader:
@@ -56,34 +58,27 @@ class CallReader:
                 self.extend(function.get("arguments"))
 
 
-def read_search_lines(sentence: str) -> list[ToolCall] | None:
-    """Return the searches that a sentence of a reply consists of, one for each line; None if it is no such sentence."""
-    lines = [line.strip(_AROUND) for line in sentence.splitlines() if line.strip(_AROUND)]
-    if not (lines and lines[0].startswith(SEARCH)):
-        return None
-    queries = [line.removeprefix(SEARCH).strip(_AROUND) for line in lines if line.startswith(SEARCH)]
-    return [ToolCall(SEARCH_TOOL, json.dumps({"query": query})) for query in queries if query]
-
-
-def read_written_calls(sentence: str, names: Collection[str]) -> list[ToolCall] | None:
-    """Return the calls that a sentence of a reply consists of, as servers write them; None if it holds anything else.
+def read_written_calls(text: str, names: Collection[str]) -> list[ToolCall]:
+    """Return the calls that a reply holds as text: lines of searches, or JSON as servers write it.
 
     Args:
+        text: a whole reply that is no answer. In an answer such a line may be an item, and such code an example.
         names: of the tools that may be called.
     """
-    calls, at = list[ToolCall](), _skip_wrapping(sentence, 0)
-    while at < len(sentence):
-        call, at = _read_json_call(sentence, at)
-        if call is None or call.name not in names:
-            return None
-        calls.append(call)
-        at = _skip_wrapping(sentence, at)
-    return calls or None
+    queries = [match[1].strip(_AROUND) for match in _SEARCH_LINE.finditer(text)]
+    searches = [ToolCall(SEARCH_TOOL, json.dumps({"query": query})) for query in queries if query]
+    return searches or [call for call in _read_json_calls(text) if call.name in names]
 
 
-def _skip_wrapping(text: str, at: int) -> int:
-    wrapping = _WRAPPING.match(text, at)
-    return wrapping.end() if wrapping else at
+def _read_json_calls(text: str) -> Iterator[ToolCall]:
+    at = text.find("{")
+    for _ in range(_MAX_OBJECTS):
+        if at < 0:
+            return
+        call, at = _read_json_call(text, at)
+        if call:
+            yield call
+        at = text.find("{", at)
 
 
 def _read_json_call(text: str, at: int) -> tuple[ToolCall | None, int]:
@@ -91,10 +86,11 @@ def _read_json_call(text: str, at: int) -> tuple[ToolCall | None, int]:
     try:
         read, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError):
-        name = _NAME.search(text, at) if text.startswith("{", at) else None
-        return (ToolCall(name[1], "") if name else None), len(text)
-    function = read.get("function", read) if isinstance(read, dict) else None
-    if not (isinstance(function, dict) and isinstance(function.get("name"), str)):
+        name = _CUT_CALL.match(text, at)
+        return (ToolCall(name[1], ""), len(text)) if name else (None, at + 1)
+    function = read.get("function", read)
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(name, str):
         return None, end
-    arguments = function.get("arguments", function.get("parameters"))
-    return ToolCall(function["name"], json.dumps(arguments) if isinstance(arguments, dict) else ""), end
+    arguments = function.get("arguments", function.get("parameters", ""))
+    return ToolCall(name, arguments if isinstance(arguments, str) else json.dumps(arguments)), end

@@ -25,7 +25,7 @@ from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
 from fakes.loopback import Fault
-from fakes.openai_server import KEY, OpenAIServer, chunk
+from fakes.openai_server import KEY, OpenAIServer
 
 QUESTION = "How do I clear the cache?"
 FOUND = f"{quill.BASE}deploy/#rolling-back"
@@ -133,14 +133,22 @@ def test_a_call_that_a_server_sends_as_text_is_made_and_never_shown(settings: Se
     assert "tool_call" not in answer.response
 
 
-def test_no_call_is_shown_when_no_round_is_left(settings: Settings, model: OpenAIServer) -> None:
-    model.calls.extend([search("themes"), search("colors")])
-    call = {"name": "search_docs", "arguments": {"query": "more"}}
-    model.scripts.append([f"{FIRST}\n\n{json.dumps(call)}\n\n<tool_call>{json.dumps(call)}</tool_call>"])
-    *between, (_, final) = events(settings)
-    assert final["status"] == "answered"
-    shown = [data for kind, data in between if kind == "delta"]
-    assert "{" not in "".join([final["response"], *(one["text"] for one in shown)])
+def test_however_much_a_model_says_before_a_call_none_of_it_is_shown(settings: Settings, model: OpenAIServer) -> None:
+    preamble = (
+        "The sources do not cover this. Let me look. I will search for:\n\n- rolling back\n- deployments\n\nWait."
+    )
+    model.scripts.append([f"{preamble}\n\nSEARCH: roll back a deployment"])
+    model.scripts.append(answering(model, "`quill deploy --to 41` makes deployment 41 live again"))
+    *others, (_, final) = events(settings)
+    assert final["sources_cited"] == [FOUND]
+    assert "Wait." not in json.dumps([final, others])
+
+
+def test_an_answer_keeps_an_item_that_looks_like_a_call(settings: Settings, model: OpenAIServer) -> None:
+    model.scripts.append([f"{FIRST}\n\n- FETCH: reads.\n- SEARCH: finds.\n- STORE: writes."])
+    answer = ask(settings)
+    assert "SEARCH: finds." in answer.response
+    assert len(model.history) == 1
 
 
 def test_reading_on_gives_the_other_sections_of_a_page(settings: Settings, model: OpenAIServer) -> None:
@@ -306,17 +314,6 @@ def test_a_prompt_too_long_behind_a_search_keeps_what_was_found(settings: Settin
     assert "› Rolling back\n" in last_prompt(model)
     sizes = [str(request.body["messages"][-1]["content"]).count("<cv-source-") for request in model.history[1:]]
     assert sizes == sorted(set(sizes), reverse=True)
-
-
-def test_a_call_behind_the_refusal_word_is_made(settings: Settings, model: OpenAIServer) -> None:
-    call = {"index": 0, "function": {"name": "search_docs", "arguments": '{"query": "roll back a deployment"}'}}
-    pieces = [chunk({"content": "NOT_IN_DOCS"}), chunk({"content": "\n\nI will look."}), chunk({"tool_calls": [call]})]
-    model.play(Fault(change=lambda _: iter([*pieces, chunk({}, "tool_calls")])))
-    model.scripts.append(["unused"])
-    model.scripts.append(answering(model, "`quill deploy --to 41` makes deployment 41 live again"))
-    answer = ask(settings)
-    assert (answer.status, answer.sources_cited) == ("answered", [FOUND])
-    assert "look" not in answer.response
 
 
 def test_the_log_joins_a_search_to_its_turn(

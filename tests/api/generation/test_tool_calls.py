@@ -10,21 +10,20 @@ from typing import Any
 
 import pytest
 
-from api.generation.drafts import make_request, passage
+from api.generation.drafts import make_request
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.draft_reader import DraftReader
-from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
-from chapterverse_api.generation.tool_calls import CallReader, read_search_lines, read_written_calls
+from chapterverse_api.generation.tool_calls import CallReader, read_written_calls
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
 from fakes.loopback import Fault
 from fakes.openai_server import KEY, OpenAIServer
+from growth import assert_linear
 
 SCHEMA = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
 TOOL = ToolSpec("order_status", "Tells where an order is.", SCHEMA)
@@ -48,11 +47,6 @@ def generator(server: Server, model: str = "") -> AnswerGenerator:
     if isinstance(server, CohereServer):
         return open_generator(Settings(generator="cohere", cohere_url=server.url, cohere_api_key=COHERE_KEY))
     return open_generator(Settings(generator=f"bedrock:{model or 'amazon.nova-lite-v1:0'}"))
-
-
-def read_calls(text: str) -> list[ToolCall] | None:
-    searches = read_search_lines(text)
-    return read_written_calls(text, NAMES) if searches is None else searches
 
 
 def calls_of(made: AnswerGenerator) -> list[ToolCall]:
@@ -122,15 +116,6 @@ def test_what_is_no_call_is_left_out(odd: Any) -> None:
     assert reader.calls == []
 
 
-def test_code_that_shows_a_call_is_an_answer_behind_a_text() -> None:
-    code = '```json\n{"name": "search_docs", "arguments": {"query": "a"}}\n```\n'
-    for before, calls in (("Send this:\n\n", 0), ("", 1)):
-        reader = DraftReader((), tools=NAMES)
-        read = [*reader.read(Span(f"{before}{code}")), *reader.end()]
-        assert len(reader.calls) == calls
-        assert any("search_docs" in one.text for one in read) == (not calls)
-
-
 def test_arguments_may_be_an_object_and_are_bounded() -> None:
     reader = CallReader()
     reader.read([{"function": {"name": "a", "arguments": {"order": "A17"}}}, {"function": {"name": "b"}}])
@@ -147,56 +132,31 @@ def test_arguments_may_be_an_object_and_are_bounded() -> None:
     [
         ("SEARCH: retry on status", ["retry on status"]),
         ("**SEARCH:** retry on status\n- SEARCH: `dashboard access`", ["retry on status", "dashboard access"]),
+        ("1. SEARCH: a. Then b\n2) SEARCH：c?", ["a. Then b", "c?"]),
+        ("The sources do not say it, so I search:\n\n> SEARCH: a", ["a"]),
         ("SEARCH:", []),
-        ('<tool_call>\n{"name": "search_docs", "arguments": {"query": "a {b}"}}\n</tool_call>', ["a {b}"]),
+        ("Search: is a menu. Use `SEARCH: x` there.", []),
+        (
+            '<tool_call>\n{"name": "search_docs", "arguments": {"query": "Is it {on}? Set it."}}\n</tool_call>',
+            ["Is it {on}? Set it."],
+        ),
         ('[TOOL_CALLS][{"name": "search_docs", "parameters": {"query": "a"}}]', ["a"]),
+        ('I look: {"type": "function", "name": "search_docs", "arguments": "{\\"query\\": \\"a\\"}"} now.', ["a"]),
+        ('{"type": "function", "function": {"name": "search_docs", "arguments": {"query": "a"}}}', ["a"]),
+        ('{"name": "get_weather", "arguments": {"query": "a"}} { {{', []),
     ],
 )
 def test_a_call_in_a_text_is_read(text: str, queries: list[str]) -> None:
-    calls = read_calls(text)
-    assert calls is not None
+    calls = read_written_calls(text, NAMES)
     assert [json.loads(call.arguments)["query"] for call in calls] == queries
+    assert {call.name for call in calls} <= {"search_docs"}
 
 
-@pytest.mark.parametrize("text", ['{"name": "search_docs", "arguments": {"query": "a', '{"name": "order_status"}'])
+@pytest.mark.parametrize("text", ['{"name": "search_docs", "arguments": {"query": "a', 'So { "name": "order_status"}'])
 def test_a_call_that_is_cut_has_no_arguments(text: str) -> None:
-    assert [call.arguments for call in read_written_calls(text, NAMES) or ()] == [""]
+    assert [call.arguments for call in read_written_calls(text, NAMES)] == [""]
 
 
-@pytest.mark.parametrize("text", ["Search: is a menu.", "Use `SEARCH: x` there.", '{"name": "get_weather", "a": 1}'])
-def test_other_texts_are_no_calls(text: str) -> None:
-    assert read_calls(text) is None
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "The commands are these [1]:\n\n- FETCH: reads a key.\n- SEARCH: finds a word.\n- STORE: writes a key.",
-        "- **FETCH:** reads a key.\n- **SEARCH:** finds a word.",
-        "SEARCH: finds a word in a text [1].",
-        'Send `x` or {"name": "search_docs", "arguments": {}} to the server [1].',
-    ],
-)
-@pytest.mark.parametrize("may_call", [True, False])
-def test_an_answer_may_speak_of_a_call(answer: str, may_call: bool) -> None:
-    reader = DraftReader([passage("1", "Commands", text="FETCH reads.")], tools=NAMES, may_call=may_call)
-    read = "".join(one.text for one in [*reader.read(Span(answer)), *reader.end()])
-    assert reader.calls == []
-    assert "search_docs" in read or "finds a word" in read
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        '{"name": "search_docs", "arguments": {"query": "a"}}',
-        '<tool_call>\n{"type": "function", "name": "search_docs", "parameters": {"query": "a"}}\n</tool_call>',
-        '{"type": "function", "function": {"name": "search_docs", "arguments": {"query": "a"}}}',
-    ],
-)
-def test_a_call_in_the_last_reply_is_neither_made_nor_shown(call: str) -> None:
-    reader = DraftReader([passage("1", "Commands", text="FETCH reads.")], tools=NAMES, may_call=False)
-    read = [*reader.read(Span(f"FETCH reads a key [1].\n\n{call}")), *reader.end()]
-    assert [one.text.strip() for one in read] == ["FETCH reads a key."]
-    alone = DraftReader((), tools=NAMES, may_call=False)
-    with pytest.raises(ProviderError):
-        [*alone.read(Span(call)), *alone.end()]
+@pytest.mark.parametrize("text", ["{", '{"name": ', "{" * 50, "SEARCH", "1.", '{"a": [', "\n> "])
+def test_a_hostile_reply_is_read_in_time_in_proportion(text: str) -> None:
+    assert_linear(lambda n: read_written_calls(text * n, NAMES), 1_000, 8_000)
