@@ -6,6 +6,7 @@ import gzip
 import time
 import tracemalloc
 import zlib
+from itertools import chain
 
 import pytest
 
@@ -61,9 +62,21 @@ def test_what_has_no_text_is_no_left_over_label() -> None:
     for coding in ("", "gzip", "aws-chunked"):
         assert unpack_body(image, coding, 9) == image
     bare = zlib.compress(TEXT, wbits=-15)
-    for body, coding in ((b"\x8b\x00\x80", "br"), (bare, "deflate"), (gzip.compress(image), "br, gzip")):
+    for body, coding in (
+        (b"\x8b\x00\x80", "br"),
+        (b"caf\xe9", "br"),
+        (bare, "deflate"),
+        (gzip.compress(image), "br, gzip"),
+    ):
         with pytest.raises(UnknownCoding):
             unpack_body(body, coding, MB)
+
+
+def test_padding_is_bounded() -> None:
+    padding = (bytes(1000) for _ in range(1_000_000))
+    with pytest.raises(DamagedBody):
+        b"".join(unpack(chain([gzip.compress(TEXT)], padding), "gzip"))
+    assert next(padding)
 
 
 def test_an_event_is_there_before_the_next_is_packed() -> None:

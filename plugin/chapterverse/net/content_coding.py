@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import http.client
 import zlib
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 
@@ -68,18 +67,23 @@ def _unpack(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
     while _has_mark(start, coding):
         start = _fill_mark((yield from _unpack_member(chain([start], rest), coding)), rest)
     # What follows without a mark is padding. It is read, as the connection is used again only at its end.
-    deque(rest, maxlen=0)
+    room = _PIECE_BYTES
+    for padding in rest:
+        room -= len(padding)
+        if room < 0:
+            raise DamagedBody(coding)
 
 
 def _check_text(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
     """Yield a body that can be known as not compressed only by being text."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    for data in pieces:
-        try:
+    try:
+        for data in pieces:
             decoder.decode(data)
-        except UnicodeDecodeError as error:
-            raise UnknownCoding(coding) from error
-        yield data
+            yield data
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise UnknownCoding(coding) from error
 
 
 def _unpack_member(pieces: Iterable[bytes], coding: str) -> Generator[bytes, None, bytes]:
