@@ -17,7 +17,7 @@ MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32
 _AROUND = " \t*_`\"'>#-"
 _SEARCH_LINE = re.compile(rf"^[{re.escape(_AROUND)}\d.)]*+{SEARCH[:-1]}[*_`]{{0,3}}[:：](.*)$", re.MULTILINE)
 # The beginning of a call whose end is missing.
-_CUT_CALL = re.compile(r'\{[\s{:,"typefunction]*?"name"\s*+:\s*+"(\w{1,64})"')
+_CUT_CALL = re.compile(r'\{[\s{:,"typefunction]{0,60}?"name"\s*+:\s*+"(\w{1,64})"')
 #: JSON objects of one reply that are looked at.
 _MAX_OBJECTS = 64
 
