@@ -27,7 +27,6 @@ from chapterverse_api.retrieval.passages import (
     explain_omissions,
     make_passages,
 )
-from chapterverse_api.retrieval.prompt_room import fill_room, without_waste
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import (
     SearchResources,
@@ -152,7 +151,12 @@ def _choose_sources(
 ) -> _Choice:
     """Return the sections that the answer may rest on, and why the other results are left out."""
     settings, index = turn.resources.settings, turn.resources.index
-    strong = without_waste(retrieval.strong) if retrieval.model_judges else retrieval.strong
+    strong: Sequence[Candidate] = retrieval.strong
+    if retrieval.model_judges:
+        # Lazy: only needed with a model.
+        from chapterverse_api.retrieval.prompt_room import without_waste
+
+        strong = without_waste(strong)
     chosen = choose(strong, query.top_k, settings.faq_top_k)
     # A memory alone is no answer.
     memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
@@ -165,6 +169,8 @@ def _choose_sources(
     omissions = _explain_choice(retrieval, strong, chosen, candidates, len(passages))
     candidates = candidates[: len(passages)]
     if passages and query.top_k is None and retrieval.model_judges:
+        from chapterverse_api.retrieval.prompt_room import fill_room
+
         is_for_reader = make_reader_filter(query, snapshot, index)
         around = fill_room(candidates, passages, pages, url, is_for_reader)
         candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
