@@ -42,7 +42,7 @@ OUT = environment.ROOT / "dist" / "lambda"
 VERSION = "3.13"
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 DEPLOYED = "aarch64"
-#: onnxruntime asks for the processor's kind when it is loaded, and ends the process where Lambda doesn't show an arm64's.
+#: onnxruntime asks for the processor's kind when it is loaded, and ends the process on Lambda's arm64, which hides it.
 OF_READING = "x86_64"
 #: Where Lambda unpacks a function, for tracebacks.
 HOME = "/var/task"
