@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import httpx
 import pytest
 
 from chapterverse import __version__
+from chapterverse.cli.commands import COMMANDS
 from cli.shell import BASE, PAGES, QUESTION, Shell, clean, command, get, typed
 
 
@@ -97,6 +99,30 @@ def test_a_reader_goes_through_a_plan_on_a_terminal(shell: Shell) -> None:
 
 def test_version(indexed: Shell) -> None:
     assert indexed.run("--version").stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["--nonsense"]])
+def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
+    program = (
+        "import sys; from chapterverse.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(*(name for name in sys.modules if name.startswith('chapterverse')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], env=clean(), capture_output=True, text=True)
+    loaded = {"chapterverse", "chapterverse.cli", "chapterverse.cli.commands", "chapterverse.errors"}
+    assert {*done.stderr.splitlines()[-1].split()} == loaded
+
+
+@pytest.mark.parametrize("name", [name for rows in COMMANDS.values() for name in rows])
+def test_the_list_of_commands_says_what_their_own_help_says(indexed: Shell, name: str) -> None:
+    (line,) = (rows[name][1] for rows in COMMANDS.values() if name in rows)
+    assert f" {line} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "
+
+
+def test_commands_are_listed_by_group_without_those_of_build_tools(indexed: Shell) -> None:
+    text = indexed.run("--help").stdout
+    assert re.findall(r"^(\w+):$", text, re.MULTILINE) == ["Options", "Build", "Ask", "Measure", "Operate"]
+    assert not re.search(r"^  (publish|preview|unpublish)\b", text, re.MULTILINE)
 
 
 def test_schemas(shell: Shell) -> None:

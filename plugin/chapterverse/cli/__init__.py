@@ -6,30 +6,18 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` m
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from chapterverse import __version__
-from chapterverse.cli import (
-    ask,
-    calibrate,
-    evaluate,
-    feedback,
-    forget,
-    index,
-    plugin,
-    remember,
-    schema,
-    site,
-    trace,
-    transfer,
-)
+from chapterverse.cli.commands import CommandGroup, add_to
 from chapterverse.errors import ChapterVerseError
 
 app = typer.Typer(
     name="chapterverse",
+    cls=CommandGroup,
     help="A chat for your documentation site that answers with chapter-and-section citations.",
     epilog="Start with `chapterverse index site/`, then `chapterverse ask QUESTION`. Every setting has an environment "
     "variable: --store is CHAPTERVERSE_STORE. Keys come from there only.",
@@ -39,35 +27,7 @@ app = typer.Typer(
     # Plain text, because frames hinder programs that read it.
     rich_markup_mode=None,
 )
-
-#: Help that is too long for a docstring.
-_HELP: Mapping[Callable[..., None], str] = {evaluate.eval_: evaluate.HELP}
-
-for command in (
-    index.index,
-    ask.search,
-    ask.ask,
-    trace.trace,
-    ask.serve,
-    ask.mcp,
-    index.status,
-    evaluate.eval_,
-    calibrate.calibrate,
-    site.check,
-    site.inject,
-    site.widget,
-    plugin.publish,
-    plugin.preview,
-    transfer.export,
-    transfer.import_,
-    transfer.repair,
-    transfer.unpublish,
-    feedback.feedback,
-    remember.remember,
-    forget.forget,
-    schema.schema,
-):
-    app.command(command.__name__.rstrip("_"), help=_HELP.get(command))(command)
+add_to(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

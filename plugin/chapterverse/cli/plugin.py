@@ -123,7 +123,7 @@ def _index_versions(reading: SitePages, settings: Settings, options: Options, ve
 
 
 def preview() -> None:
-    """Run the API beside a generator's own preview, for its plugin, until standard input ends.
+    """Run the API beside a generator's own preview, for its plugin. It ends with standard input.
 
     The first line of standard input holds the options of the plugin as JSON. Standard output answers with a line that
     has the `address` of the API and of the `launcher`. Each further line holds what the preview shows now, and is

@@ -72,7 +72,7 @@ def inject(
     as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
-    """Put the chat into every page of a built site, and write files for agents beside the pages.
+    """Put the chat into every page of a built site, and write files for agents.
 
     Adds one script tag before </body>. A second run changes nothing. Run it after each build.
     """
