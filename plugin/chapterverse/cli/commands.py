@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from chapterverse.cli import messages
+
 #: By the part of a site's life: each command, its function below `chapterverse.cli`, and the first line of its help.
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Build": {
@@ -55,10 +57,8 @@ class CommandStub(TyperCommand):
         places = {name: place for rows in COMMANDS.values() for name, (place, _) in rows.items()}
         module, _, name = places[self.name or ""].partition(":")
         function: Callable[..., None] = getattr(import_module(f"chapterverse.cli.{module}"), name)
-        one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        one.command(self.name)(function)
-        command = typer.main.get_command(one)
-        assert isinstance(command, TyperCommand)
+        command, options = _command(function, self.name), _command(_options)
+        command.params += options.params
         return command
 
     def make_context(self, *arguments: Any, **extra: Any) -> Any:
@@ -81,6 +81,18 @@ def add_to(app: typer.Typer) -> None:
     for group, rows in COMMANDS.items():
         for name, (_, line) in rows.items():
             app.command(name, cls=CommandStub, help=line, hidden=not group)(_nothing)
+
+
+def _command(function: Callable[..., None], name: str | None = None) -> TyperCommand:
+    one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    one.command(name)(function)
+    command = typer.main.get_command(one)
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+def _options(quiet: messages.Quiet = False, verbose: messages.Verbose = False) -> None:
+    """Declare what every command takes."""
 
 
 def _nothing() -> None:

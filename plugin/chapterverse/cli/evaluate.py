@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chapterverse import entry_points, progress
+from chapterverse import entry_points
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import error, note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import InputError
 from chapterverse.evaluation.questions import QuestionRow, read_judged
@@ -129,7 +130,7 @@ def _measure(
     from chapterverse.evaluation.retrieval_run import search_questions
 
     session = entry_points.open_session(settings)
-    with progress.bar() as report:
+    with progress_bar() as report:
         measured_run = search_questions(rows, session, settings, report)
         if answers:
             _announce(len(rows), settings)
@@ -142,7 +143,7 @@ def _print(measured_run: Run, comparison: Comparison | None, document: dict[str,
     from chapterverse.evaluation.text_report import lines, of_answers, printable
 
     for warning in (*measured_run.warnings, *of_answers(measured_run)):
-        typer.echo(f"Warning: {printable(warning)}", err=True)
+        warn(printable(warning))
     if document:
         print_json(document)
     else:
@@ -158,9 +159,7 @@ def _document(measured_run: Run, bars: Sequence[Bar], comparison: Comparison | N
 def _announce(questions: int, settings: Settings) -> None:
     """Warn before the first question about calls that may be charged."""
     if settings.generator != "extractive":
-        typer.echo(
-            f"Up to {questions} questions are going to {settings.generator}, which may charge for each.", err=True
-        )
+        note(f"Up to {questions} questions are going to {settings.generator}, which may charge for each.")
 
 
 def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
@@ -211,6 +210,6 @@ def _hold_to(bars: list[Bar], run: Run) -> None:
 
     sentences = describe_missed(bars, run.measured)
     for sentence in sentences:
-        typer.echo(f"Error: {sentence}", err=True)
+        error(sentence)
     if sentences:
         raise typer.Exit(3)

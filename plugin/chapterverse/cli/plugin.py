@@ -20,6 +20,7 @@ import yaml
 from chapterverse import __version__, entry_points
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
+from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
@@ -49,10 +50,10 @@ class _Log:
     """Writes the messages of an index run to standard error, as `index` does."""
 
     def info(self, message: object) -> None:
-        typer.echo(message, err=True)
+        note(message)
 
     def warning(self, message: object) -> None:
-        typer.echo(f"Warning: {message}", err=True)
+        warn(message)
 
     def debug(self, message: object, *, exc_info: bool) -> None:
         """Leave out what only the log of a generator written in Python has room for."""
@@ -148,7 +149,7 @@ def preview() -> None:
                 app = create_app(settings=settings.override(allowed_origins=origins), site_dir=folder)
                 service = entry_points.Background(app, listening)
                 stack.callback(service.stop)
-                typer.echo(f"The chat of this preview answers at {origin}", err=True)
+                note(f"The chat of this preview answers at {origin}")
             _index_preview(state, settings, options)
 
 

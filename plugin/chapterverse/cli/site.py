@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from chapterverse import progress
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.readers.sources.built_site import read_site
@@ -63,9 +63,7 @@ def widget(
     if as_json:
         print_json({"folder": str(folder), "files": sorted(files), "written": written, "tag": tag})
         return
-    typer.echo(
-        f"{folder}: {written} of {len(files)} files written. Every page needs this tag, with its own path:", err=True
-    )
+    note(f"{folder}: {written} of {len(files)} files written. Every page needs this tag, with its own path:")
     typer.echo(tag)
 
 
@@ -95,16 +93,16 @@ def inject(
     )
     settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
     agents, reading, problem = agent_files(site_dir, options, settings, exclude, include)
-    with progress.bar() as report:
+    with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
     if problem:
         result = replace(result, warnings=(*result.warnings, problem))
     for warning in result.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        warn(warning)
     if as_json:
         print_json(result.to_json())
         return
-    typer.echo(f"{result.changed} pages changed, {result.unchanged} unchanged, {result.skipped} skipped.", err=True)
+    note(f"{result.changed} pages changed, {result.unchanged} unchanged, {result.skipped} skipped.")
 
 
 def check(
@@ -137,14 +135,14 @@ def check(
     """
     _check_kinds(ignore or ())
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
-    with progress.bar() as report:
+    with progress_bar() as report:
         findings = check_site(
             site_dir, settings, with_index=not no_index, exclude=exclude or (), include=include or (), progress=report
         )
     findings.ignore(ignore or ())
     if write_baseline:
         replace_file(write_baseline, findings.baseline().encode())
-        typer.echo(f"{write_baseline}: {findings.counts.total():,} findings are accepted.", err=True)
+        note(f"{write_baseline}: {findings.counts.total():,} findings are accepted.")
         findings.leave_out_known(write_baseline)
     elif baseline:
         findings.leave_out_known(baseline)
