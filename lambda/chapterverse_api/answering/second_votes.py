@@ -10,7 +10,7 @@ from threading import Thread
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answering.turn_cost import MAX_CHECK_BYTES, MAX_CHECKS
+from chapterverse_api.answering.request_size import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
@@ -40,7 +40,7 @@ class SecondVotes:
     def ask(self, document: str, claim: str) -> _Vote | None:
         """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
         size = sum(utf8_length(text) for text in (document, claim, self._question))
-        if self._failed or len(self._votes) == MAX_CHECKS or size > MAX_CHECK_BYTES or not self._deadline.seconds_left:
+        if self._failed or len(self._votes) == MAX_VOTES or size > MAX_VOTE_BYTES or not self._deadline.seconds_left:
             return None
         request = CheckRequest(document, claim, self._question, self._deadline.step(VOTE_SECONDS))
         self._votes.append(vote := _Vote(self._checker, request, self._fail))
