@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers within the day's budget. Implements `ChatService`."""
+    """Answers within the day's budget."""
 
     resources: Resources
     tools: SiteTools | None = None
