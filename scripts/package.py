@@ -62,6 +62,8 @@ UNUSED = (
     "bin", "*.pyi", "mypy.py", "tests", "sboms", ".lock", "__pycache__", "INSTALLER", "REQUESTED", "RECORD",
     # Another event loop than ours, and what FastAPI tries to import only to check that no model is of pydantic 1.
     "_trio.py", "pydantic/v1",
+    # Imports all stemmers. Without it each is imported alone.
+    "snowballstemmer/__init__.py",
 )  # fmt: skip
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -23,7 +24,6 @@ from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
 from chapterverse_api.http.guard.worker_threads import WorkerThreads
-from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.http.routes import (
     chat,
     completions,
@@ -40,9 +40,12 @@ from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
 from chapterverse_api.service_loader import ServiceLoader
 
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
+
 
 def create_app(
-    service: ChatService | None = None,
+    service: Service | None = None,
     *,
     settings: Settings | None = None,
     site_dir: Path | None = None,

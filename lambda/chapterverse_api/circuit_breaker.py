@@ -19,10 +19,14 @@ FAILURE_THRESHOLD = 3
 RESET_SECONDS = 30.0
 
 
-class CircuitOpen(ProviderError):
-    """The part failed several times in a row, so it is not called."""
+class NotAsked(ProviderError):
+    """A request to the part was not sent, which says nothing about the part."""
 
     unbilled = True
+
+
+class CircuitOpen(NotAsked):
+    """The part failed several times in a row, so it is not called."""
 
 
 class CircuitBreaker:
@@ -93,6 +97,8 @@ class CircuitBreaker:
             # A reader must not be able to stop the others' answers by a question that no filter lets pass, and a model
             # that is being loaded is asked as soon as it is there.
             self._failures = 0
+            raise
+        except NotAsked:
             raise
         except self._failure_types as error:
             self.count_failure(error)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Self
 
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
+from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.request_size import MAX_VOTES
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.status import read_status
-from chapterverse_api.answering.turn_cost import max_search_cost, max_turn_cost
 from chapterverse_api.contract import (
     ChatQuery,
     Events,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers within the day's budget. Implements `ChatService`."""
+    """Answers within the day's budget."""
 
     resources: Resources
     tools: SiteTools | None = None
@@ -74,9 +75,9 @@ class Service:
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `pipeline.answer_query`."""
         resources, deadline = self.resources, deadline or Deadline()
-        keeps_threads, tools = resources.threads is not None, self.turn_tools(deadline)
-        ceiling = max_turn_cost(query, resources.models.prices, keeps_threads=keeps_threads, tools=tools is not None)
-        with resources.budget.reserving(ceiling) as budget:
+        tools = self.turn_tools(deadline)
+        usual = usual_cost(resources.models.prices, query.query or "", drafts=1, votes=MAX_VOTES)
+        with resources.budget.reserving(usual) as budget:
             yield from answer_query(
                 query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
             )
@@ -89,10 +90,7 @@ class Service:
         resources, tools = self.resources, self.turn_tools(deadline)
         if request.query is None:
             return respond(request, resources, deadline=deadline, tools=tools)
-        ceiling = max_turn_cost(
-            request.as_query(), resources.models.prices, keeps_threads=False, tools=tools is not None, plan=True
-        )
-        with resources.budget.reserving(ceiling) as budget:
+        with resources.budget.reserving(usual_cost(resources.models.prices, request.query, drafts=1)) as budget:
             return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
@@ -110,7 +108,7 @@ class Service:
         with search_progress() as progress:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
-            with resources.budget.reserving(max_search_cost(question or "", resources.models.prices)) as budget:
+            with resources.budget.reserving(usual_cost(resources.models.prices, question or "")) as budget:
                 models = TurnModels.for_budget(resources.models, budget)
                 retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
                 retrieval = read_candidates(retrieval, question, models.reader, Deadline())

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
-from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.observability import log
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class ServiceLoader:
     """
 
     def __init__(
-        self, settings: Settings, service: ChatService | None = None, *, clock: Callable[[], float] = time.monotonic
+        self, settings: Settings, service: Service | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._settings = settings
         self._service = service
@@ -53,7 +52,7 @@ class ServiceLoader:
         self._failure = ""
         self._warnings: tuple[str, ...] = ()
 
-    def __call__(self) -> ChatService:
+    def __call__(self) -> Service:
         """Return the service.
 
         Raises:

@@ -6,16 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api import quill
-from chapterverse.embedding import open_embedder
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse.model import EmbedderCard
-from chapterverse.settings import Settings
-from chapterverse_api.answering.metering import MeteredEmbedder, MeteredReranker, MeteredWriter, ModelCall
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS, CircuitBreaker, CircuitOpen
+from chapterverse_api.answering.metering import Metered
+from chapterverse_api.budget.daily_budget import TurnBudget
+from chapterverse_api.budget.prices import FREE
+from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS, CircuitBreaker, CircuitOpen, NotAsked
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ModelRequest
 from fakes.clocks import Clock
-from fakes.openai_server import OpenAIServer
 
 
 class Reranker:
@@ -52,6 +50,17 @@ def test_a_part_that_fails_again_and_again_is_left_alone() -> None:
     ):
         ran.append(1)
     assert ran == []
+
+
+def test_a_request_that_was_not_sent_says_nothing_about_the_part() -> None:
+    circuit = CircuitBreaker("generator")
+    fail(circuit, FAILURE_THRESHOLD - 1)
+    for _ in range(FAILURE_THRESHOLD):
+        with pytest.raises(NotAsked), circuit.calling():
+            raise NotAsked("The budget is spent.")
+    assert not circuit.is_open
+    fail(circuit, 1)
+    assert circuit.is_open
 
 
 def test_a_success_in_between_begins_the_count_anew() -> None:
@@ -139,7 +148,7 @@ def test_among_many_threads_one_tries() -> None:
 
 def test_a_reranker_behind_a_circuit() -> None:
     model = Reranker(FAILURE_THRESHOLD)
-    guarded = MeteredReranker(model, ModelCall(CircuitBreaker("reranker")))
+    guarded = Metered(model, FREE, TurnBudget(), CircuitBreaker("reranker"))
     assert guarded.name == model.name
     for _ in range(FAILURE_THRESHOLD + 2):
         with pytest.raises(ProviderError):
@@ -153,7 +162,7 @@ def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_
             raise ProviderError("too late")
 
     circuit = CircuitBreaker("generator")
-    writer = MeteredWriter(Late(), ModelCall(circuit))
+    writer = Metered(Late(), FREE, TurnBudget(), circuit)
     for _ in range(FAILURE_THRESHOLD):
         with pytest.raises(ProviderError, match="too late"):
             writer.write(ModelRequest("", (), 1, Deadline()))
@@ -165,17 +174,10 @@ def test_a_writer_is_left_alone_with_its_generator_and_its_own_failures_are_not_
 
 def test_an_embedder_behind_a_circuit() -> None:
     model = quill.Terms()
-    call = ModelCall(CircuitBreaker("embedder"))
-    guarded = MeteredEmbedder(model, call)
-    assert guarded.card == guarded.beside(EmbedderCard("other", 3)) == model.card
-    with OpenAIServer(key="") as server:
-        opened = open_embedder(Settings(embedder="openai:local-model", openai_url=server.url))
-        assert opened
-        assert MeteredEmbedder(opened, call).beside(EmbedderCard("openai:local-model", 64)).size == 64
-        assert server.history == []
-    assert guarded.price == model.price
+    circuit = CircuitBreaker("embedder")
+    guarded = Metered(model, FREE, TurnBudget(), circuit)
+    assert guarded.card == model.card
     assert guarded.embed_query("cache") == model.embed_query("cache")
-    assert guarded.embed_documents(["cache"]) == model.embed_documents(["cache"])
-    fail(call.circuit)
+    fail(circuit)
     with pytest.raises(CircuitOpen, match="embedder"):
         guarded.embed_query("cache")

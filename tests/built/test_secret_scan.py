@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import html
 import json
-import os
 import random
 import string
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -21,11 +18,10 @@ from chapterverse.indexing.target import Target
 from chapterverse.model import Scope
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse.site import secret_scan
 from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
-from chapterverse.site.secret_scan import Scanner, TooMuch
+from chapterverse.site.secret_scan import Scanner
 from chapterverse.store import open_store
 
 BASE = "https://tea.example/docs/"
@@ -60,7 +56,6 @@ PLACES: dict[str, Callable[[str], bytes]] = {
     "assets/code.wasm": lambda s: b"\0asm\1\0\0\0" + bytes(40) + s.encode() + bytes(40),
     "search/search_index.json": lambda s: json.dumps({"docs": [{"text": f"<code>{s}</code>"}]}).encode(),
     "sitemap.xml": lambda s: f"<urlset><!-- {html.escape(s)} --></urlset>".encode(),
-    "sitemap.xml.gz": lambda s: gzip.compress(f"<urlset><!-- {s} --></urlset>".encode(), mtime=0),
     "feed_rss_created.xml": lambda s: f"<rss><item><![CDATA[{s}]]></item></rss>".encode(),
     "robots.txt": lambda s: f"User-agent: *\nDisallow: /{quote(s, safe='')}\n".encode(),
     ".well-known/security.txt": lambda s: f"Contact: https://{s}".encode(),
@@ -173,42 +168,10 @@ def test_secrets_of_the_settings_count_whatever_they_are_called(folder: Path) ->
     }
 
 
-def test_the_line_of_a_secret_is_told_in_a_file_and_in_what_gzip_packed(folder: Path) -> None:
-    text = "x\n" * 50 + made(6) + "\ny" * 50
-    (folder / "a.txt").write_text(text)
-    (folder / "a.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-    for name in ("a.txt", "a.gz"):
-        (leak,) = Scanner({"MY_TOKEN": made(6)}).scan(folder, name)
-        assert leak.says == f"{name} line 51 holds the value of MY_TOKEN."
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\x1f\x8b\x08\0 torn",
-        b"\x1f\x8b",
-        gzip.compress(os.urandom(5000), mtime=0)[:2000],
-        b"\x1f\x8b" + zlib.compress(b"x"),
-    ],
-)
-def test_what_is_damaged_is_searched_as_it_is(folder: Path, content: bytes) -> None:
-    (folder / "a.bin").write_bytes(content + b" " + made(7).encode())
-    (leak,) = Scanner({"MY_TOKEN": made(7)}).scan(folder, "a.bin")
-    assert leak.what == "the value of MY_TOKEN"
-
-
-def test_a_bomb_is_told_and_not_unpacked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_scan, "_MAX_UNPACKED_BYTES", 1_000_000)
-    monkeypatch.setattr(secret_scan, "_WINDOW", 400_000)
-    (folder / "a.gz").write_bytes(gzip.compress(made(8).encode() + bytes(50_000_000), mtime=0))
-    scanned = Scanner({"MY_TOKEN": made(8)}).scan(folder, "a.gz")
-    assert next(scanned).what == "the value of MY_TOKEN"
-    with pytest.raises(TooMuch):
-        next(scanned)
-    findings = check(folder, Settings(base_url=BASE), with_index=False, environ={})
-    assert [f.says for f in findings.of("unreadable")] == [
-        "a.gz unpacks to more than 2 GB: it was searched no further."
-    ]
+def test_the_line_of_a_secret_is_told(folder: Path) -> None:
+    (folder / "a.txt").write_text("x\n" * 50 + made(6) + "\ny" * 50)
+    (leak,) = Scanner({"MY_TOKEN": made(6)}).scan(folder, "a.txt")
+    assert leak.says == "a.txt line 51 holds the value of MY_TOKEN."
 
 
 R = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA2cD4eF6g"
@@ -240,9 +203,8 @@ R = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA2cD4eF6g"
     [
         str.encode,
         lambda text: b"\0" + text.encode() + b"\0",
-        lambda text: gzip.compress(text.encode(), mtime=0),
     ],
-    ids=["text", "binary", "gzip"],
+    ids=["text", "binary"],
 )
 def test_keys_of_services_are_known_wherever_they_are(
     folder: Path, text: str, what: str, written: Callable[[str], bytes]

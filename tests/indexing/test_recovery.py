@@ -12,7 +12,7 @@ import pytest
 
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.indexing.sync import index, preview
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.text import lexical
 from fakes.docs import SCOPE, CountingEmbedder
 from indexing.site import Site, assert_is_a_clean_build, bare, numbers
@@ -45,7 +45,7 @@ def test_a_ledger_of_another_generation_is_not_believed(site: Site) -> None:
 
 
 def test_a_lost_store_is_built_again(site: Site, tmp_path: Path) -> None:
-    target = replace(site.target, ledger=LedgerTable.on_sqlite(tmp_path / "elsewhere.sqlite"))
+    target = replace(site.target, ledger=Ledger.on_sqlite(tmp_path / "elsewhere.sqlite"))
     index(site.sources(), target)
     shutil.rmtree(site.folder / "index")
     report = index(site.sources(), target)
@@ -161,12 +161,12 @@ def test_a_path_that_nothing_can_hold_is_skipped_and_told(site: Site, path: str)
 
 
 def test_a_ledger_of_another_index_with_the_same_number_is_not_believed(site: Site, tmp_path: Path) -> None:
-    mine = replace(site.target, ledger=LedgerTable.on_sqlite(tmp_path / "mine.sqlite"))
+    mine = replace(site.target, ledger=Ledger.on_sqlite(tmp_path / "mine.sqlite"))
     index(site.sources(), mine)
     shutil.rmtree(site.folder / "index")
     other = Site(tmp_path / "other")
     other.put("foreign.md", "Somebody else's words.")
-    index(other.sources(), replace(site.target, ledger=LedgerTable.on_sqlite(tmp_path / "theirs.sqlite")))
+    index(other.sources(), replace(site.target, ledger=Ledger.on_sqlite(tmp_path / "theirs.sqlite")))
     report = index(site.sources(), mine)
     assert report.files.removed == ("foreign.md",)
     assert {c.source_file_path for c in site.stored().values()} == set(site.pages)

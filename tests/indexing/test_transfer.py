@@ -13,7 +13,7 @@ from chapterverse.errors import IndexCorrupt, IndexMismatch, IndexMissing, Input
 from chapterverse.indexing import maintenance, transfer
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.model import EmbedderCard, Scope
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE, CountingEmbedder, prose
@@ -36,7 +36,7 @@ def lines_of(store: EdgeStore, *, canonical: bool = True) -> list[str]:
 def other(site: Site, **fields: object) -> Target:
     """Return an empty index elsewhere, filled by nobody but `fill`."""
     folder = site.folder.parent / "two"
-    made = Target(SCOPE, EdgeStore(folder), LedgerTable.on_sqlite(folder / "ledger.sqlite"), base_url=site.base_url)
+    made = Target(SCOPE, EdgeStore(folder), Ledger.on_sqlite(folder / "ledger.sqlite"), base_url=site.base_url)
     return replace(made, **{"made_by": CountingEmbedder().card, **fields})  # type: ignore[arg-type]
 
 

@@ -15,7 +15,7 @@ from chapterverse.errors import IndexLocked
 from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.tuning import tune, valid_fields
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.model import Head, Page
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
@@ -36,7 +36,7 @@ class Ground:
     """An index of two pages."""
 
     store: Store
-    ledger: LedgerTable
+    ledger: Ledger
     embedder: CountingEmbedder
 
     @property
@@ -60,7 +60,7 @@ class Ground:
 @pytest.fixture(params=["edge", "qdrant", "s3"])
 def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
     with STORES[request.param](tmp_path) as place:
-        made = Ground(open_store(place("index")), LedgerTable.on_sqlite(tmp_path / "ledger.sqlite"), CountingEmbedder())
+        made = Ground(open_store(place("index")), Ledger.on_sqlite(tmp_path / "ledger.sqlite"), CountingEmbedder())
         made.index()
         yield made
 
@@ -68,7 +68,7 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
 @pytest.fixture
 def edge(tmp_path: Path) -> Iterator[Ground]:
     with STORES["edge"](tmp_path) as place:
-        made = Ground(open_store(place("index")), LedgerTable.on_sqlite(tmp_path / "ledger.sqlite"), CountingEmbedder())
+        made = Ground(open_store(place("index")), Ledger.on_sqlite(tmp_path / "ledger.sqlite"), CountingEmbedder())
         made.index()
         yield made
 
@@ -157,7 +157,7 @@ def test_an_export_takes_it_along(edge: Ground, tmp_path: Path) -> None:
     )
     with STORES["edge"](tmp_path / "copies") as place:
         for name, exported, measured in (("whole", whole, True), ("bare", bare, False)):
-            other = Target(SCOPE, open_store(place(name)), LedgerTable.on_sqlite(tmp_path / name), edge.embedder)
+            other = Target(SCOPE, open_store(place(name)), Ledger.on_sqlite(tmp_path / name), edge.embedder)
             maintenance.fill(exported, other)
             head = other.store.snapshot(SCOPE).head
             assert is_measured(head) is measured
@@ -203,13 +203,13 @@ def test_two_at_once_are_one(edge: Ground) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.store.edge import EdgeStore
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.tuning import tune
 from indexing.test_tuning import MEASURED, SCOPE, WEIGHT, CountingEmbedder, silent
 
-class Deadly(LedgerTable):
+class Deadly(Ledger):
     def {method}(self, *arguments):
         os._exit(9)
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.ledger.table import LedgerTable
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from fakes import postgres
@@ -221,9 +220,7 @@ def test_many_rows_are_kept_and_read_in_reasonable_memory(ledger: Ledger) -> Non
 def patient(address: str, seconds: float) -> Ledger:
     """Return a ledger that waits so long for another writer."""
     kind, _, place = address.partition(":")
-    return (
-        LedgerTable.on_sqlite(Path(place), seconds) if kind == "sqlite" else LedgerTable.on_postgres(address, seconds)
-    )
+    return Ledger.on_sqlite(Path(place), seconds) if kind == "sqlite" else Ledger.on_postgres(address, seconds)
 
 
 def test_a_writer_that_does_not_finish_is_told_as_a_lock(ledger: Ledger, address: str) -> None:

@@ -21,7 +21,7 @@ from chapterverse.errors import (
     IndexMismatch,
 )
 from chapterverse.ledger import LedgerRow, open_ledger
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.settings import Settings
 from fakes.postgres import PASSWORD, USER, PostgresServer, server
 from fakes.relay import Relay
@@ -37,8 +37,8 @@ def address() -> str:
 
 
 @pytest.fixture
-def ledger(address: str) -> LedgerTable:
-    return LedgerTable.on_postgres(address, lock_timeout=0.05, pauses=())
+def ledger(address: str) -> Ledger:
+    return Ledger.on_postgres(address, lock_timeout=0.05, pauses=())
 
 
 def told(error: ChapterVerseError) -> bool:
@@ -63,12 +63,12 @@ def name_of(address: str) -> str:
 # Tables
 
 
-def test_reading_leaves_no_trace(ledger: LedgerTable, address: str) -> None:
+def test_reading_leaves_no_trace(ledger: Ledger, address: str) -> None:
     assert (ledger.records(DOCS), ledger.generation(DOCS), ledger.token(DOCS)) == ({}, 0, "")
     assert ask(address, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace") == []
 
 
-def test_the_table_is_the_one_of_the_contract(ledger: LedgerTable, address: str) -> None:
+def test_the_table_is_the_one_of_the_contract(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
     columns = ask(
         address,
@@ -102,7 +102,7 @@ def test_the_table_is_the_one_of_the_contract(ledger: LedgerTable, address: str)
         ("id", "2"),
     ],
 )
-def test_nobody_else_can_break_the_contract_either(ledger: LedgerTable, address: str, column: str, value: str) -> None:
+def test_nobody_else_can_break_the_contract_either(ledger: Ledger, address: str, column: str, value: str) -> None:
     ledger.save(DOCS, 1, [A, B], [])
     with pytest.raises(psycopg.Error):
         do(address, f"UPDATE document_metadata SET {column} = {value}")
@@ -112,7 +112,7 @@ def test_nobody_else_can_break_the_contract_either(ledger: LedgerTable, address:
 
 def test_tables_live_in_the_search_path(address: str) -> None:
     do(address, "CREATE SCHEMA one", "CREATE SCHEMA two")
-    one, two = (LedgerTable.on_postgres(f"{address}?options=-csearch_path%3D{name}") for name in ("one", "two"))
+    one, two = (Ledger.on_postgres(f"{address}?options=-csearch_path%3D{name}") for name in ("one", "two"))
     one.save(DOCS, 1, [A], [])
     assert two.records(DOCS) == {}
     two.save(DOCS, 2, [B], [])
@@ -120,7 +120,7 @@ def test_tables_live_in_the_search_path(address: str) -> None:
     assert ask(address, "SELECT to_regclass('public.document_metadata')") == [(None,)]
 
 
-def test_a_table_of_somebody_else_is_left_alone(ledger: LedgerTable, address: str) -> None:
+def test_a_table_of_somebody_else_is_left_alone(ledger: Ledger, address: str) -> None:
     do(address, "CREATE TABLE document_metadata (mine TEXT)")
     assert ledger.records(DOCS) == {}
     with pytest.raises(IndexCorrupt, match=r"are not ours .*give it a schema of its own") as caught:
@@ -130,7 +130,7 @@ def test_a_table_of_somebody_else_is_left_alone(ledger: LedgerTable, address: st
     assert tables == [("document_metadata",)]
 
 
-def test_a_newer_ledger_is_not_touched(ledger: LedgerTable, address: str) -> None:
+def test_a_newer_ledger_is_not_touched(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
     do(address, "INSERT INTO ledger_migrations (version) VALUES (99)")
     for use in (lambda: ledger.records(DOCS), lambda: ledger.token(DOCS), lambda: ledger.save(DOCS, 2, [B], [])):
@@ -140,19 +140,19 @@ def test_a_newer_ledger_is_not_touched(ledger: LedgerTable, address: str) -> Non
     assert ask(address, "SELECT file_path FROM document_metadata") == [("a.md",)]
 
 
-def test_two_that_migrate_at_once_wait_for_each_other(ledger: LedgerTable, address: str) -> None:
+def test_two_that_migrate_at_once_wait_for_each_other(ledger: Ledger, address: str) -> None:
     def while_tables_are_made() -> Iterator[LedgerRow]:
         with pytest.raises(IndexLocked) as caught:
             ledger.save(DOCS, 9, [B], [])
         assert told(caught.value)
         yield A
 
-    LedgerTable.on_postgres(address).save(DOCS, 1, while_tables_are_made(), [])
+    Ledger.on_postgres(address).save(DOCS, 1, while_tables_are_made(), [])
     assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
 
 
 def test_who_waited_for_the_tables_finds_them(address: str) -> None:
-    waiting = threading.Thread(target=LedgerTable.on_postgres(address).save, args=(NEXT, 1, [B], []))
+    waiting = threading.Thread(target=Ledger.on_postgres(address).save, args=(NEXT, 1, [B], []))
 
     def until_the_other_waits() -> Iterator[LedgerRow]:
         waiting.start()
@@ -161,14 +161,14 @@ def test_who_waited_for_the_tables_finds_them(address: str) -> None:
                 assert waiting.is_alive()
         yield A
 
-    ledger = LedgerTable.on_postgres(address)
+    ledger = Ledger.on_postgres(address)
     ledger.save(DOCS, 1, until_the_other_waits(), [])
     waiting.join()
     assert (ledger.records(DOCS), ledger.records(NEXT)) == ({"a.md": A}, {"b.md": B})
     assert ask(address, "SELECT version FROM ledger_migrations") == [(1,)]
 
 
-def test_writers_of_two_sites_do_not_wait_for_each_other(ledger: LedgerTable) -> None:
+def test_writers_of_two_sites_do_not_wait_for_each_other(ledger: Ledger) -> None:
     ledger.save(DOCS, 1, [A], [])
 
     def while_another_writes() -> Iterator[LedgerRow]:
@@ -184,7 +184,7 @@ def test_writers_of_two_sites_do_not_wait_for_each_other(ledger: LedgerTable) ->
 
 def test_opening_connects_to_nothing() -> None:
     for scheme in ("postgres", "postgresql"):
-        assert isinstance(open_ledger(Settings(ledger=f"{scheme}://u:hunter2@nowhere.invalid/db")), LedgerTable)
+        assert isinstance(open_ledger(Settings(ledger=f"{scheme}://u:hunter2@nowhere.invalid/db")), Ledger)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def other(**changes: str) -> Callable[[str], str]:
 def test_a_connection_that_is_refused_is_told_in_one_sentence(
     address: str, change: Callable[[str], str], says: str
 ) -> None:
-    ledger = LedgerTable.on_postgres(change(address), pauses=())
+    ledger = Ledger.on_postgres(change(address), pauses=())
     for use in (lambda: ledger.records(DOCS), lambda: ledger.token(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
         with pytest.raises(ChapterVerseError, match=says) as caught:
             use()
@@ -238,7 +238,7 @@ def test_a_wrong_password_is_not_tried_again(address: str) -> None:
     with Relay(server().port) as relay:
         uri = f"postgresql://{USER}:wrong@127.0.0.1:{relay.port}/{name_of(address)}?sslmode=disable"
         with pytest.raises(IndexFault, match="password"):
-            LedgerTable.on_postgres(uri, pauses=(0.01, 0.01)).records(DOCS)
+            Ledger.on_postgres(uri, pauses=(0.01, 0.01)).records(DOCS)
         assert len(relay.heard) == 1
 
 
@@ -255,7 +255,7 @@ def test_a_server_that_sleeps_is_waited_for(address: str) -> None:
     waking.start()
     uri = address.replace(f":{server().port}/", f":{port}/")
     try:
-        assert LedgerTable.on_postgres(uri, pauses=(0.2,) * 50).records(DOCS) == {}
+        assert Ledger.on_postgres(uri, pauses=(0.2,) * 50).records(DOCS) == {}
     finally:
         waking.join()
         late[0].__exit__(None, None, None)
@@ -292,7 +292,7 @@ def messages(sent: bytes) -> Iterator[tuple[str, bytes]]:
 def test_nothing_outlives_a_transaction(address: str) -> None:
     with Relay(server().port) as relay:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable&gssencmode=disable"
-        ledger = LedgerTable.on_postgres(uri)
+        ledger = Ledger.on_postgres(uri)
         ledger.save(DOCS, 1, [row(f"{i}.md") for i in range(30)], ["x.md"])
         for _ in range(12):
             ledger.records(DOCS)
@@ -313,7 +313,7 @@ def test_nothing_outlives_a_transaction(address: str) -> None:
 # Faults
 
 
-def test_a_connection_that_is_ended_in_the_middle_leaves_nothing(ledger: LedgerTable, address: str) -> None:
+def test_a_connection_that_is_ended_in_the_middle_leaves_nothing(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A, B], [])
 
     def ended() -> Iterator[LedgerRow]:
@@ -332,7 +332,7 @@ def test_a_connection_that_is_ended_in_the_middle_leaves_nothing(ledger: LedgerT
 def test_a_server_that_is_killed_in_the_middle_leaves_nothing() -> None:
     mortal = PostgresServer()
     try:
-        ledger = LedgerTable.on_postgres(mortal.database(), pauses=())
+        ledger = Ledger.on_postgres(mortal.database(), pauses=())
         ledger.save(DOCS, 1, [A, B], [])
 
         def killed() -> Iterator[LedgerRow]:
@@ -353,21 +353,21 @@ def test_a_server_that_is_killed_in_the_middle_leaves_nothing() -> None:
         mortal.close()
 
 
-def test_a_wire_that_breaks_at_the_last_moment_says_that_nobody_knows(ledger: LedgerTable, address: str) -> None:
+def test_a_wire_that_breaks_at_the_last_moment_says_that_nobody_knows(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
     with Relay(server().port, cut_at=b"COMMIT\0") as relay:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable"
         with pytest.raises(IndexFault, match="at the last moment: run again") as caught:
-            LedgerTable.on_postgres(uri, pauses=()).save(DOCS, 2, [B], [])
+            Ledger.on_postgres(uri, pauses=()).save(DOCS, 2, [B], [])
     assert told(caught.value)
-    LedgerTable.on_postgres(address).save(DOCS, 2, [B], [])
+    Ledger.on_postgres(address).save(DOCS, 2, [B], [])
     assert ledger.records(DOCS) == {"a.md": A, "b.md": B}
 
 
 def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written() -> None:
     small = PostgresServer()
     try:
-        ledger = LedgerTable.on_postgres(small.database())
+        ledger = Ledger.on_postgres(small.database())
         ledger.save(DOCS, 1, [A], [])
         small.kill()
         small.largest_file = 2_000_000
@@ -385,9 +385,9 @@ def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written() -> None:
         small.close()
 
 
-def test_a_read_only_database_is_read_and_not_written(ledger: LedgerTable, address: str) -> None:
+def test_a_read_only_database_is_read_and_not_written(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
-    reading = LedgerTable.on_postgres(f"{address}?options=-cdefault_transaction_read_only%3Don")
+    reading = Ledger.on_postgres(f"{address}?options=-cdefault_transaction_read_only%3Don")
     assert reading.records(DOCS) == {"a.md": A}
     with pytest.raises(IndexFault, match=r"can't be used \(cannot execute .* read-only") as caught:
         reading.save(DOCS, 2, [B], [])
@@ -395,7 +395,7 @@ def test_a_read_only_database_is_read_and_not_written(ledger: LedgerTable, addre
 
 
 @pytest.mark.parametrize("right", ["SELECT", "INSERT", "DELETE"])
-def test_a_right_that_is_missing_is_named(ledger: LedgerTable, address: str, right: str) -> None:
+def test_a_right_that_is_missing_is_named(ledger: Ledger, address: str, right: str) -> None:
     ledger.save(DOCS, 1, [A], [])
     do(address, f"REVOKE {right} ON document_metadata FROM {USER}")
     with pytest.raises(IndexFault, match="permission denied for table document_metadata") as caught:
@@ -406,14 +406,14 @@ def test_a_right_that_is_missing_is_named(ledger: LedgerTable, address: str, rig
     assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
 
 
-def test_a_schema_that_is_closed_is_named(ledger: LedgerTable, address: str) -> None:
+def test_a_schema_that_is_closed_is_named(ledger: Ledger, address: str) -> None:
     do(address, "REVOKE CREATE ON SCHEMA public FROM pg_database_owner", user="postgres")
     with pytest.raises(IndexFault, match="permission denied for schema public") as caught:
         ledger.save(DOCS, 1, [A], [])
     assert told(caught.value)
 
 
-def test_a_tampered_table_is_told_in_one_sentence(ledger: LedgerTable, address: str) -> None:
+def test_a_tampered_table_is_told_in_one_sentence(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
     do(address, "ALTER TABLE document_metadata DROP COLUMN pipeline")
     for use in (lambda: ledger.records(DOCS), lambda: ledger.save(DOCS, 2, [B], [])):
@@ -422,10 +422,10 @@ def test_a_tampered_table_is_told_in_one_sentence(ledger: LedgerTable, address: 
         assert told(caught.value)
 
 
-def test_a_database_in_an_encoding_without_the_character_says_so(ledger: LedgerTable) -> None:
+def test_a_database_in_an_encoding_without_the_character_says_so(ledger: Ledger) -> None:
     with server().superuser() as db:
         db.execute(f"CREATE DATABASE latin OWNER {USER} ENCODING 'LATIN1' TEMPLATE template0".encode())
-    latin = LedgerTable.on_postgres(server().uri("latin"))
+    latin = Ledger.on_postgres(server().uri("latin"))
     latin.save(DOCS, 1, [row("é.md")], [])
     assert list(latin.records(DOCS)) == ["é.md"]
     with pytest.raises(IndexFault, match="has no equivalent in encoding") as caught:

@@ -15,7 +15,7 @@ import pytest
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.ledger import open_ledger
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.settings import Settings
 from ledger.rows import DOCS, A, B, one_sentence, row
 
@@ -25,14 +25,14 @@ def path_of(tmp_path: Path) -> Path:
 
 
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:
-    ledger = LedgerTable.on_sqlite(tmp_path / "nowhere" / "ledger.sqlite")
+    ledger = Ledger.on_sqlite(tmp_path / "nowhere" / "ledger.sqlite")
     assert ledger.records(DOCS) == {}
     assert ledger.generation(DOCS) == 0
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_table_is_the_one_of_the_contract(tmp_path: Path) -> None:
-    LedgerTable.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
+    Ledger.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
     with contextlib.closing(sqlite3.connect(path_of(tmp_path))) as db:
         columns = {
             name: (kind, notnull) for _, name, kind, notnull, _, _ in db.execute("PRAGMA table_info(document_metadata)")
@@ -64,7 +64,7 @@ def test_the_table_is_the_one_of_the_contract(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_corrupt_file_is_told_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     path_of(tmp_path).write_bytes(content)
-    ledger = LedgerTable.on_sqlite(path_of(tmp_path))
+    ledger = Ledger.on_sqlite(path_of(tmp_path))
     for use in (lambda: ledger.records(DOCS), lambda: ledger.generation(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
         with pytest.raises(IndexCorrupt, match="remove it") as caught:
             use()
@@ -73,7 +73,7 @@ def test_a_corrupt_file_is_told_in_one_sentence(tmp_path: Path, content: bytes) 
 
 
 def test_a_file_cut_short_is_told_in_one_sentence(tmp_path: Path) -> None:
-    ledger = LedgerTable.on_sqlite(path_of(tmp_path))
+    ledger = Ledger.on_sqlite(path_of(tmp_path))
     ledger.save(DOCS, 1, [row(f"{i}.md") for i in range(500)], [])
     os.truncate(path_of(tmp_path), 20_000)
     with pytest.raises(IndexCorrupt) as caught:
@@ -86,7 +86,7 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         db.execute("CREATE TABLE document_metadata (mine)")
         db.commit()
     with pytest.raises(IndexCorrupt):
-        LedgerTable.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
+        Ledger.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
     with contextlib.closing(sqlite3.connect(path_of(tmp_path))) as db:
         assert [name for (name,) in db.execute("SELECT name FROM sqlite_master")] == ["document_metadata"]
 
@@ -96,17 +96,17 @@ def test_reading_a_file_of_other_tables_adds_nothing(tmp_path: Path) -> None:
         db.execute("CREATE TABLE conversations (theirs)")
         db.commit()
     before = path_of(tmp_path).read_bytes()
-    ledger = LedgerTable.on_sqlite(path_of(tmp_path))
+    ledger = Ledger.on_sqlite(path_of(tmp_path))
     assert (ledger.records(DOCS), ledger.generation(DOCS), ledger.token(DOCS)) == ({}, 0, "")
     assert path_of(tmp_path).read_bytes() == before
 
 
 def test_a_newer_ledger_is_not_touched(tmp_path: Path) -> None:
-    LedgerTable.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
+    Ledger.on_sqlite(path_of(tmp_path)).save(DOCS, 1, [A], [])
     with contextlib.closing(sqlite3.connect(path_of(tmp_path))) as db:
         db.execute("PRAGMA user_version = 99")
     before = path_of(tmp_path).read_bytes()
-    ledger = LedgerTable.on_sqlite(path_of(tmp_path))
+    ledger = Ledger.on_sqlite(path_of(tmp_path))
     for use in (lambda: ledger.records(DOCS), lambda: ledger.save(DOCS, 2, [B], [])):
         with pytest.raises(IndexMismatch, match="upgrade") as caught:
             use()
@@ -117,13 +117,13 @@ def test_a_newer_ledger_is_not_touched(tmp_path: Path) -> None:
 def test_a_folder_in_its_place_is_told_in_one_sentence(tmp_path: Path) -> None:
     path_of(tmp_path).mkdir()
     with pytest.raises(IndexFault, match="can't be used") as caught:
-        LedgerTable.on_sqlite(path_of(tmp_path)).records(DOCS)
+        Ledger.on_sqlite(path_of(tmp_path)).records(DOCS)
     assert one_sentence(caught.value)
 
 
 def test_a_ledger_below_a_file_is_told_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    ledger = LedgerTable.on_sqlite(tmp_path / "file" / "ledger.sqlite")
+    ledger = Ledger.on_sqlite(tmp_path / "file" / "ledger.sqlite")
     assert ledger.records(DOCS) == {}
     with pytest.raises(IndexFault, match="can't be used") as caught:
         ledger.save(DOCS, 1, [A], [])
@@ -133,16 +133,16 @@ def test_a_ledger_below_a_file_is_told_in_one_sentence(tmp_path: Path) -> None:
 def test_a_read_only_ledger_is_read_and_not_written() -> None:
     folder = Path(tempfile.mkdtemp())
     path = path_of(folder)
-    LedgerTable.on_sqlite(path).save(DOCS, 1, [A], [])
+    Ledger.on_sqlite(path).save(DOCS, 1, [A], [])
     path.chmod(0o444)
     folder.chmod(0o555)
     root = os.geteuid() == 0
     try:
         # Root is above permissions.
         os.seteuid(65534 if root else os.geteuid())
-        assert LedgerTable.on_sqlite(path).records(DOCS) == {"a.md": A}
+        assert Ledger.on_sqlite(path).records(DOCS) == {"a.md": A}
         with pytest.raises(IndexFault, match="can't be used") as caught:
-            LedgerTable.on_sqlite(path).save(DOCS, 2, [B], [])
+            Ledger.on_sqlite(path).save(DOCS, 2, [B], [])
     finally:
         os.seteuid(0 if root else os.geteuid())
         folder.chmod(0o755)
@@ -160,12 +160,12 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from chapterverse.errors import IndexFault
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from ledger.rows import DOCS, A, row
 # No file may grow further than this, as on a full disk.
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-ledger = LedgerTable.on_sqlite(Path(sys.argv[1]))
+ledger = Ledger.on_sqlite(Path(sys.argv[1]))
 try:
     ledger.save(DOCS, 2, [row(f"{i}.md") for i in range(10_000)], ["a.md"])
 except IndexFault as error:
@@ -175,7 +175,7 @@ assert ledger.records(DOCS) == {"a.md": A}
 
 
 def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
-    ledger = LedgerTable.on_sqlite(path_of(tmp_path))
+    ledger = Ledger.on_sqlite(path_of(tmp_path))
     ledger.save(DOCS, 1, [A], [])
     tests = str(Path(__file__).parents[1])
     done = subprocess.run(

@@ -12,7 +12,7 @@ from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.app import create_app
@@ -22,7 +22,7 @@ from fakes.qdrant_server import KEY, READ_KEY, QdrantServer
 
 def publish(settings: Settings, folder: Path) -> None:
     embedder = quill.Terms()
-    ledger = LedgerTable.on_sqlite(folder / "ledger.sqlite")
+    ledger = Ledger.on_sqlite(folder / "ledger.sqlite")
     pages = [quill.source(path, text) for path, text in quill.PAGES.items()]
     sync.index(pages, Target(quill.SCOPE, open_store(settings), ledger, embedder, base_url=quill.BASE))
 
@@ -60,7 +60,7 @@ def test_a_key_that_only_reads_publishes_nothing(tmp_path: Path) -> None:
                 Target(
                     quill.SCOPE,
                     open_store(locked),
-                    LedgerTable.on_sqlite(tmp_path / "other.sqlite"),
+                    Ledger.on_sqlite(tmp_path / "other.sqlite"),
                     base_url=quill.BASE,
                 ),
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.model import Point
 from chapterverse.store import Store
 from chapterverse.store.edge import EdgeStore
@@ -25,7 +25,7 @@ SITES: list[dict[str, list[str]]] = [
 
 
 def target(store: Store, folder: Path, embedder: CountingEmbedder | None) -> Target:
-    return Target(SCOPE, store, LedgerTable.on_sqlite(folder / "ledger.sqlite"), embedder, base_url=BASE_URL)
+    return Target(SCOPE, store, Ledger.on_sqlite(folder / "ledger.sqlite"), embedder, base_url=BASE_URL)
 
 
 def sources(site: dict[str, list[str]]) -> list[Any]:

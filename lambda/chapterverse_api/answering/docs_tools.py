@@ -14,7 +14,6 @@ from chapterverse.text.shortening import cut_to_words
 from chapterverse_api import rejections
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_cost import MAX_QUERY_CHARS
 from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
@@ -30,6 +29,8 @@ from chapterverse_api.retrieval.site_search import SearchResources, make_reader_
 #: Sections of one search, and of one page that is read, that become sources.
 _MAX_FOUND, _MAX_READ = 3, 10
 _READ_TOOL = "read_section"
+#: Characters of a query of the model's: more is no search, and is cut.
+MAX_QUERY_CHARS = 200
 
 
 def _make_spec(name: str, description: str, **parameters: str) -> ToolSpec:

@@ -1,32 +1,32 @@
-"""Each call of a model behind its circuit breaker, with its cost counted against the turn's budget."""
+"""A model in one turn: each request is reserved before it is sent, and charged by its use.
+
+A new paid request is a method of `Metered` before any code makes it.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from chapterverse.embedding import Embedder, LazySize, Vector
-from chapterverse.errors import ProviderError
-from chapterverse.model import EmbedderCard
-from chapterverse.text.utf8 import BILLED_TOKEN_BYTES
+from chapterverse.embedding import Vector
+from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.answering.request_size import (
-    BILLED_TEXT_CHARS,
-    CHECK_RULES_BYTES,
-    VERDICT_TOKENS,
+    FRAME_TOKENS,
     WRITER_BYTES,
     billed_searches,
-    estimated_tokens,
+    billed_tokens,
+    max_searches,
+    max_vote,
 )
-from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.budget.prices import FREE, Price
+from chapterverse_api.budget.daily_budget import Bill, TurnBudget, UsualCost
+from chapterverse_api.budget.prices import Price, Prices, Use
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, Writer
 from chapterverse_api.generation.requests import (
     ChatMessage,
     GenerationRequest,
@@ -34,218 +34,133 @@ from chapterverse_api.generation.requests import (
     ResponseSchema,
     ToolCall,
 )
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
+from chapterverse_api.retrieval.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 
 if TYPE_CHECKING:
-    from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
+    from chapterverse_api.grounding.checkers.protocols import CheckRequest
 
+#: Tokens of a usual prompt at most: rules and tools, persona, notes of the owner, sources, a short conversation.
+_PROMPT_TOKENS = 3_000 + math.ceil(
+    (prompts.MAX_PERSONA_TOKENS + prompts.MAX_MEMORIES_TOKENS + MAX_PASSAGES_TOKENS + MAX_FAQ_TOKENS)
+    * PROMPT_TOKEN_BYTES
+    / BILLED_TOKEN_BYTES
+)
 #: Replaces the middle of a message that is too long.
 _ELLIPSIS = " … "
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCall:
-    """What surrounds each call of a model: its circuit breaker, and its price in the budget of a turn.
+class Metered:
+    """A model whose requests are paid from a turn's budget. It has the interfaces of its `part`.
+
+    The circuit of a part that writes is held by the pipeline, because only it knows which failures are answers.
 
     Attributes:
-        price: `FREE` outside a turn.
-        reasoning_tokens: tokens of reasoning that a generator may add to its output, at most.
+        thoughts: tokens that the part may think beside what it writes, which are billed as well.
     """
 
+    part: Any
+    price: Price
+    budget: TurnBudget
     circuit: CircuitBreaker
-    price: Price = FREE
-    turn_budget: TurnBudget = field(default_factory=TurnBudget)
-    reasoning_tokens: int = 0
+    thoughts: int = 0
 
-    @contextmanager
-    def charging(self, *, input_tokens: float = 0.0, searches: int = 0) -> Iterator[None]:
-        """Run a block that calls the model, unless its circuit is open; count the cost of the call.
-
-        Raises:
-            CircuitOpen: the block did not run, and nothing is counted.
-        """
-        with (
-            _charging_afterwards(
-                lambda: self.turn_budget.add(self.price, input_tokens=input_tokens, searches=searches)
-            ),
-            self.circuit.calling(),
-        ):
-            yield
-
-    @contextmanager
-    def charging_request(self, request: ModelRequest, *more: str) -> Iterator[None]:
-        """Run a block that sends this request, with `more` texts beside its messages; count its tokens."""
-        read = estimated_tokens(request.instructions, *more, *(message.content for message in request.messages))
-        written = request.max_tokens + self.reasoning_tokens
-        with _charging_afterwards(lambda: self.turn_budget.add_generated(self.price, read, written)):
-            yield
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredEmbedder:
-    """An embedder whose questions are guarded and counted. Implements `chapterverse.embedding.Embedder`."""
-
-    embedder: Embedder
-    call: ModelCall
-
-    @property
-    def card(self) -> EmbedderCard:
-        with self.call.circuit.calling():
-            return self.embedder.card
-
-    def beside(self, indexed: EmbedderCard) -> EmbedderCard:
-        """Return the card beside an index's. Never asks the model, because no budget is reserved for that."""
-        return self.embedder.beside(indexed) if isinstance(self.embedder, LazySize) else self.card
-
-    @property
-    def price(self) -> float:
-        return self.embedder.price
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return self.embedder.embed_documents(texts)
+    def __getattr__(self, name: str) -> Any:
+        """Return what costs nothing: the part's name and card."""
+        return getattr(self.part, name)
 
     def embed_query(self, text: str) -> Vector:
-        with self.call.charging(input_tokens=estimated_tokens(text)):
-            return self.embedder.embed_query(text)
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredReranker:
-    """A reranker whose searches are guarded and counted. Implements `Reranker`."""
-
-    reranker: Reranker
-    call: ModelCall
-
-    @property
-    def name(self) -> str:
-        return self.reranker.name
+        with self.circuit.calling(), self.budget.paying(self.price, _embedding(text)):
+            vector: Vector = self.part.embed_query(text)
+            return vector
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        with self.call.charging(searches=billed_searches(question, texts)):
-            return self.reranker.rerank(question, texts)
+        most = Use(searches=billed_searches(question, texts))
+        with self.circuit.calling(), self.budget.paying(self.price, most):
+            scores: list[float] = self.part.rerank(question, texts)
+            return scores
 
-
-@dataclass(frozen=True, slots=True)
-class MeteredGenerator:
-    """A generator whose tokens are counted. Implements `AnswerGenerator`.
-
-    The pipeline holds its circuit breaker, because only the pipeline knows which failures are answers.
-    """
-
-    generator: AnswerGenerator
-    call: ModelCall
-
-    @property
-    def name(self) -> str:
-        return self.generator.name
+    def supports(self, request: CheckRequest) -> bool:
+        text_bytes, usage = utf8_length(request.document) + utf8_length(request.claim), request.usage
+        most = max_vote(text_bytes, request.characters, self.thoughts)
+        with self.circuit.calling(), self.budget.paying(self.price, most) as bill:
+            verdict: bool = self.part.supports(request)
+            bill.use = replace(
+                most,
+                input_tokens=usage.input_tokens or most.input_tokens,
+                output_tokens=usage.output_tokens or most.output_tokens,
+            )
+            return verdict
 
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
-        # The full length, until the service reports its usage: an interrupted model may write on, and is billed.
-        written = float(prompts.MAX_ANSWER_TOKENS + self.call.reasoning_tokens)
-        billed = True
-        texts: list[str] = []
-        try:
-            with closing(self.generator.generate(request)) as spans:
-                for piece in spans:
-                    texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
-                    yield piece
-            # A service that doesn't report its usage may have billed reasoning besides the draft.
-            written = request.usage.output_tokens or estimated_tokens(*texts) + self.call.reasoning_tokens
-        except ProviderError as error:
-            billed = bool(texts) or not error.unbilled
-            raise
-        finally:
-            if billed:
-                self.call.turn_budget.add_generated(
-                    self.call.price, request.usage.input_tokens or _estimate_prompt_tokens(request), written
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredWriter:
-    """A writer whose tokens are counted, and bounded. Implements `Writer`.
-
-    It is skipped while its generator's circuit is open. Its own failures don't open the circuit: a short text that
-    comes too late says nothing about answers.
-    """
-
-    writer: Writer
-    call: ModelCall
+        most = Use(_prompt_tokens(request), prompts.MAX_ANSWER_TOKENS + self.thoughts)
+        # A draft that is left counts its full length: the model may write on.
+        with self._writing(most) as bill, closing(self.part.generate(request)) as pieces:
+            texts = list[str]()
+            for piece in pieces:
+                bill.begun = True
+                texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
+                yield piece
+            # A service that doesn't report its usage may have billed thoughts besides the draft.
+            written = request.usage.output_tokens or billed_tokens(*texts) + self.thoughts
+            bill.use = Use(request.usage.input_tokens or most.input_tokens, written)
 
     def write(self, request: ModelRequest) -> str:
+        """Send a request with at most `WRITER_BYTES` of messages, unless the generator's circuit is open.
+
+        Its failures don't open the circuit: a short text that comes too late says nothing about answers.
+        """
         max_bytes = WRITER_BYTES // max(1, len(request.messages))
-        messages = (
-            ChatMessage(message.role, _without_middle(message.content, max_bytes)) for message in request.messages
-        )
-        bounded = replace(request, messages=tuple(messages))
-        with self.call.charging_request(bounded):
-            self.call.circuit.check()
-            return self.writer.write(bounded)
-
-
-@dataclass(frozen=True, slots=True)
-class MeteredDataWriter:
-    """A writer of data whose tokens are counted. Implements `DataWriter`.
-
-    The pipeline holds its circuit breaker, as it does a generator's. The budget reserves all of its messages.
-    """
-
-    writer: DataWriter
-    call: ModelCall
+        messages = tuple(ChatMessage(m.role, _without_middle(m.content, max_bytes)) for m in request.messages)
+        request = replace(request, messages=messages)
+        self.circuit.check()
+        with self._writing(self._text(request)):
+            text: str = self.part.write(request)
+            return text
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         # A service that takes the schema in a separate field bills it a second time.
-        with self.call.charging_request(request, json.dumps(schema.document)):
-            return self.writer.write_data(request, schema)
+        with self._writing(self._text(request, json.dumps(schema.document))):
+            text: str = self.part.write_data(request, schema)
+            return text
+
+    def _writing(self, most: Use) -> AbstractContextManager[Bill]:
+        return self.budget.paying(self.price, most, writes=True)
+
+    def _text(self, request: ModelRequest, *more: str) -> Use:
+        read = billed_tokens(request.instructions, *more, *(message.content for message in request.messages))
+        return Use(read, request.max_tokens + self.thoughts)
 
 
-@dataclass(frozen=True, slots=True)
-class MeteredChecker:
-    """A checker whose requests are guarded and counted. Implements `Checker`."""
+def usual_cost(prices: Prices, question: str | None = None, *, drafts: int = 0, votes: int = 0) -> UsualCost:
+    """Return the most that the usual requests of a turn can cost: a search, drafts of an answer, second votes.
 
-    checker: Checker
-    call: ModelCall
-
-    @property
-    def name(self) -> str:
-        return self.checker.name
-
-    def supports(self, request: CheckRequest) -> bool:
-        def charge() -> None:
-            usage = request.usage
-            self.call.turn_budget.add(
-                self.call.price,
-                input_tokens=usage.input_tokens
-                or estimated_tokens(request.document, request.claim) + CHECK_RULES_BYTES / BILLED_TOKEN_BYTES,
-                output_tokens=usage.output_tokens or VERDICT_TOKENS + self.call.reasoning_tokens,
-                searches=math.ceil(request.characters / BILLED_TEXT_CHARS),
-            )
-
-        with _charging_afterwards(charge), self.call.circuit.calling():
-            return self.checker.supports(request)
+    Args:
+        question: None without a search.
+    """
+    searched = question is not None
+    embedded = prices.embedder.cost(_embedding(question or "")) if searched else 0.0
+    reranked = prices.reranker.cost(Use(searches=max_searches(utf8_length(question or "")))) if searched else 0.0
+    draft = Use(_PROMPT_TOKENS + utf8_length(question or ""), prompts.MAX_ANSWER_TOKENS + prices.thoughts)
+    economy = embedded + drafts * prices.economy.cost(draft)
+    full = embedded + reranked + drafts * prices.generator.cost(draft) + votes * prices.checker.cost(max_vote())
+    # Most of the budget may be gone by the time that this is reserved, and the model for that need not be cheaper.
+    return UsualCost(max(full, economy), economy)
 
 
-@contextmanager
-def _charging_afterwards(charge: Callable[[], None]) -> Iterator[None]:
-    """Run a block that sends a request, then charge it unless the service is known to bill nothing for it."""
-    billed = True
-    try:
-        yield
-    except ProviderError as error:
-        billed = not error.unbilled
-        raise
-    finally:
-        if billed:
-            charge()
+def _embedding(text: str) -> Use:
+    # A token is at least one byte, and a reader's text may be made up.
+    return Use(FRAME_TOKENS + utf8_length(text))
 
 
-def _estimate_prompt_tokens(request: GenerationRequest) -> float:
-    """Return an upper estimate of the tokens that a generator is sent. A request with documents has no more."""
-    return estimated_tokens(
-        prompts.instructions(request),
-        *(message.content for message in prompts.conversation(request, "nonce")),
-        json.dumps([asdict(tool) for tool in request.tools]),
-    )
+def _prompt_tokens(request: GenerationRequest) -> float:
+    """Return the most tokens that a generator is sent. A request with documents has no more."""
+    reader = sum(utf8_length(message.content) for message in prompts.conversation(request))
+    sources = prompts.render_sources(request, "nonce")
+    tools = json.dumps([asdict(tool) for tool in request.tools])
+    tokens = billed_tokens(prompts.instructions(request, "nonce"), sources, tools)
+    # As in `_embedding`. A selection is a reader's text, too.
+    return tokens + reader + (utf8_length(sources) if request.selected else 0)
 
 
 def _without_middle(text: str, max_bytes: int) -> str:

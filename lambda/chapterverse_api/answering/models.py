@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from chapterverse.embedding import Embedder, open_embedder
+from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ConfigurationError, IndexMismatch, ProviderError
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.reading.factory import open_reading_model
 from chapterverse.settings import Settings
-from chapterverse_api.answering.metering import (
-    MeteredChecker,
-    MeteredDataWriter,
-    MeteredEmbedder,
-    MeteredGenerator,
-    MeteredReranker,
-    MeteredWriter,
-    ModelCall,
-)
+from chapterverse_api.answering.metering import Metered
 from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
-from chapterverse_api.generation import prompts
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
-from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, LoadedModel, Writer
+from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
+from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, Writer
 from chapterverse_api.observability import log
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
@@ -37,30 +30,21 @@ if TYPE_CHECKING:
     from chapterverse_api.grounding.checkers.protocols import Checker
 
 
-_Metered = TypeVar("_Metered", MeteredEmbedder, MeteredReranker, MeteredChecker)
+#: The parts that have a circuit breaker, by the names in `degraded` of the status.
+_PARTS = ("generator", "embedder", "reranker", "checker")
 
 
-@dataclass(frozen=True, slots=True)
-class EconomyGenerator:
-    """The cheaper generator, with a circuit breaker of its own."""
-
-    generator: AnswerGenerator
-    circuit: CircuitBreaker
-
-
-def open_economy_generator(settings: Settings) -> EconomyGenerator | None:
+def open_economy_generator(settings: Settings) -> AnswerGenerator | None:
     """Return the generator for the last fifth of the day's budget; None if it is the usual one.
 
     Raises:
         ConfigurationError: see `open_generator`.
     """
     name = economy_generator_name(settings)
-    if name == settings.generator:
-        return None
-    return EconomyGenerator(open_generator(settings.override(generator=name)), CircuitBreaker("cheaper generator"))
+    return None if name == settings.generator else open_generator(settings.override(generator=name))
 
 
-def _open_checker(settings: Settings) -> MeteredChecker | None:
+def _open_checker(settings: Settings) -> Checker | None:
     """Return the checker for second votes; None if the words decide.
 
     Raises:
@@ -71,10 +55,7 @@ def _open_checker(settings: Settings) -> MeteredChecker | None:
     # Lazy: only needed with a checker.
     from chapterverse_api.grounding.checkers.factory import open_checker
 
-    reasoning_tokens = prompts.MAX_REASONING_TOKENS if settings.checker.startswith("openai:") else 0
-    return MeteredChecker(
-        open_checker(settings), ModelCall(CircuitBreaker("checker"), reasoning_tokens=reasoning_tokens)
-    )
+    return open_checker(settings)
 
 
 def _open_reader(settings: Settings) -> ReadingModel | None:
@@ -94,22 +75,26 @@ def _open_reader(settings: Settings) -> ReadingModel | None:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of this process, each behind its circuit breaker, and their prices.
+    """The models of this process, their prices and their circuit breakers.
 
     Attributes:
-        circuit: the circuit breaker of the generator.
+        economy: the generator when most of the budget is gone; None if it is the usual one.
         checker: gives a second vote on citations; None if the words decide.
         reader: reads the first candidates of a search; None if there is none.
+        circuits: by part.
     """
 
-    embedder: MeteredEmbedder | None
-    reranker: MeteredReranker | None
+    embedder: Embedder | None
+    reranker: Reranker | None
     generator: AnswerGenerator
-    circuit: CircuitBreaker
-    economy: EconomyGenerator | None
+    economy: AnswerGenerator | None
     prices: Prices
-    checker: MeteredChecker | None = None
+    checker: Checker | None = None
     reader: ReadingModel | None = None
+    circuits: Mapping[str, CircuitBreaker] = field(
+        default_factory=lambda: {part: CircuitBreaker(part) for part in _PARTS}
+    )
+    economy_circuit: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("cheaper generator"))
 
     @classmethod
     def open(cls, settings: Settings) -> Models:
@@ -125,12 +110,11 @@ class Models:
     def from_parts(
         cls, settings: Settings, embedder: Embedder | None, generator: AnswerGenerator, reranker: Reranker | None = None
     ) -> Models:
-        """Return these models behind circuit breakers, with the checker that the settings name."""
+        """Return these models, with the checker and the reading model that the settings name."""
         return cls(
-            embedder=MeteredEmbedder(embedder, ModelCall(CircuitBreaker("embedder"))) if embedder else None,
-            reranker=MeteredReranker(reranker, ModelCall(CircuitBreaker("reranker"))) if reranker else None,
+            embedder=embedder,
+            reranker=reranker,
             generator=generator,
-            circuit=CircuitBreaker("generator"),
             economy=open_economy_generator(settings),
             prices=Prices.from_settings(settings, embedder.price if embedder else None),
             checker=_open_checker(settings),
@@ -139,21 +123,18 @@ class Models:
 
     def open_loaders(self) -> list[ModelLoader]:
         """Return what loads the models that write, where they are on servers of one's own."""
-        generators = (self.generator, *([self.economy.generator] if self.economy else []))
-        loaders = (generator.open_loader() for generator in generators if isinstance(generator, LoadedModel))
-        return [loader for loader in loaders if loader]
+        # Lazy: only a server of one's own needs it.
+        from chapterverse_api.generation.openai import OpenAIGenerator
 
-    @property
-    def circuits(self) -> dict[str, CircuitBreaker]:
-        """The circuit breakers by the part that they guard."""
-        circuits = {"generator": self.circuit}
-        circuits |= {"embedder": self.embedder.call.circuit} if self.embedder else {}
-        circuits |= {"reranker": self.reranker.call.circuit} if self.reranker else {}
-        return circuits | ({"checker": self.checker.call.circuit} if self.checker else {})
+        generators = (self.generator, self.economy)
+        loaders = (generator.open_loader() for generator in generators if isinstance(generator, OpenAIGenerator))
+        return [loader for loader in loaders if loader]
 
     def card(self, head: Head) -> EmbedderCard:
         """Return the embedder's card beside an index's; this calls no model, because no budget is reserved for it."""
-        return self.embedder.beside(head.embedder) if self.embedder else EmbedderCard()
+        if (embedder := self.embedder) is None:
+            return EmbedderCard()
+        return embedder.beside(head.embedder) if isinstance(embedder, LazySize) else embedder.card
 
     def check_index(self, head: Head) -> None:
         """Check that an index was made by the configured embedder, as far as that is known without asking a model.
@@ -172,11 +153,10 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class TurnModels:
-    """The models that one turn may use, each counting its cost.
+    """The models that one turn may use, each paid from its budget.
 
     Attributes:
         circuit: the circuit breaker of the generator.
-        turn_budget: takes the costs of the calls.
     """
 
     embedder: Embedder | None
@@ -192,24 +172,26 @@ class TurnModels:
     @classmethod
     def for_budget(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
         """Return the models that a turn may use at its level of the budget; without a budget, all."""
-        turn_budget, prices = turn_budget or TurnBudget(), models.prices
-        level = turn_budget.level
-        generator, circuit, price = _choose_generator(models, level)
-        # A model on one's own machine costs nothing, so it stays when the budget is gone.
-        embedder = None if level == "free" and prices.embedder != FREE else models.embedder
-        reranker = models.reranker if level == "full" else None
-        checker = models.checker if level == "full" or prices.checker == FREE else None
-        call = ModelCall(circuit, price, turn_budget, prices.thoughts)
+        budget, prices, circuits = turn_budget or TurnBudget(), models.prices, models.circuits
+        generator, circuit, price = _choose_generator(models, budget.level)
+        model = Metered(generator, price, budget, circuit, prices.thoughts)
+
+        def paid(part: str, price: Price, is_allowed: bool, thoughts: int = 0) -> Any:
+            opened = getattr(models, part) if is_allowed else None
+            return Metered(opened, price, budget, circuits[part], thoughts) if opened else None
+
+        is_full = budget.level == "full"
         return cls(
-            embedder=_charge(embedder, prices.embedder, turn_budget),
-            reranker=_charge(reranker, prices.reranker, turn_budget),
-            generator=generator if price == FREE else MeteredGenerator(generator, call),
-            writer=MeteredWriter(generator, call) if isinstance(generator, Writer) else None,
-            data_writer=MeteredDataWriter(generator, call) if isinstance(generator, DataWriter) else None,
-            checker=_charge(checker, prices.checker, turn_budget),
+            # A model on one's own machine costs nothing, so it stays when the budget is gone.
+            embedder=paid("embedder", prices.embedder, budget.level != "free" or prices.embedder == FREE),
+            reranker=paid("reranker", prices.reranker, is_full),
+            checker=paid("checker", prices.checker, is_full or prices.checker == FREE, MAX_REASONING_TOKENS),
+            generator=generator if price == FREE else model,
+            writer=model if isinstance(generator, Writer) else None,
+            data_writer=model if isinstance(generator, DataWriter) else None,
             reader=models.reader,
             circuit=circuit,
-            turn_budget=turn_budget,
+            turn_budget=budget,
         )
 
 
@@ -218,10 +200,5 @@ def _choose_generator(models: Models, level: BudgetLevel) -> tuple[AnswerGenerat
     if level == "free" and models.prices.generator != FREE:
         return Extractive(), CircuitBreaker("generator"), FREE
     if level == "economy" and models.economy:
-        return models.economy.generator, models.economy.circuit, models.prices.economy
-    return models.generator, models.circuit, models.prices.generator
-
-
-def _charge(part: _Metered | None, price: Price, turn_budget: TurnBudget) -> _Metered | None:
-    """Return a part whose calls are charged to one turn at this price."""
-    return replace(part, call=replace(part.call, price=price, turn_budget=turn_budget)) if part else None
+        return models.economy, models.economy_circuit, models.prices.economy
+    return models.generator, models.circuits["generator"], models.prices.generator

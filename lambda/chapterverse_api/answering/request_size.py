@@ -1,11 +1,13 @@
-"""Estimates how much of a request a model service bills: tokens of texts, searches of a reranker."""
+"""How much of a request a model service bills at most: tokens of texts, searches of a reranker."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, utf8_length
+from chapterverse_api.budget.prices import Use
+from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.retrieval.rerankers.response import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
@@ -14,20 +16,17 @@ FRAME_TOKENS = 200
 #: text: https://docs.cohere.com/docs/rerank-overview
 _PART_BYTES = 1750
 #: Bytes of the messages for a short text besides the answer: six turns of a conversation, as a rule, or a long
-#: question. A longer conversation loses its middle, because the budget reserves no more.
+#: question. A longer conversation loses its middle.
 WRITER_BYTES = 16_000
+#: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
+MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
 #: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one text.
-CHECK_RULES_BYTES, VERDICT_TOKENS, BILLED_TEXT_CHARS = 500, 16, 1_000
+_CHECK_RULES_BYTES, _VERDICT_TOKENS, _BILLED_TEXT_CHARS = 500, 16, 1_000
 
 
-def estimated_tokens(*texts: str) -> float:
-    """Return about how many tokens a request with these texts has."""
+def billed_tokens(*texts: str) -> float:
+    """Return about how many tokens a request with these texts has, rather too many."""
     return FRAME_TOKENS + sum(map(utf8_length, texts)) / BILLED_TOKEN_BYTES
-
-
-def bytes_of_tokens(tokens: int) -> int:
-    """Return the most bytes of a text that a prompt cuts at so many tokens."""
-    return math.ceil(tokens * PROMPT_TOKEN_BYTES)
 
 
 def billed_searches(question: str, texts: Sequence[str]) -> int:
@@ -40,3 +39,14 @@ def billed_searches(question: str, texts: Sequence[str]) -> int:
 def max_searches(question_bytes: int) -> int:
     """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
     return 1 + (question_bytes + MAX_TEXT_BYTES) // _PART_BYTES
+
+
+def max_vote(
+    text_bytes: int = MAX_VOTE_BYTES, characters: int = MAX_VOTE_BYTES, thoughts: int = MAX_REASONING_TOKENS
+) -> Use:
+    """Return the most that a second vote on texts of this size is billed."""
+    return Use(
+        FRAME_TOKENS + (_CHECK_RULES_BYTES + text_bytes) / BILLED_TOKEN_BYTES,
+        _VERDICT_TOKENS + thoughts,
+        math.ceil(characters / _BILLED_TEXT_CHARS),
+    )

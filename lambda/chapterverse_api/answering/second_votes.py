@@ -10,7 +10,7 @@ from threading import Thread
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answering.turn_cost import MAX_CHECK_BYTES, MAX_CHECKS
+from chapterverse_api.answering.request_size import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 
@@ -23,7 +23,7 @@ _GRACE = 0.5
 
 
 class SecondVotes:
-    """The votes on one answer. Implements `chapterverse_api.answering.segments.VoteSource`.
+    """The votes on one answer.
 
     Args:
         report: is given each failure.
@@ -34,16 +34,16 @@ class SecondVotes:
     ) -> None:
         self._checker, self._deadline, self._report = checker, deadline, report
         self._question = question[:_MAX_QUESTION_CHARS]
-        self._votes = list[_Vote]()
+        self._votes = list[Vote]()
         self._failed = False
 
-    def ask(self, document: str, claim: str) -> _Vote | None:
+    def ask(self, document: str, claim: str) -> Vote | None:
         """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
         size = sum(utf8_length(text) for text in (document, claim, self._question))
-        if self._failed or len(self._votes) == MAX_CHECKS or size > MAX_CHECK_BYTES or not self._deadline.seconds_left:
+        if self._failed or len(self._votes) == MAX_VOTES or size > MAX_VOTE_BYTES or not self._deadline.seconds_left:
             return None
         request = CheckRequest(document, claim, self._question, self._deadline.step(VOTE_SECONDS))
-        self._votes.append(vote := _Vote(self._checker, request, self._fail))
+        self._votes.append(vote := Vote(self._checker, request, self._fail))
         return vote
 
     def close(self) -> None:
@@ -56,8 +56,8 @@ class SecondVotes:
         self._report(error)
 
 
-class _Vote:
-    """One vote, in a thread of its own."""
+class Vote:
+    """One vote on a citation, in a thread of its own."""
 
     def __init__(self, checker: Checker, request: CheckRequest, fail: Callable[[ProviderError], None]) -> None:
         self._checker, self._request, self._fail = checker, request, fail
@@ -69,12 +69,14 @@ class _Vote:
 
     @property
     def is_over(self) -> bool:
+        """Whether `rejects` needs no waiting."""
         return not self._thread.is_alive()
 
     def wait(self) -> None:
         self._thread.join(self._request.deadline.seconds_left + _GRACE)
 
     def rejects(self) -> bool:
+        """Wait for the vote. Return whether it is against the citations; False if it did not come in time."""
         self.wait()
         if not self.is_over:
             self._error = ProviderError("The checker did not answer in time.", retryable=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from chapterverse.text.sentences import Sentence
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
@@ -22,33 +22,15 @@ from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.grounding.verifier import Verifier
 
+if TYPE_CHECKING:
+    from chapterverse_api.answering.second_votes import SecondVotes, Vote
+
 #: Segments that wait for the first one that is confirmed, at most.
 MAX_WAITING_SEGMENTS = 3
 
 
-class Vote(Protocol):
-    """A second vote on a citation, which a checker may still be working on."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether `rejects` needs no waiting."""
-        ...
-
-    def rejects(self) -> bool:
-        """Wait for the vote. Return whether it is against the citations; False if it did not come in time."""
-        ...
-
-
-class VoteSource(Protocol):
-    """Asks for second votes on the sentences of one answer."""
-
-    def ask(self, document: str, claim: str) -> Vote | None:
-        """Return the vote on a claim; None if nobody is asked."""
-        ...
-
-
 def check_sentence(
-    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: VoteSource | None
+    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: SecondVotes | None
 ) -> tuple[CheckedSentence, Vote | None]:
     """Check one sentence of an answer or of a claim; return it with the open vote on its citations.
 
@@ -92,7 +74,7 @@ class Segments:
         site: SiteText | None = None,
         *,
         note: str = "",
-        votes: VoteSource | None = None,
+        votes: SecondVotes | None = None,
         waits: bool = False,
     ) -> None:
         self.draft_reader = DraftReader(request.passages, site)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from chapterverse.errors import ProviderError
 from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_cost import DATA_TRIES
 from chapterverse_api.generation.draft import Check, Span
 from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
 from chapterverse_api.generation.protocols import DataWriter
@@ -18,6 +17,9 @@ from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
 from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.structured_output.data import DataProblem, LeafCheck, leaf_line, leaves, mirror, read_data
+
+#: How often at most data that fits a schema is asked for.
+DATA_TRIES = 2
 
 _Data = TypeVar("_Data")
 

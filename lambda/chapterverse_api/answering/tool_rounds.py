@@ -14,7 +14,6 @@ from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.answering.context import AnswerContext, DraftSources, make_source
 from chapterverse_api.answering.docs_tools import DOCS_TOOLS, DocsTools, read_query
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_cost import TOOL_CALLS, TOOL_ROUNDS
 from chapterverse_api.answering.turn_tools import ToolResult, TurnTools
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.generation.passage import Passage
@@ -23,6 +22,8 @@ from chapterverse_api.generation.requests import GenerationRequest, ToolCall, Us
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
 
+#: How often a model may call tools in place of an answer, and how many calls it gets in all.
+TOOL_ROUNDS, TOOL_CALLS = 2, 6
 #: Seconds of a draft in which tools run: half of `deadline.TOTAL_SECONDS`, so that the answer has the other half.
 TOOL_SECONDS = 12.0
 

@@ -1,14 +1,15 @@
 """The day's budget for models, and the share of one turn.
 
-The most that a turn can cost is set aside in one atomic step before anything is paid for, and replaced by what it did
-cost afterwards. So no race overspends, and a process that is killed in between has counted too much.
+No request is sent before the most that it can cost is reserved, in one atomic step. A turn starts with a reservation
+for its usual requests; a request that needs more adds what is lacking. At the end the actual cost replaces the whole.
+So no race overspends, and a process that is killed in between has counted too much.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,10 +17,10 @@ from decimal import Decimal, InvalidOperation
 from threading import Lock
 from typing import Literal
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import Price
-from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
+from chapterverse_api.budget.prices import Price, Use
+from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
 from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
@@ -38,16 +39,36 @@ _RESET_SECONDS = 10.0
 
 _SPENT = "The day's budget for models is used up, so none was asked."
 _UNCOUNTED = "What models cost can't be counted right now, so none was asked."
+_SPENT_SINCE = "The day's budget for models is used up, so no more of them were asked."
+_UNCOUNTED_SINCE = "What models cost can't be counted any more, so no more of them were asked."
+
+
+class BudgetSpent(NotAsked):
+    """The day's budget does not allow a request."""
+
+
+@dataclass(slots=True)
+class Bill:
+    """What one request is charged: the most that it can cost, until its answer tells less.
+
+    Attributes:
+        begun: whether an answer has begun, so that a failure is billed in any case.
+    """
+
+    use: Use
+    begun: bool = False
 
 
 @dataclass(slots=True)
 class TurnBudget:
-    """The models that one turn may use, and their cost so far. Safe to add to from several threads.
+    """The models that one turn may use, what is reserved for them, and their cost so far. Safe for several threads.
 
     Attributes:
         level: see `BudgetLevel`.
         reason: a sentence for the reader; None if the turn may use all models.
         share: the share of the day's budget that was gone when the turn began, 0 to 1; None without a budget.
+        reserve: reserves so many microdollars more, or raises `BudgetSpent`; None without a limit.
+        reservations: those of this turn.
         micros: the cost so far, in microdollars.
         input_tokens: about how many tokens were sent to generators.
         output_tokens: about how many tokens they wrote.
@@ -56,9 +77,12 @@ class TurnBudget:
     level: BudgetLevel = "full"
     reason: str | None = None
     share: float | None = None
+    reserve: Callable[[int], Reservation] | None = None
+    reservations: list[Reservation] = field(default_factory=list)
     micros: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
+    _open: float = 0.0
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @property
@@ -66,22 +90,51 @@ class TurnBudget:
         """The cost so far, in US dollars."""
         return round(self.micros / 1_000_000, 6)
 
-    def add(self, price: Price, *, input_tokens: float = 0.0, output_tokens: float = 0.0, searches: int = 0) -> None:
-        """Add the cost of a model's tokens, or of the searches of a reranker."""
-        with self._lock:
-            self.micros += price.cost(input_tokens=input_tokens, output_tokens=output_tokens, searches=searches)
+    @contextmanager
+    def paying(self, price: Price, most: Use, *, writes: bool = False) -> Iterator[Bill]:
+        """Run a block that sends one request and may lower its bill. Then charge it, unless it is known to be free.
 
-    def add_generated(self, price: Price, input_tokens: float, output_tokens: float) -> None:
-        """Add a generator's tokens and their cost."""
-        self.add(price, input_tokens=input_tokens, output_tokens=output_tokens)
+        Args:
+            writes: whether the model is a generator, whose tokens are counted.
+
+        Raises:
+            BudgetSpent: the most that it can cost can't be reserved, and the block did not run.
+        """
+        self._open_bill(price.cost(most))
+        bill = Bill(most)
+        try:
+            yield bill
+        except ProviderError as error:
+            if error.unbilled and not bill.begun:
+                bill.use = Use()
+            raise
+        finally:
+            self._close_bill(price, most, bill.use, writes)
+
+    def _open_bill(self, most: float) -> None:
         with self._lock:
-            self.input_tokens += math.ceil(input_tokens)
-            self.output_tokens += math.ceil(output_tokens)
+            reserved = sum(reservation.micros for reservation in self.reservations)
+            lacking = math.ceil(self.micros + self._open + most) - reserved
+            if self.reserve and most and lacking > 0:
+                try:
+                    self.reservations.append(self.reserve(lacking))
+                except BudgetSpent as error:
+                    self.reason = str(error)
+                    raise
+            self._open += most
+
+    def _close_bill(self, price: Price, most: Use, use: Use, writes: bool) -> None:
+        with self._lock:
+            self._open -= price.cost(most)
+            self.micros += price.cost(use)
+            if writes:
+                self.input_tokens += math.ceil(use.input_tokens)
+                self.output_tokens += math.ceil(use.output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class CostCeiling:
-    """The most that a turn can cost at each level that costs anything, in microdollars."""
+class UsualCost:
+    """The most that the usual requests of a turn can cost at each level that costs anything, in microdollars."""
 
     full: float
     economy: float
@@ -115,50 +168,70 @@ class DailyBudget:
         return cls(open_limiter(settings), _parse_cap(settings.daily_budget_usd), settings.site)
 
     @contextmanager
-    def reserving(self, ceiling: CostCeiling) -> Iterator[TurnBudget]:
-        """Reserve the most that a turn can cost, yield its budget, and settle its actual cost."""
-        reservation, turn_budget = None, TurnBudget()
-        if self._cap is not None and ceiling.full > 0:
-            reservation, turn_budget = self._reserve(ceiling, self._cap)
-            self.level = turn_budget.level
+    def reserving(self, usual: UsualCost) -> Iterator[TurnBudget]:
+        """Reserve the most that a turn usually costs, yield its budget, and settle its actual cost."""
+        turn_budget = TurnBudget() if self._cap is None else self._begin(usual, self._cap)
         try:
             yield turn_budget
         finally:
-            if reservation:
-                self._settle(reservation, turn_budget.micros)
+            if turn_budget.reservations:
+                self._settle(turn_budget.reservations, math.ceil(turn_budget.micros))
             share = None if turn_budget.share is None else 100 * turn_budget.share
             metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
 
-    def _reserve(self, ceiling: CostCeiling, cap: int) -> tuple[Reservation | None, TurnBudget]:
-        now = self._clock()
-        account = f"{self._site}#{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+    def _begin(self, usual: UsualCost, cap: int) -> TurnBudget:
+        account = f"{self._site}#{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"
+
+        def reserve_more(micros: int) -> Reservation:
+            if more := self._reserve(account, micros, cap):
+                return more
+            raise BudgetSpent(_SPENT_SINCE)
+
+        turn_budget = TurnBudget()
+        if usual.full > 0:
+            turn_budget = self._choose_level(account, usual, cap)
+            self.level = turn_budget.level
+        turn_budget.reserve = reserve_more
+        return turn_budget
+
+    def _choose_level(self, account: str, usual: UsualCost, cap: int) -> TurnBudget:
         try:
             # A budget below the price of the best models may still be enough for the cheaper ones.
-            for micros in sorted({math.ceil(ceiling.full), math.ceil(ceiling.economy)} if cap else (), reverse=True):
-                with self._circuit.calling():
-                    reservation = self._limiter.reserve(account, micros, cap, now)
-                if reservation:
-                    is_low = reservation.spent >= ECONOMY_SHARE * cap or micros < ceiling.full
+            for micros in sorted({math.ceil(usual.full), math.ceil(usual.economy)} if cap else (), reverse=True):
+                if reservation := self._reserve(account, micros, cap):
+                    is_low = reservation.spent >= ECONOMY_SHARE * cap or micros < usual.full
                     share = (reservation.spent + micros) / cap
-                    return reservation, TurnBudget("economy" if is_low else "full", share=share)
-        except CircuitOpen:
-            return None, TurnBudget("free", _UNCOUNTED)
+                    level: BudgetLevel = "economy" if is_low else "full"
+                    return TurnBudget(level, share=share, reservations=[reservation])
+        except BudgetSpent:
+            return TurnBudget("free", _UNCOUNTED)
+        return TurnBudget("free", _SPENT, share=1.0)
+
+    def _reserve(self, account: str, micros: int, cap: int) -> Reservation | None:
+        """Reserve a sum; None if the day has less left.
+
+        Raises:
+            BudgetSpent: the limiter can't be reached.
+        """
+        try:
+            with self._circuit.calling():
+                return self._limiter.reserve(account, micros, cap, self._clock())
         except LimiterFault as error:
             _log_fault(error)
-            return None, TurnBudget("free", _UNCOUNTED)
-        return None, TurnBudget("free", _SPENT, share=1.0)
+            raise BudgetSpent(_UNCOUNTED_SINCE) from error
+        except CircuitOpen as error:
+            raise BudgetSpent(_UNCOUNTED_SINCE) from error
 
-    def _settle(self, reservation: Reservation, micros: float) -> None:
-        spent, max_micros = math.ceil(micros), reservation.micros
+    def _settle(self, reservations: Sequence[Reservation], spent: int) -> None:
         # A reservation that is not settled counts as spent in full: too much, and never too little. So this is tried
         # even while the circuit is open.
         try:
-            self._limiter.settle(reservation, min(spent, max_micros))
+            for reservation in reservations:
+                self._limiter.settle(reservation, min(spent, reservation.micros))
+                spent -= min(spent, reservation.micros)
             # A model that did more than its limits is counted too, even above the cap.
-            if excess := max(0, spent - max_micros):
-                more = self._limiter.reserve(reservation.account, excess, _NO_CAP, self._clock())
-                if more:
-                    self._limiter.settle(more, more.micros)
+            if spent and (more := self._limiter.reserve(reservations[0].account, spent, _NO_CAP, self._clock())):
+                self._limiter.settle(more, more.micros)
         except LimiterFault as error:
             self._circuit.count_failure(error)
             _log_fault(error)

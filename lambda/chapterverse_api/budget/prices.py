@@ -21,6 +21,15 @@ from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """What one request is billed for."""
+
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    searches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
     """What one model costs, in microdollars.
 
@@ -35,9 +44,9 @@ class Price:
     output_token: float = 0.0
     search: float = 0.0
 
-    def cost(self, *, input_tokens: float = 0.0, output_tokens: float = 0.0, searches: int = 0) -> float:
-        """Return what so many tokens and searches cost, in microdollars."""
-        return input_tokens * self.input_token + output_tokens * self.output_token + searches * self.search
+    def cost(self, use: Use) -> float:
+        """Return what these tokens and searches cost, in microdollars."""
+        return use.input_tokens * self.input_token + use.output_tokens * self.output_token + use.searches * self.search
 
 
 FREE = Price()

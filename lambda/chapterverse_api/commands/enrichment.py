@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.budget.prices import Price
+from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import DataWriter
@@ -52,7 +52,7 @@ class ServiceEnricher:
         return self.writer.write_data(request, form)
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        return self.price.cost(input_tokens=input_tokens, output_tokens=output_tokens) / 1_000_000
+        return self.price.cost(Use(input_tokens, output_tokens)) / 1_000_000
 
     def carries(
         self,

@@ -19,9 +19,8 @@ from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 MAX_REWRITING_SECONDS, MAX_REWRITTEN_CHARS, MAX_REWRITTEN_TOKENS = 1.5, 400, 200
 #: Characters of each message in a request to rewrite, which needs only its subject.
 _MAX_MESSAGE_CHARS = 600
-#: Earlier questions that are put before a follow-up, characters of each and of all with the ends of their lines.
+#: Earlier questions that are put before a follow-up, and characters of each.
 _MAX_QUESTIONS, _MAX_QUESTION_CHARS = 3, 300
-MAX_EARLIER_CHARS = _MAX_QUESTIONS * (_MAX_QUESTION_CHARS + 1)
 
 _REWRITE = (
     "You rewrite the last question of a conversation about software documentation so that it can be searched for"

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse.net import Event
+from chapterverse.net import Event, Stream
 from chapterverse.net.events import DOCUMENT
 from chapterverse.providers.errors import END_MARK, ServiceErrors
 from chapterverse.providers.replies import Fault, find_error, read_ending
@@ -37,15 +36,7 @@ class RequestRejected(Exception):
         self.body = body
 
 
-class TimedReply(Protocol):
-    """A reply that is being read."""
-
-    def events(self) -> Iterable[Event]: ...
-
-    def limit_remaining_time(self, seconds: float | None) -> None: ...
-
-
-def read_texts(reply: TimedReply, usage: Usage, errors: ServiceErrors) -> ModelText:
+def read_texts(reply: Stream, usage: Usage, errors: ServiceErrors) -> ModelText:
     """Yield the text of a reply as it comes, then its calls of tools.
 
     Args:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
-
-if TYPE_CHECKING:
-    from chapterverse_api.generation.model_loader import ModelLoader
 
 
 class AnswerGenerator(Protocol):
@@ -54,13 +51,4 @@ class DataWriter(Protocol):
         Raises:
             ProviderError: the model could not be reached, broke off, or took longer than the deadline.
         """
-        ...
-
-
-@runtime_checkable
-class LoadedModel(Protocol):
-    """A generator whose language model may have to be loaded first."""
-
-    def open_loader(self) -> ModelLoader | None:
-        """Return what loads the model in the background; None if nothing has to."""
         ...

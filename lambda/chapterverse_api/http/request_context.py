@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.protocols import ChatService
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
 
 
-def get_service(app: FastAPI) -> ChatService:
+def get_service(app: FastAPI) -> Service:
     """Return the service of an application, `request.app` in a route. It opens at the first call.
 
     Raises:
         ChapterVerseError: it can't be opened.
     """
-    load: Callable[[], ChatService] = app.state.service
+    load: Callable[[], Service] = app.state.service
     return load()
 
 

@@ -9,8 +9,8 @@ from pydantic import Field
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
+from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.models import TurnModels
-from chapterverse_api.answering.turn_cost import max_search_cost
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
@@ -103,7 +103,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[SiteRe
     """Search within the day's budget, as for an answer."""
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
-    with resources.budget.reserving(max_search_cost(query.query or "", resources.models.prices)) as turn_budget:
+    with resources.budget.reserving(usual_cost(resources.models.prices, query.query or "")) as turn_budget:
         models = TurnModels.for_budget(resources.models, turn_budget)
         with search_progress() as progress:
             search = SearchResources(models.embedder, models.reranker, models.reader, context.deadline, progress)

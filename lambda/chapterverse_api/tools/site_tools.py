@@ -21,7 +21,6 @@ from chapterverse.net.fetch import Fetcher, private_hosts
 from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
-from chapterverse_api.answering.turn_cost import TOOLS_BYTES
 from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
@@ -33,7 +32,7 @@ from chapterverse_api.tools import documentation
 from chapterverse_api.tools.address_template import AddressTemplate
 from chapterverse_api.tools.registry import JsonObject, Tool, ToolContext, ToolRegistry, ToolService, make_tool
 
-_MAX_TOOLS = 16
+_MAX_TOOLS, _MAX_BYTES = 16, 32_000
 #: Characters of a model's arguments.
 _MAX_ARGUMENT_CHARS = 8_000
 #: Results of a search that become sources.
@@ -121,8 +120,8 @@ class SiteTools:
         if len(set(names)) < len(names) or {*built_in} & {entry.name for entry in file.tools}:
             raise _unusable("has two tools of one name, or one with the name of a built-in tool")
         specs = tuple(ToolSpec(tool.name, tool.description, dict(tool.arguments)) for tool in tools)
-        if len(json.dumps([[s.name, s.description, s.parameters] for s in specs])) > TOOLS_BYTES:
-            raise _unusable(f"is longer than {TOOLS_BYTES} characters in all, which each question would send")
+        if len(json.dumps([[s.name, s.description, s.parameters] for s in specs])) > _MAX_BYTES:
+            raise _unusable(f"is longer than {_MAX_BYTES} characters in all, which each question would send")
         return cls(ToolRegistry(tools), specs)
 
     def of_turn(self, service: ToolService, deadline: Deadline) -> BoundTools:

@@ -15,10 +15,11 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
+from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.models import TurnModels
+from chapterverse_api.answering.request_size import MAX_VOTES
 from chapterverse_api.answering.second_votes import SecondVotes
 from chapterverse_api.answering.segments import check_sentence
-from chapterverse_api.answering.turn_cost import max_claim_cost
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.passage import Passage
@@ -208,7 +209,7 @@ class _StatementCheck:
 def _second_votes(context: ToolContext) -> Iterator[SecondVotes | None]:
     """Give the second votes that an answer would ask for, within the day's budget; None if the words decide."""
     resources = context.service.resources
-    with resources.budget.reserving(max_claim_cost(resources.models.prices)) as turn_budget:
+    with resources.budget.reserving(usual_cost(resources.models.prices, votes=MAX_VOTES)) as turn_budget:
         checker = TurnModels.for_budget(resources.models, turn_budget).checker
         if checker is None:
             yield None

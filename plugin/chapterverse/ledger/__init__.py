@@ -7,6 +7,7 @@ that was written for another generation is ignored.
 from __future__ import annotations
 
 from chapterverse.ledger.factory import open_ledger
-from chapterverse.ledger.protocols import IMPORTED, UNREAD, Ledger, LedgerRow
+from chapterverse.ledger.rows import IMPORTED, UNREAD, LedgerRow
+from chapterverse.ledger.table import Ledger
 
 __all__ = ["IMPORTED", "UNREAD", "Ledger", "LedgerRow", "open_ledger"]

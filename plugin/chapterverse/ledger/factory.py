@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ledger.protocols import Ledger
+from chapterverse.ledger.table import Ledger
 from chapterverse.settings import DEFAULT_STORE, Settings
 
 
@@ -19,18 +19,16 @@ def open_ledger(settings: Settings) -> Ledger:
     Raises:
         ConfigurationError: the scheme is not one that this release knows, or its package is missing.
     """
-    from chapterverse.ledger.table import LedgerTable
-
     kind, _, place = settings.ledger.partition(":")
     if kind == "sqlite" and place:
-        return LedgerTable.on_sqlite(Path(place))
+        return Ledger.on_sqlite(Path(place))
     if kind in ("postgres", "postgresql") and place:
-        return LedgerTable.on_postgres(settings.ledger)
+        return Ledger.on_postgres(settings.ledger)
     if settings.ledger:
         # An address may hold a password.
         raise ConfigurationError(f"There is no ledger of the kind {kind!r}: use sqlite:PATH or postgresql://HOST/NAME.")
     store_kind, _, folder = settings.store.partition(":")
     if store_kind == "edge":
-        return LedgerTable.on_sqlite(Path(folder) / "ledger.sqlite")
+        return Ledger.on_sqlite(Path(folder) / "ledger.sqlite")
     name = hashlib.sha256(settings.store.encode(errors="surrogatepass")).hexdigest()[:16]
-    return LedgerTable.on_sqlite(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")
+    return Ledger.on_sqlite(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")

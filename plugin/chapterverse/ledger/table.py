@@ -1,4 +1,4 @@
-"""The ledger in two tables, on SQLite or Postgres. Implements `chapterverse.ledger.Ledger`."""
+"""The ledger in two tables, on SQLite or Postgres."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from chapterverse.database import Database, Faults, Statements, connection_faults
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
-from chapterverse.ledger.protocols import LedgerRow
+from chapterverse.ledger.rows import LedgerRow
 from chapterverse.model import Scope, replace_unstorable
 
 #: Each entry brings the schema from its own position to the next.
@@ -104,8 +104,10 @@ _POSTGRES_FAULTS: Faults = {
 CONNECT_PAUSES = (0.5, 1.0, 2.0)
 
 
-class LedgerTable:
-    """A ledger in a database. Each call is one connection and one transaction. None is open while pages are embedded.
+class Ledger:
+    """The files of each scope, and the generation that their rows describe, in a database.
+
+    Each call is one connection and one transaction. None is open while pages are embedded.
 
     Raises, from every method:
         IndexCorrupt: the database is damaged, or not ours.
@@ -154,6 +156,8 @@ class LedgerTable:
         )
 
     def records(self, scope: Scope) -> dict[str, LedgerRow]:
+        """Return the rows of a scope by file path."""
+
         def read(db: Statements) -> dict[str, LedgerRow]:
             columns = ", ".join(_COLUMNS).replace("last_indexed_at", db.time_text.format("last_indexed_at"))
             sql = f"SELECT {columns} FROM document_metadata WHERE site = ? AND version = ? ORDER BY file_path"  # noqa: S608
@@ -162,9 +166,11 @@ class LedgerTable:
         return self._database.run(read, otherwise=dict[str, LedgerRow](), reading=True)
 
     def generation(self, scope: Scope) -> int:
+        """Return the generation that the rows describe; 0 if there are none."""
         return self._head(scope)[0]
 
     def token(self, scope: Scope) -> str:
+        """Return the token of the head that the rows describe; "" if there are none."""
         return self._head(scope)[1]
 
     def _head(self, scope: Scope) -> tuple[int, str]:
@@ -177,6 +183,7 @@ class LedgerTable:
     def save(
         self, scope: Scope, generation: int, writes: Iterable[LedgerRow], removals: Iterable[str], token: str = ""
     ) -> None:
+        """Write and delete rows and set the scope's generation and its head's token, all in one transaction."""
         key = (scope.site, scope.version)
 
         def write(db: Statements) -> None:

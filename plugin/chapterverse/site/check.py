@@ -367,8 +367,6 @@ def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, pr
             try:
                 for leak in scanner.scan(site, path):
                     findings.add("secret", path, leak.says)
-            except secret_scan.TooMuch:
-                findings.add("unreadable", path, f"{path} unpacks to more than 2 GB: it was searched no further.")
             except OSError as error:
                 findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")
     progress("Searching files", len(paths), len(paths))

@@ -1,31 +1,26 @@
 """Searches a site's files for secrets: the values given to this build, and keys of known services.
 
 A build has keys in its environment, and a mistake (a link to `/proc/self/environ`, a debug page, a bundled `.env`)
-publishes them. Values are searched raw and as HTML, JSON and addresses escape them, in every file and in unpacked gzip
-files. Encoded, split and archived secrets are left to a secret scanner such as gitleaks.
+publishes them. Values are searched raw and as HTML, JSON and addresses escape them, in every file. Encoded, split,
+packed and archived secrets are left to a secret scanner such as gitleaks.
 """
 
 from __future__ import annotations
 
-import gzip
 import html
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 from urllib.parse import quote
 
 from chapterverse.site.key_shapes import find_keys
 
 #: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.
 _WINDOW, _OVERLAP = 8_000_000, 16_000
-#: Most bytes that are unpacked of one file.
-_MAX_UNPACKED_BYTES = 2_000_000_000
 
 #: Names of variables that hold a secret, except those that hold a path or an address of one.
 _SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SIGNING_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD")
@@ -33,12 +28,7 @@ _NO_SECRET = re.compile(r"_(?:FILE|PATH|DIR|ARN|URL|URI|ID)$")
 _PASSWORD = re.compile(r"(?<![\w+.-])[\w+.-]++://[^:/@]*:([^/@]+)@")
 _MIN_SECRET_CHARS = 12
 
-_GZIP = b"\x1f\x8b"
 _HIDDEN = "…".encode()
-
-
-class TooMuch(Exception):
-    """A file unpacks to more bytes than are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +67,13 @@ class Scanner:
 
         Raises:
             OSError: the file can't be read.
-            TooMuch: it unpacks to too much; raised after the leaks.
         """
         in_name = dict(self._find(path.encode(errors="surrogateescape")))
         yield from (Leak(path, 0, what) for what in in_name)
         lines: dict[str, int] = {}
-        is_complete = True
         with (site / path).open("rb") as file:
             self._search(file, lines)
-            file.seek(0)
-            if file.read(len(_GZIP)) == _GZIP:
-                file.seek(0)
-                # A damaged gzip file was searched as raw bytes.
-                with suppress(EOFError, zlib.error, gzip.BadGzipFile):
-                    is_complete = self._search(cast(IO[bytes], gzip.GzipFile(fileobj=file)), lines, _MAX_UNPACKED_BYTES)
         yield from (Leak(path, line, what) for what, line in sorted(lines.items()))
-        if not is_complete:
-            raise TooMuch(path)
 
     def scrub(self, text: str, *, with_shapes: bool = True) -> str:
         """Return a text with its secrets replaced by "…".
@@ -108,18 +88,16 @@ class Scanner:
             content = content.replace(secret, _HIDDEN)
         return content.decode(errors="replace")
 
-    def _search(self, file: IO[bytes], lines: dict[str, int], most: float = float("inf")) -> bool:
-        """Record the first line of each kind of secret; return False if the search ended after `most` bytes."""
+    def _search(self, file: IO[bytes], lines: dict[str, int]) -> None:
+        """Record the first line of each kind of secret."""
         line, content = 1, file.read(_WINDOW)
-        while content and most >= 0:
+        while content:
             for what, at in self._find(content):
                 lines.setdefault(what, line + content.count(b"\n", 0, at))
             more = file.read(_WINDOW)
-            most -= len(more)
             overlap = content[-_OVERLAP:] if more else b""
             line += content.count(b"\n") - overlap.count(b"\n")
             content = overlap + more
-        return most >= 0
 
     def _find(self, content: bytes) -> Iterator[tuple[str, int]]:
         """Yield kind and position of the secrets in a part of a file."""

@@ -1,7 +1,9 @@
 """Cuts off the space that the engine allocates in advance when a folder is sealed, and restores it in a copy.
 
 The engine makes files as large as they may become, 160 MB for one chunk, nearly all of it holes. Readers pay for that,
-because the engine touches most pages, and a file system in memory (tmpfs) allocates each of them. These are the files
+because the engine touches most pages, and a file system in memory (tmpfs) allocates each of them. No public option of
+the engine changes the sizes: with each of `memory` of payload, vectors and ids, and with its optimizers, 49 points have
+105 to 142 MB, of which 0.2 are allocated. These are the files
 (qdrant-edge-py 0.9.0), each with the file that states how much of it is in use:
 
     page_N.dat      values, in blocks: bitmask.dat has a bit for each block, config.json the sizes of block and page

@@ -14,12 +14,15 @@ from api import quill
 from api.scripted import Client
 from chapterverse.settings import Settings
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
-from chapterverse_api.answering.turn_cost import MAX_QUERY_CHARS, max_turn_cost
+from chapterverse_api.answering.docs_tools import MAX_QUERY_CHARS
+from chapterverse_api.answering.metering import usual_cost
+from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.app import create_app
-from chapterverse_api.budget.prices import Prices
+from chapterverse_api.budget.daily_budget import DailyBudget, UsualCost
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.generation.prompts import MAX_ROUND_TOKENS
+from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
@@ -337,25 +340,48 @@ def test_a_model_that_hangs_behind_a_search_ends_in_time(settings: Settings, mod
     assert time.monotonic() - started < 27
 
 
-def test_a_budget_that_ends_between_the_rounds_was_reserved(settings: Settings) -> None:
+@pytest.mark.parametrize("left", ["enough", "nothing"])
+def test_the_budget_may_end_between_the_rounds(settings: Settings, left: str) -> None:
+    limiter, account, cap = MemoryLimiter(), "docs#1970-01-01", 200_000
     with CohereServer() as cohere:
         own = settings.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=COHERE_KEY)
-        prices = Prices.from_settings(own)
-        ceiling = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps_threads=False)
-        service = Service.open(own.override(daily_budget_usd=f"{ceiling.full * 2.2e-6:.6f}"))
+        budget = DailyBudget(limiter, cap, "docs", clock=lambda: 0.0)
+        resources = quill.changed(ServiceSession.open(own), budget=budget).resources
 
         def calling() -> Iterator[tuple[str, Any]]:
-            # All that is left is another reader's now.
-            with service.resources.budget.reserving(ceiling) as other:
-                other.add_generated(prices.generator, 1e9, 1e9)
+            if left == "nothing":
+                # All that is left is other readers' now.
+                assert limiter.reserve(account, cap - limiter.spent_micros(account), cap, 0.0)
             yield from search("roll back a deployment")
 
         cohere.calls.append(calling())
-        assert quill.whole(service.chat(ChatQuery(query=QUESTION))).status == "answered"
-        assert len(cohere.history) == 2
-        # The next question has nothing left.
-        assert quill.whole(service.chat(ChatQuery(query=QUESTION))).status == "degraded"
-        assert len(cohere.history) == 2
+        text = "Each deployment is numbered."
+        cohere.say(ChatReply(text, [(text, ["1"])]))
+        # So little that each request has to add to it.
+        with budget.reserving(UsualCost(1, 1)) as turn_budget:
+            answer = quill.whole(answer_query(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget))
+    assert limiter.spent_micros(account) <= cap
+    assert len(turn_budget.reservations) == len(cohere.history) + 1
+    if left == "enough":
+        assert (answer.status, len(cohere.history)) == ("answered", 2)
+        return
+    # It is answered from what is there, and the model did not fail.
+    assert (answer.status, len(cohere.history)) == ("degraded", 1)
+    assert answer.degraded_reason == "The day's budget for models is used up, so no more of them were asked."
+    assert "quote" in {segment.kind for segment in answer.segments}
+    assert not resources.models.circuits["generator"]._failures
+
+
+def test_a_second_look_is_paid_from_what_the_first_left_over(settings: Settings) -> None:
+    limiter = MemoryLimiter()
+    with CohereServer() as cohere:
+        own = settings.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=COHERE_KEY)
+        budget = DailyBudget(limiter, 200_000, "docs", clock=lambda: 0.0)
+        resources = quill.changed(ServiceSession.open(own), budget=budget).resources
+        cohere.calls.extend([search("roll back a deployment"), search("colors")])
+        with budget.reserving(usual_cost(resources.models.prices, QUESTION, drafts=1)) as turn_budget:
+            quill.whole(answer_query(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget))
+    assert (len(cohere.history), len(turn_budget.reservations)) == (3, 1)
 
 
 def test_a_question_about_something_else_calls_no_model(settings: Settings, model: OpenAIServer) -> None:

@@ -18,9 +18,8 @@ from api.quill import ask
 from chapterverse.settings import Settings
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.answering.turn_cost import max_turn_cost
-from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget
-from chapterverse_api.budget.prices import Price, Prices
+from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
+from chapterverse_api.budget.prices import Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
@@ -64,6 +63,14 @@ def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> l
     ]
 
 
+def without_usage(events: list[dict[str, object]]) -> list[dict[str, object]]:
+    for event in events:
+        delta = event.get("delta")
+        if isinstance(delta, dict):
+            delta.pop("usage", None)
+    return events
+
+
 def models(cohere: CohereServer) -> Counter[str]:
     return Counter(request.body["model"] for request in cohere.history)
 
@@ -80,14 +87,7 @@ def test_an_answer_costs_what_the_provider_bills(index: Path, cohere: CohereServ
 
 
 def test_without_a_word_of_the_provider_more_is_counted_than_was_sent(index: Path, cohere: CohereServer) -> None:
-    def silent(events: list[dict[str, object]]) -> list[dict[str, object]]:
-        for event in events:
-            delta = event.get("delta")
-            if isinstance(delta, dict):
-                delta.pop("usage", None)
-        return events
-
-    cohere.say(ChatReply(SAID, [(SAID, ["1"])], change=silent))
+    cohere.say(ChatReply(SAID, [(SAID, ["1"])], change=without_usage))
     turn_budget = TurnBudget()
     answered(service(index, cohere), QUESTION, turn_budget)
     chat = next(r for r in cohere.history if r.path == "/v2/chat")
@@ -239,18 +239,21 @@ def test_a_part_that_is_left_alone_costs_nothing(index: Path, cohere: CohereServ
     assert (spent(), len(cohere.history)) == (failed, calls)
 
 
-def test_the_worst_is_more_than_any_real_turn_costs(index: Path, cohere: CohereServer) -> None:
-    asked = service(index, cohere)
-    spent = 0.0
+def test_no_turn_costs_more_than_it_reserves(index: Path, cohere: CohereServer) -> None:
+    asked, spent = counted(service(index, cohere))
+    before = 0
     hostile = ["a", QUESTION, QUESTION * 20, "🏴󠁧󠁢󠁥󠁮󠁧󠁿 cache " * 30, "缓存怎么清除 cache " * 60]
     for question in hostile:
-        query = ChatQuery(query=question[:1500], conversation_history=[Message(role="user", content="the cache")] * 4)
-        worst, turn_budget = max_turn_cost(query, asked.resources.models.prices, keeps_threads=False), TurnBudget()
-        assert [*answer_query(query, asked.resources, turn_budget=turn_budget)]
-        assert turn_budget.micros < worst.full
-        assert worst.economy < worst.full
-        spent += turn_budget.micros
-    assert spent > 0
+        history = [Message(role="user", content="the cache")] * 4
+        # A service that counts nothing, for a rewriting and a draft.
+        for _ in range(2):
+            cohere.say(ChatReply(SAID, [(SAID, ["1"])], change=without_usage))
+        with asked.resources.budget.reserving(UsualCost(1, 1)) as budget:
+            query = ChatQuery(query=question[:1500], conversation_history=history)
+            assert [*answer_query(query, asked.resources, turn_budget=budget)]
+            assert 0 < budget.micros <= sum(reservation.micros for reservation in budget.reservations)
+        assert spent() > before
+        before = spent()
 
 
 class Silent(CohereServer):
@@ -268,30 +271,24 @@ def silent() -> Iterator[Silent]:
         yield running
 
 
-def test_a_long_conversation_that_is_kept_costs_no_more_than_was_set_aside(
+def test_a_long_conversation_that_is_kept_costs_no_more_than_it_reserves(
     index: Path, silent: Silent, tmp_path: Path
 ) -> None:
     cohere = silent
     asked = service(index, cohere, records=f"sqlite:{tmp_path / 'records'}", reranker="none")
     asked, spent = counted(asked, 50_000_000)
-    prices = asked.resources.models.prices
-    before = 0
     for number in range(9):
         lines = "" if number == 8 else ("─" * 120 + " ") * 14
         query = ChatQuery(query=f"{QUESTION} {number}? {lines}"[:1900], thread_id="t1")
-        assert [*asked.chat(query)]
-        worst = max_turn_cost(query, prices, keeps_threads=True).full
-        assert spent() - before <= worst
-        before = spent()
+        with asked.resources.budget.reserving(UsualCost(1, 1)) as budget:
+            assert [*answer_query(query, asked.resources, turn_budget=budget)]
+            assert 0 < budget.micros <= sum(reservation.micros for reservation in budget.reservations)
+    assert spent() > 0
     told = [len(r.body["messages"][-1]["content"].encode()) for r in cohere.history if not r.body["stream"]]
     assert 15_000 < max(told) <= 16_000
 
 
-def test_the_dearer_of_two_generators_is_set_aside(index: Path, cohere: CohereServer) -> None:
-    query = ChatQuery(query=QUESTION)
-    prices = Prices(embedder=Price(1), generator=Price(1, 1), economy=Price(5, 5))
-    worst = max_turn_cost(query, prices, keeps_threads=False)
-    assert worst.full == worst.economy > max_turn_cost(query, Prices(generator=Price(1, 1)), keeps_threads=False).full
+def test_without_room_for_the_dearer_of_two_generators_none_is_asked(index: Path, cohere: CohereServer) -> None:
     asked = service(
         index,
         cohere,
@@ -320,7 +317,7 @@ class Parts:
     reader: object = None
     generator: object = None
     economy: object = None
-    circuit: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("generator"))
+    circuits: dict[str, CircuitBreaker] = field(default_factory=lambda: {"generator": CircuitBreaker("generator")})
 
 
 def test_what_costs_nothing_is_used_as_it_is() -> None:

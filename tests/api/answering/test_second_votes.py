@@ -16,9 +16,10 @@ import pytest
 from api import quill
 from api.answering.test_pipeline import ScriptedGenerator
 from chapterverse.settings import Settings
+from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.answering.turn_cost import MAX_CHECK_BYTES, MAX_CHECKS, max_turn_cost
+from chapterverse_api.answering.request_size import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices
 from chapterverse_api.commands.session import ServiceSession
@@ -175,8 +176,8 @@ def test_what_waits_for_a_vote_is_shown_before_the_model_is_said_to_have_failed(
 
 def test_of_one_answer_only_so_many_sentences_are_asked_about(index: Path, server: OpenAIServer) -> None:
     server.verdict = lambda document, claim: "No"
-    answer = answered(service(index, server, SURE, *[DOUBTFUL] * (MAX_CHECKS + 2)))
-    assert len(server.history) == MAX_CHECKS
+    answer = answered(service(index, server, SURE, *[DOUBTFUL] * (MAX_VOTES + 2)))
+    assert len(server.history) == MAX_VOTES
     assert [s.check for s in answer.segments][-2:] == ["confirmed", "confirmed"]
 
 
@@ -234,11 +235,10 @@ def test_a_paid_checker_is_asked_while_most_of_the_budget_is_left(
 @pytest.mark.slow
 def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer) -> None:
     prices = Prices(checker=Price(input_token=3, output_token=7))
-    most = max_turn_cost(ChatQuery(query=QUESTION), prices, keeps_threads=False).full
-    assert max_turn_cost(ChatQuery(query=QUESTION), Prices(), keeps_threads=False).full == 0
+    most = usual_cost(prices, QUESTION, votes=MAX_VOTES).full
     # The longest texts that are asked about, and a server that does not count.
-    assert most > MAX_CHECKS * (MAX_CHECK_BYTES / 2.5 * 3 + 16 * 7)
-    server.play(*[Fault(change=lambda frames: (f for f in frames if b"usage" not in f))] * MAX_CHECKS)
+    assert most > MAX_VOTES * (MAX_VOTE_BYTES / 2.5 * 3 + 16 * 7)
+    server.play(*[Fault(change=lambda frames: (f for f in frames if b"usage" not in f))] * MAX_VOTES)
     budget = TurnBudget()
     answered(service(index, server, SURE, *[DOUBTFUL] * 8, prices="checker=3/7"), budget=budget)
     assert 0 < budget.micros <= most

@@ -11,7 +11,7 @@ from api import quill
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.settings import Settings
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.suggestions import (
@@ -143,7 +143,7 @@ def test_a_late_answer_waits_for_none(service: Service) -> None:
 def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
     with QdrantServer() as server:
         store = store_on(server, tries=1)
-        ledger = LedgerTable.on_sqlite(tmp_path / "ledger.sqlite")
+        ledger = Ledger.on_sqlite(tmp_path / "ledger.sqlite")
         target = Target(quill.SCOPE, store, ledger, None, ChunkSizes(), quill.BASE)
         sync.index([quill.source("rotation.md", ROTATION)], target)
         # What a snapshot found once it knows, so each turn has one of its own.

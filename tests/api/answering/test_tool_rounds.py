@@ -17,11 +17,10 @@ from api.answering.test_structured import TASKS
 from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.turn_cost import TOOL_CALLS, max_turn_cost
+from chapterverse_api.answering.tool_rounds import TOOL_CALLS
 from chapterverse_api.app import create_app
-from chapterverse_api.budget.prices import Prices
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.contract import ChatResponse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.requests import ToolCall
 from chapterverse_api.service import Service
@@ -347,12 +346,6 @@ def test_a_model_that_fails_after_a_tool_quotes_the_documentation_and_never_the_
         answer = ask(settings, question)
         assert answer.status == status
         assert "Harbor" not in answer.response
-
-
-def test_what_it_may_cost_is_set_aside() -> None:
-    query, prices = ChatQuery(query=QUESTION), Prices.from_settings(Settings(generator="openai:gpt-4.1-mini"))
-    plain, more = (max_turn_cost(query, prices, keeps_threads=False, tools=tools) for tools in (False, True))
-    assert more.full > plain.full
 
 
 def test_cohere_calls_tools_on_its_own_wire(settings: Settings, shop: Shop) -> None:

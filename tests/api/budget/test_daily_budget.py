@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from threading import Barrier
 
 import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.budget.daily_budget import CostCeiling, DailyBudget, TurnBudget
-from chapterverse_api.budget.prices import Price
+from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnBudget, UsualCost
+from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
 from fakes.clocks import Clock
 
 NOON = 1_800_000_000.0
 ACCOUNT = "docs#2027-01-15"
-WORST = CostCeiling(full=100, economy=10)
+USUAL = UsualCost(full=100, economy=10)
 TOKEN = Price(input_token=1)
 
 
@@ -50,20 +54,26 @@ class Broken:
         raise NotImplementedError
 
 
-def spend(budget: DailyBudget, micros: float, worst: CostCeiling = WORST) -> TurnBudget:
+def pay(turn_budget: TurnBudget, micros: float, most: float | None = None) -> None:
+    """Send one request that costs so much, and at most `most`."""
+    with turn_budget.paying(TOKEN, Use(micros if most is None else most)) as bill:
+        bill.use = Use(micros)
+
+
+def spend(budget: DailyBudget, micros: float, usual: UsualCost = USUAL) -> TurnBudget:
     """Go through one turn that costs so much, if anything may be paid."""
-    with budget.reserving(worst) as turn_budget:
+    with budget.reserving(usual) as turn_budget:
         if turn_budget.level != "free":
-            turn_budget.add(TOKEN, input_tokens=micros)
+            pay(turn_budget, micros)
     return turn_budget
 
 
 def test_what_a_turn_did_cost_is_what_counts() -> None:
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
-    with budget.reserving(WORST) as turn_budget:
+    with budget.reserving(USUAL) as turn_budget:
         assert limiter.spent_micros(ACCOUNT) == 100
-        turn_budget.add(TOKEN, input_tokens=7.2)
+        pay(turn_budget, 7.2)
     assert limiter.spent_micros(ACCOUNT) == 8
     assert (turn_budget.level, turn_budget.reason, turn_budget.share) == ("full", None, 0.1)
 
@@ -88,8 +98,8 @@ def test_a_turn_that_failed_settles_what_it_had_cost() -> None:
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
 
     def failing() -> None:
-        with budget.reserving(WORST) as turn_budget:
-            turn_budget.add(TOKEN, input_tokens=30)
+        with budget.reserving(USUAL) as turn_budget:
+            pay(turn_budget, 30)
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -97,11 +107,94 @@ def test_a_turn_that_failed_settles_what_it_had_cost() -> None:
     assert limiter.spent_micros(ACCOUNT) == 30
 
 
-def test_a_turn_that_cost_more_than_its_worst_is_counted_whole() -> None:
+def test_a_request_that_cost_more_than_its_most_is_counted_whole() -> None:
+    limiter = MemoryLimiter()
+    budget = DailyBudget(limiter, 110, "docs", clock=Clock(NOON))
+    with budget.reserving(USUAL) as turn_budget:
+        pay(turn_budget, 130, most=100)
+    assert limiter.spent_micros(ACCOUNT) == 130
+
+
+def test_a_request_reserves_what_is_lacking_before_it_is_sent() -> None:
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
-    spend(budget, 130)
-    assert limiter.spent_micros(ACCOUNT) == 130
+    with budget.reserving(USUAL) as turn_budget:
+        # What the first request left over is enough for the second, and not for the third.
+        for micros, most, reserved in ((20, 90, 100), (30, 80, 100), (40, 140, 190)):
+            with turn_budget.paying(TOKEN, Use(most)) as bill:
+                assert limiter.spent_micros(ACCOUNT) == reserved
+                bill.use = Use(micros)
+        # Requests that are sent at once need room for all of them.
+        with turn_budget.paying(TOKEN, Use(60)), turn_budget.paying(TOKEN, Use(60)):
+            assert limiter.spent_micros(ACCOUNT) == 210
+    assert limiter.spent_micros(ACCOUNT) == 90 + 120
+
+
+def test_a_request_that_the_day_has_no_room_for_is_not_sent() -> None:
+    limiter, sent = MemoryLimiter(), []
+    budget = DailyBudget(limiter, 150, "docs", clock=Clock(NOON))
+    with budget.reserving(USUAL) as turn_budget:
+        pay(turn_budget, 90)
+        with (
+            pytest.raises(BudgetSpent, match=r"is used up, so no more of them were asked\."),
+            turn_budget.paying(TOKEN, Use(61)),
+        ):
+            sent.append(1)
+        assert (turn_budget.level, turn_budget.reason) == (
+            "full",
+            "The day's budget for models is used up, so no more of them were asked.",
+        )
+        # A smaller one has room.
+        pay(turn_budget, 60)
+    assert (sent, limiter.spent_micros(ACCOUNT)) == ([], 150)
+
+
+def test_what_a_turn_adds_is_of_the_day_that_it_began_in() -> None:
+    limiter, clock = MemoryLimiter(), Clock(NOON)
+    budget = DailyBudget(limiter, 1000, "docs", clock=clock)
+    with budget.reserving(USUAL) as turn_budget:
+        clock.now += 86400
+        pay(turn_budget, 300)
+    assert limiter.spent_micros(ACCOUNT) == 300
+    assert limiter.spent_micros("docs#2027-01-16") == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_turns_that_race_for_their_rounds_never_spend_more_than_there_is(seed: int) -> None:
+    limiter, cap = MemoryLimiter(), 2000
+    budget = DailyBudget(limiter, cap, "docs", clock=Clock(NOON))
+    gate, paid, denied = Barrier(16), list[int](), list[int]()
+
+    def turn(draw: Random) -> None:
+        gate.wait()
+        with budget.reserving(USUAL) as turn_budget:
+            for most in draw.choices(range(1, 150), k=4 if turn_budget.level != "free" else 0):
+                try:
+                    with turn_budget.paying(TOKEN, Use(most)) as bill:
+                        assert sum(paid) + most <= limiter.spent_micros(ACCOUNT) <= cap
+                        bill.use = Use(draw.randint(0, most))
+                        time.sleep(0)
+                    paid.append(int(bill.use.input_tokens))
+                except BudgetSpent:
+                    denied.append(most)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(turn, (Random(100 * seed + number) for number in range(16))))
+    assert sum(paid) == limiter.spent_micros(ACCOUNT)
+    assert denied
+
+
+def test_a_turn_that_is_lost_between_two_requests_counts_all_that_it_reserved() -> None:
+    limiter = MemoryLimiter()
+    budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
+    # Never left, as by a process that is killed.
+    lost = budget.reserving(USUAL)
+    turn_budget = lost.__enter__()
+    pay(turn_budget, 90)
+    pay(turn_budget, 70)
+    assert limiter.spent_micros(ACCOUNT) == 160
+    assert spend(budget, 100).level == "full"
+    assert limiter.spent_micros(ACCOUNT) == 260
 
 
 def test_the_next_day_begins_anew_at_midnight_utc() -> None:
@@ -124,8 +217,15 @@ def test_sites_that_share_a_limiter_have_budgets_of_their_own() -> None:
 @pytest.mark.parametrize("cap", [None, 0, 5])
 def test_what_costs_nothing_asks_no_limiter(cap: int | None) -> None:
     broken = Broken()
-    assert spend(DailyBudget(broken, cap), 0, CostCeiling(0, 0)).level == "full"
+    assert spend(DailyBudget(broken, cap), 0, UsualCost(0, 0)).level == "full"
     assert broken.asked == 0
+
+
+def test_a_turn_that_should_cost_nothing_still_reserves_what_it_asks_for() -> None:
+    with DailyBudget(MemoryLimiter(), 5).reserving(UsualCost(0, 0)) as turn_budget:
+        pay(turn_budget, 5)
+        with pytest.raises(BudgetSpent):
+            pay(turn_budget, 1)
 
 
 def test_a_budget_of_nothing_pays_for_nothing() -> None:
@@ -153,9 +253,22 @@ def test_a_limiter_that_fails_at_the_end_has_counted_the_worst(caplog: pytest.Lo
     broken = Broken()
     broken.works = True
     budget = DailyBudget(broken, 1000, "docs", clock=Clock(NOON))
-    with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.reserving(WORST) as turn_budget:
-        turn_budget.add(TOKEN, input_tokens=5)
+    with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.reserving(USUAL) as turn_budget:
+        pay(turn_budget, 5)
         broken.works = False
+    assert broken.spent_micros(ACCOUNT) == 100
+    assert "limiter_unavailable" in caplog.text
+
+
+def test_a_limiter_that_fails_between_two_requests_ends_the_turn(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Broken()
+    broken.works = True
+    budget = DailyBudget(broken, 1000, "docs", clock=Clock(NOON))
+    with caplog.at_level(logging.ERROR, logger="chapterverse"), budget.reserving(USUAL) as turn_budget:
+        broken.works = False
+        pay(turn_budget, 100)
+        with pytest.raises(BudgetSpent, match="can't be counted any more, so no more"):
+            pay(turn_budget, 1)
     assert broken.spent_micros(ACCOUNT) == 100
     assert "limiter_unavailable" in caplog.text
 
@@ -172,5 +285,5 @@ def test_an_amount_that_is_none_is_told(said: str) -> None:
 
 
 def test_a_budget_can_be_turned_off() -> None:
-    with DailyBudget.from_settings(Settings(daily_budget_usd="Off")).reserving(WORST) as turn_budget:
+    with DailyBudget.from_settings(Settings(daily_budget_usd="Off")).reserving(USUAL) as turn_budget:
         assert (turn_budget.level, turn_budget.share) == ("full", None)

@@ -4,7 +4,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
+from chapterverse_api.budget.prices import FREE, Price, Prices, Use, economy_generator_name
 from chapterverse_api.generation import cohere
 from chapterverse_api.retrieval.rerankers import cohere as cohere_reranker
 
@@ -14,7 +14,7 @@ def prices(embedder: float | None = None, **settings: str) -> Prices:
 
 
 def test_a_dollar_for_a_million_tokens_is_a_microdollar_for_one() -> None:
-    assert Price(2.5, 10, search=2000).cost(input_tokens=1000, output_tokens=100, searches=2) == 2500 + 1000 + 4000
+    assert Price(2.5, 10, search=2000).cost(Use(1000, 100, 2)) == 2500 + 1000 + 4000
 
 
 def test_what_runs_here_costs_nothing() -> None:

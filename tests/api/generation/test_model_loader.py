@@ -56,7 +56,7 @@ def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdMod
         assert (answer.status, answer.degraded_reason) == ("degraded", LOADING)
     # No reader's request ended the loading, or asked for it again.
     assert len(cold.history) == 1
-    assert not service.resources.models.circuit.is_open
+    assert not service.resources.models.circuits["generator"].is_open
     cold.loaded.set()
     until = time.monotonic() + LONG
     while (answer := quill.ask(service, QUESTION)).degraded_reason == LOADING and time.monotonic() < until:

@@ -18,9 +18,7 @@ from api import quill
 from api.scripted import META, WHOLE, Client, Scripted, serving
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.metering import MeteredReranker, ModelCall
 from chapterverse_api.app import create_app
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
 from chapterverse_api.records.protocols import RecordsFault
@@ -179,9 +177,7 @@ def test_a_reranker_that_fails_is_an_error_and_ranked_nothing(stream: io.StringI
     service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
     service = quill.changed(
         service,
-        reranker=MeteredReranker(
-            quill.Reranker({}, ProviderError("The reranker can't be reached.")), ModelCall(CircuitBreaker("reranker"))
-        ),
+        reranker=quill.Reranker({}, ProviderError("The reranker can't be reached.")),
     )
     client = Client(create_app(service))
     assert client.post("/v1/chat", QUESTION).json()["status"] == "answered"
@@ -220,9 +216,7 @@ def test_parts_of_a_search_without_an_answer_fail_as_loudly(stream: io.StringIO,
     service = quill.service(quill.publish(tmp_path, embedder=embedder), embedder=embedder)
     service = quill.changed(
         service,
-        reranker=MeteredReranker(
-            quill.Reranker(ProviderError("The reranker can't be reached.")), ModelCall(CircuitBreaker("reranker"))
-        ),
+        reranker=quill.Reranker(ProviderError("The reranker can't be reached.")),
     )
     embedder.down = True
     response = Client(create_app(service)).post("/v1/retrieve", QUESTION)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.ledger.table import LedgerTable
+from chapterverse.ledger.table import Ledger
 from chapterverse.model import Scope
 from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredThread, StoredTurn
 from chapterverse_api.records.table import RecordsTable, sqlite_database
@@ -58,9 +58,9 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
 
 def test_it_may_share_a_file_with_the_ledger(tmp_path: Path) -> None:
     path = tmp_path / "both.sqlite"
-    LedgerTable.on_sqlite(path).save(Scope("docs"), 1, [], [])
+    Ledger.on_sqlite(path).save(Scope("docs"), 1, [], [])
     table(path).append("a", TURN)
-    assert LedgerTable.on_sqlite(path).generation(Scope("docs")) == 1
+    assert Ledger.on_sqlite(path).generation(Scope("docs")) == 1
     assert len(table(path).thread("a").turns) == 1
 
 

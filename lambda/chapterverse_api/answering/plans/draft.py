@@ -32,6 +32,7 @@ from chapterverse_api.answering.plans.machine import INTERACTIVE_KINDS, PlanProb
 from chapterverse_api.answering.structured import ask_for_data
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_tools import TurnTools
+from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import DataWriter
@@ -68,7 +69,9 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
                 return PlanDraft(_ask_model(sources, turn, writer, tools), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
-            failure = "The plan is a page's own, since the model failed."
+            # The budget has a reason of its own.
+            spent = isinstance(error, BudgetSpent)
+            failure = None if spent else "The plan is a page's own, since the model failed."
     plan = _read_numbered_steps(passages) if sources.context.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)
 

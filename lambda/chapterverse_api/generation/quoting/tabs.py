@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Protocol
+
+from chapterverse_api.generation.quoting.blocks import QuotableBlock
 
 #: A tab's label as readers of pages write it, on a line of its own.
 LABEL = re.compile(r"^\*\*([^*\n]+)\*\*$", re.MULTILINE)
 #: What stands between the names of one label: "macOS / Linux".
 _BETWEEN = re.compile(r"[/,&|]| and | or ")
 _WORD = re.compile(r"\w+(?:[.-]\w+)*[+#]*")
-
-
-class _TabBlock(Protocol):
-    start: int
-    end: int
-    label: bool
 
 
 class TabNames:
@@ -41,7 +36,7 @@ class TabNames:
         return min((min(places) for places in places_by_name if min(places) >= 0), default=None)
 
 
-def read_tabs(text: str, blocks: Sequence[_TabBlock]) -> list[str | None]:
+def read_tabs(text: str, blocks: Sequence[QuotableBlock]) -> list[str | None]:
     """Return for each block of a section the label of the tab that it is in; None outside of tabs.
 
     Text does not say where the last tab ends, so it is taken to have no more blocks than the longest of the others.

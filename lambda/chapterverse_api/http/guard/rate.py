@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
 from starlette.datastructures import Headers
@@ -25,13 +25,15 @@ from starlette.types import Scope
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
-from chapterverse_api.http.protocols import ChatService
 from chapterverse_api.limits import proof_of_work
 from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.proof_of_work import ProofOfWork
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
 
 _UNITS = {"s": 1, "min": 60, "h": 60 * 60, "day": 24 * 60 * 60}
 _RATE = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(s|min|h|day)")
@@ -58,7 +60,7 @@ class RateLimit:
     def __init__(
         self,
         settings: Settings,
-        get_service: Callable[[], ChatService],
+        get_service: Callable[[], Service],
         *,
         programs: bool = False,
         clock: Callable[[], float] = time.time,

@@ -15,7 +15,7 @@ from api import quill
 from api.scripted import Client, Scripted, error_of, serving
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.http.protocols import ChatService
+from chapterverse_api.service import Service
 
 CANARY = "cAnArY"
 Headers = list[tuple[bytes, bytes]]
@@ -126,7 +126,7 @@ def test_no_address_confuses_where_the_readers_page_may_be(tmp_path: Path) -> No
     assert _statuses(service, "POST", "/v1/chat", list(addresses())) == {200, 403}
 
 
-def _statuses(service: ChatService, method: str, path: str, cases: list[Headers]) -> set[int]:
+def _statuses(service: Service, method: str, path: str, cases: list[Headers]) -> set[int]:
     """Return the statuses of the responses, after checking each."""
     client = Client(_as_sent(create_app(service)))
     body = {"json": QUESTION} if method == "POST" else {}
