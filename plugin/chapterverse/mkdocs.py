@@ -102,9 +102,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._depth:
             return
         self._serving = self._serving or is_preview(config.site_dir, config.site_url, str(config.dev_addr))
-        root, given = Path(config.config_file_path or ".").resolve().parent, self.config.user_configs[-1]
+        root, tell = Path(config.config_file_path or ".").resolve().parent, log.debug if self._preview else log.info
         try:
-            options = self._options = complete(given, root, "mkdocs.yml", log.info, config.site_url or "")
+            options = self._options = complete(self.config.user_configs[-1], root, "mkdocs.yml", tell, config.site_url)
             self._settings = options.settings(root, config.site_name, docs_version(), preview=self._serving)
             self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
             self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)

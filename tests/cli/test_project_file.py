@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chapterverse.errors import ConfigurationError
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import ProjectFile, complete
 from chapterverse.settings import SETTINGS
@@ -112,15 +113,26 @@ def test_a_broken_file_of_another_program_is_its_own_matter(indexed: Shell) -> N
         indexed.run("status")
         file.write_text("[broken\n[tool.chapterverse]\n")
         assert "pyproject.toml can't be read" in indexed.refused("status")
+        file.write_text("tool = 1\n")
+        indexed.run("status")
+        file.write_text("\n[tool]\nchapterverse = 1\n")
+        assert indexed.refused("status") == "pyproject.toml line 3: tool.chapterverse must be a table."
     finally:
         file.unlink()
 
 
+def test_a_generators_configuration_may_be_odd(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="There is no option '1'"):
+        complete({1: 2}, tmp_path, "conf.py", print)  # type: ignore[dict-item]
+
+
 @pytest.mark.parametrize("given", [{}, {"endpoint": "/", "exclude": ["b/"]}, {"endpoint": "https://a.example"}])
 def test_a_generators_configuration_wins_over_the_file_and_says_so(tmp_path: Path, given: dict[str, Any]) -> None:
-    (tmp_path / "chapterverse.toml").write_text('endpoint = "https://a.example"\nexclude = ["a/"]\nchunk_tokens = 99\n')
+    (tmp_path / "chapterverse.toml").write_text(
+        'endpoint = "https://a.example"\nexclude = ["a/"]\nchunk_tokens = 99\nbase_url = "https://tea.example"\n'
+    )
     told: list[str] = []
-    options = complete(given, tmp_path, "conf.py", told.append)
+    options = complete(given, tmp_path, "conf.py", told.append, "https://tea.example/")
     settings = options.settings(tmp_path, "Tea", None)
     assert (options.chunk_tokens, settings.site) == (99, "tea")
     if "exclude" in given:

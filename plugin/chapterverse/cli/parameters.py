@@ -85,7 +85,7 @@ def configure(**flags: Any) -> Settings:
 
 def project_options() -> Options:
     """Return the options of a plugin that the project's file states."""
-    return ProjectFile.find(Path()).options()
+    return ProjectFile.find(Path()).options({})
 
 
 def with_secrets(settings: Settings) -> Settings:

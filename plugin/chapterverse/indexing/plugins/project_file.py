@@ -62,7 +62,7 @@ class ProjectFile:
                     return cls(file, draft.values, draft.settings())
         return cls()
 
-    def options(self, **values: Any) -> Options:
+    def options(self, values: Mapping[str, Any]) -> Options:
         """Return the options of a generator's configuration, completed by this file."""
         own = {name: value for name, value in self.values.items() if name in OPTIONS and name not in _OF_SETTINGS}
         # An option without a value counts as not set.
@@ -71,12 +71,12 @@ class ProjectFile:
 
     def explain_overridden(self, values: Mapping[str, Any], by: str) -> list[str]:
         """Return a sentence about the values that a generator's configuration overrides, if there are any."""
-        names = [name for name, value in self.values.items() if values.get(name, value) not in (None, value)]
+        names = [name for name, value in self.values.items() if _same(values.get(name)) not in (None, _same(value))]
         return [f"{by} overrides {', '.join(names)} of {self.path.name}."] if names else []
 
 
 def complete(
-    values: Mapping[str, Any], folder: Path, by: str, tell: Callable[[str], object], base_url: str = ""
+    values: Mapping[str, Any], folder: Path, by: str, tell: Callable[[str], object], base_url: str | None = None
 ) -> Options:
     """Return the options of a generator's configuration, completed by the project's file; tell what it overrides.
 
@@ -86,7 +86,7 @@ def complete(
     file = ProjectFile.find(folder)
     for sentence in file.explain_overridden({**values, "base_url": base_url or None}, by):
         tell(sentence)
-    return file.options(**values)
+    return file.options(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,17 @@ class _Draft:
         try:
             text = file.read_text("utf-8-sig")
             values = tomllib.loads(text)
+        except OSError as error:
+            raise ConfigurationError(f"{file.name} can't be read: {error.strerror}.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             # The file of another program, unless it names us.
             if table and b".".join(map(str.encode, table)) not in file.read_bytes():
                 return None
             raise ConfigurationError(f"{file.name} can't be read: {error}.") from None
         for name in table:
-            values = values.get(name, {})
+            values = values.get(name, {}) if isinstance(values, dict) else {}
+        if not isinstance(values, dict):
+            raise ConfigurationError(f"{file.name} line {_line(table, text)}: {'.'.join(table)} must be a table.")
         # A number for what is a text because it may also be "off".
         numbers = {n for n, v in values.items() if type(v) in (int, float) and str(_default(n)).isdigit()}
         values |= {name: str(values[name]) for name in numbers}
@@ -149,6 +153,11 @@ class _Draft:
 
     def _error(self, sentence: str, *keys: str) -> ConfigurationError:
         return ConfigurationError(f"{self.path.name} line {_line((*self.table, *keys), self.text)}: {sentence}")
+
+
+def _same(value: object) -> object:
+    """Return a value that is equal for two spellings of one address."""
+    return value.rstrip("/") if isinstance(value, str) else value
 
 
 def _default(name: str) -> object:
