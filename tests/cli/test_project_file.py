@@ -51,6 +51,11 @@ def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(shell: Shell) 
     said = shell.run("status", "-v").stderr
     assert "store = 'edge:" in said
     assert "is from chapterverse.toml." in said
+    environment = {"CHAPTERVERSE_OPENAI_URL": "https://me:hush@x.example", "OPENAI_API_KEY": "hush-2"}
+    said = shell.run("status", "-v", "--store", "edge:flag", environment=environment).stderr
+    assert "openai_url = 'https://…@x.example' is from CHAPTERVERSE_OPENAI_URL." in said
+    assert "store = 'edge:flag' is from a flag." in said
+    assert "hush" not in said
 
 
 def test_the_nearest_file_in_the_repository_counts(shell: Shell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,6 +59,9 @@ History = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
+#: A name and a password in an address.
+_LOGIN = re.compile(r"//[^/\s@]+@")
+
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
     """Return the settings of a command's options, the environment and the project's file, with the secrets they name.
@@ -76,10 +80,9 @@ def configure(**flags: Any) -> Settings:
     for name, setting in SETTINGS.items():
         value, variable = getattr(settings, name), setting.metadata["env"]
         if value != setting.default and not setting.metadata.get("secret"):
-            place = (
-                "a flag" if flags.get(name) is not None else variable if os.environ.get(variable) else file.path.name
-            )
-            detail(f"{name} = {value!r} is from {place}.")
+            place = variable if os.environ.get(variable) else file.path.name
+            shown = _LOGIN.sub("//…@", repr(value))
+            detail(f"{name} = {shown} is from {place if flags.get(name) is None else 'a flag'}.")
     return settings
 
 
