@@ -432,11 +432,22 @@ def test_a_store_that_is_not_embedded_is_only_written_when_told_to(site: Site) -
     assert "ndexed" not in site.build()
 
 
-def test_an_option_outranks_its_variable(site: Site) -> None:
-    site.configure({"publish": True, "store": "edge:here"})
-    site.build(CHAPTERVERSE_PUBLISH="0", CHAPTERVERSE_STORE="edge:there")
+def test_a_variable_outranks_its_option(site: Site) -> None:
+    site.configure({"publish": False, "store": "edge:there"})
+    site.build(CHAPTERVERSE_PUBLISH="1", CHAPTERVERSE_STORE="edge:here")
     assert site.heads("here")
     assert not (site.root / "there").exists()
+
+
+def test_the_file_of_the_project_fills_in_and_what_is_overridden_is_said_once(site: Site) -> None:
+    (site.root / "chapterverse.toml").write_text(
+        'store = "edge:file"\nchunk_tokens = 7\nbase_url = "https://x.example"\n'
+    )
+    site.configure({"chunk_tokens": 64})
+    assert site.build("--strict").count("mkdocs.yml overrides chunk_tokens, base_url of chapterverse.toml.") == 1
+    assert site.heads("file")
+    (site.root / "chapterverse.toml").write_text("stor = 1\n")
+    assert "chapterverse.toml line 1: There is no option 'stor': the nearest is store." in site.build(code=1)
 
 
 def test_paths_are_relative_to_the_configuration(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:

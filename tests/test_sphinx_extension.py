@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import projects
-from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.options import OPTIONS
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from projects import DOWN, STORE, chat_in
@@ -204,4 +204,4 @@ def test_the_options_are_those_of_the_mkdocs_plugin() -> None:
     from chapterverse.mkdocs import ChapterVerseConfig
 
     # MkDocs has a switch of its own for each plugin.
-    assert list(Options.__dataclass_fields__) == ["enabled", *(name for name, _ in ChapterVerseConfig._schema)]
+    assert list(OPTIONS) == ["enabled", *(name for name, _ in ChapterVerseConfig._schema)]

@@ -57,7 +57,8 @@ export async function publish(options, {cwd, siteDir, baseUrl, setting, versions
   if (baseUrl) args.push('--base-url', baseUrl);
   for (const [version, folder] of versions) args.push('--version-path', `${version}=${folder}`);
   const child = start(cwd, args, 'inherit');
-  child.stdin.end(JSON.stringify({...options, strict: isStrict(options)}));
+  // Left out where nothing asks for it, so that the file of the project may.
+  child.stdin.end(JSON.stringify({...options, strict: isStrict(options) || options.strict}));
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   if (code !== 0) throw new Error('chapterverse: The build fails for the reason above.');
 }

@@ -23,8 +23,9 @@ from chapterverse.entry_points import Preview
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing.plugins import index_run, page_marks, problems
 from chapterverse.indexing.plugins.mike import docs_version, site_address
-from chapterverse.indexing.plugins.options import Options, explain_unknown_options, is_preview
+from chapterverse.indexing.plugins.options import explain_unknown_options, is_preview
 from chapterverse.indexing.plugins.pages import BuildPages, theme_language
+from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.readers.html.page_mark import seal
@@ -42,7 +43,7 @@ _LAST = -1000
 
 
 class ChapterVerseConfig(Config):
-    """The options under `plugins: - chapterverse:`; each overrides the environment variable of the same name."""
+    """The options under `plugins: - chapterverse:`; the environment variable of the same name overrides each."""
 
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""
@@ -77,8 +78,7 @@ class ChapterVerseConfig(Config):
 
     def validate(self) -> tuple[ConfigErrors, ConfigWarnings]:
         failed, warnings = super().validate()
-        # MkDocs only warns of them.
-        unknown = explain_unknown_options(self, self._schema_keys)
+        unknown = explain_unknown_options(self, self._schema_keys)  # MkDocs only warns of them
         failed += [(name, ValidationError(sentence)) for name, sentence in unknown.items()]
         return failed, [(name, warning) for name, warning in warnings if name not in unknown]
 
@@ -102,8 +102,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._depth:
             return
         self._serving = self._serving or is_preview(config.site_dir, config.site_url, str(config.dev_addr))
-        options, root = Options(**self.config), Path(config.config_file_path or ".").resolve().parent
+        root, tell = Path(config.config_file_path or ".").resolve().parent, log.debug if self._preview else log.info
         try:
+            options = self._options = complete(self.config.user_configs[-1], root, "mkdocs.yml", tell, config.site_url)
             self._settings = options.settings(root, config.site_name, docs_version(), preview=self._serving)
             self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
             self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)
@@ -115,12 +116,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._depth += 1
         if self._depth > 1:
             return
-        self._reading, self._strict = None, self.config.strict or config.strict
+        self._reading, self._strict = None, self._options.strict or config.strict
         mike = config.plugins.get("mike")
         self._base = site_address(config.site_url, mike.config.get("canonical_version") if mike else None)
-        globs = PageGlobs.of(self.config.exclude, self.config.include)
-        # A dirty build writes again only what changed.
-        paths = {**self._pages.paths} if self._dirty else {}
+        globs = PageGlobs.of(self._options.exclude, self._options.include)
+        paths = {**self._pages.paths} if self._dirty else {}  # a dirty build writes again only what changed
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
         about = self._settings, config.site_name, self._base, config.site_description or ""
         self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about, keep=self._settings.may_publish)
@@ -194,6 +194,6 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             log.info(f"Nothing was indexed: {problems.explain_withheld(self._settings)}")
 
     def _index(self, reading: SitePages) -> None:
-        job = partial(index_run.update_index, reading, self._settings, self.config.chunk_tokens, self._documents, log)
+        job = partial(index_run.update_index, reading, self._settings, self._options.chunk_tokens, self._documents, log)
         if error := index_run.try_to_index(job, log, self._strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")

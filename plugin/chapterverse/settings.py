@@ -1,7 +1,7 @@
 """Settings from the environment, with the same names in every part of the system.
 
-A flag or a line of mkdocs.yml overrides a variable. A secret comes only from the environment or from `secrets_arn`. A
-key alone never enables a provider; `embedder`, `reranker`, `generator` and `checker` do.
+A flag overrides a variable, and a variable the configuration of a site. A secret comes only from the environment or
+from `secrets_arn`. A key alone never enables a provider; `embedder`, `reranker`, `generator` and `checker` do.
 """
 
 from __future__ import annotations
@@ -229,16 +229,18 @@ class Settings:
         return Settings(**{**current, **{k: v for k, v in values.items() if v is not None}})
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-        """Read the variables, then apply `overrides` that are not None.
+    def from_environment(
+        cls, environ: Mapping[str, str] | None = None, *, below: Mapping[str, Any] | None = None, **overrides: Any
+    ) -> Settings:
+        """Read the variables over the values `below`, then apply `overrides` that are not None.
 
         Raises:
             ConfigurationError: a switch is neither true nor false, or a count is out of its range.
         """
         env = os.environ if environ is None else environ
         tool_secrets = tuple(sorted((n, v) for n, v in env.items() if n.startswith(TOOL_SECRETS) and v))
-        values: dict[str, Any] = {"pull_request": _is_pull_request(env), "tool_secrets": tool_secrets}
-        for f in (f for f in fields(cls) if f.metadata):
+        values: dict[str, Any] = {**(below or {}), "pull_request": _is_pull_request(env), "tool_secrets": tool_secrets}
+        for f in SETTINGS.values():
             raw = env.get(f.metadata["env"])
             # CI systems set an empty variable for "not set".
             if raw:
@@ -254,9 +256,13 @@ class Settings:
         return self.override(store=self.preview_store, ledger=ledger, preview_of=self.preview_of or self.store)
 
 
+#: The settings that a variable may set, by name.
+SETTINGS = {f.name: f for f in fields(Settings) if f.metadata}
+
+
 def explain_unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Return a sentence for each variable of ours that nothing reads, with the nearest that is read."""
-    known = [f.metadata["env"] for f in fields(Settings) if f.metadata]
+    known = [f.metadata["env"] for f in SETTINGS.values()]
     ours = (name for name in sorted(os.environ if environ is None else environ) if name.startswith(_PREFIX))
     unknown = [n for n in ours if n not in known and n not in _READ_ELSEWHERE and not n.startswith(TOOL_SECRETS)]
     nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
@@ -265,7 +271,7 @@ def explain_unknown_variables(environ: Mapping[str, str] | None = None) -> list[
 
 def secret_fields() -> dict[str, str]:
     """Return the names of the secret settings by variable."""
-    return {f.metadata["env"]: f.name for f in fields(Settings) if f.metadata.get("secret")}
+    return {f.metadata["env"]: f.name for f in SETTINGS.values() if f.metadata.get("secret")}
 
 
 def _is_pull_request(env: Mapping[str, str]) -> bool:

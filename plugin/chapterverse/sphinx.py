@@ -20,6 +20,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.problems import explain_no_address, explain_withheld, list_problems
+from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
@@ -52,9 +53,9 @@ class _Extension:
 
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
-            self.options = Options.of(config.chapterverse)
-            version = os.environ.get("READTHEDOCS_VERSION")
-            self.settings = self.options.settings(Path(app.confdir), config.project, version)
+            root, base_url = Path(app.confdir), _base_url(config)
+            self.options = complete(config.chapterverse, root, "conf.py", _note, base_url)
+            self.settings = self.options.settings(root, config.project, os.environ.get("READTHEDOCS_VERSION"))
             self.options.widget_options()
             self.agent_options = AgentOptions.of(self.options.agents)
         except ConfigurationError as error:
@@ -175,6 +176,10 @@ def _built_path(app: Sphinx, name: str, out: Path) -> str:
 def _pattern(path: str) -> str:
     """Return a pattern that matches one path."""
     return "/" + "".join(f"\\{c}" if c in "*?[]!#\\ " else c for c in path)
+
+
+def _note(sentence: str) -> None:
+    _log().info("chapterverse: %s", sentence)
 
 
 def _log() -> Any:

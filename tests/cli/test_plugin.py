@@ -14,7 +14,7 @@ import pytest
 from built.test_bad_input import chunks, publish
 from built.test_check import BASE, settings, write
 from chapterverse import __version__
-from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.options import OPTIONS
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.store import open_store
@@ -121,7 +121,7 @@ def test_the_options_are_those_of_the_mkdocs_plugin_and_of_the_npm_packages() ->
 
     # MkDocs has a switch of its own for each plugin.
     names = ["enabled", *(name for name, _ in ChapterVerseConfig._schema)]
-    assert list(Options.__dataclass_fields__) == names
+    assert list(OPTIONS) == names
     declared = (Path(__file__).parents[2] / "npm/chapterverse/index.d.ts").read_text("utf-8")
     _, _, options = declared.partition("export interface Options {")
     assert [line.split("?:")[0].strip() for line in options.partition("\n}")[0].splitlines() if "?:" in line] == names

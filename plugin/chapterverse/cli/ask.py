@@ -12,12 +12,11 @@ import typer
 from chapterverse import entry_points
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, warn
-from chapterverse.cli.parameters import print_json, settings_from, with_secrets
+from chapterverse.cli.parameters import configure, print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
 from chapterverse.filters import NUMBERS
 from chapterverse.session import Session
-from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
 from chapterverse.text.json_text import parse_json
 
@@ -140,7 +139,7 @@ def serve(
     With --site-dir, citations lead to the site at this address. The log goes to standard error.
     """
     # The application reads the secrets itself and renews them; reading them here reports an error at once.
-    settings = Settings.from_environment(store=store, site=site, docs_version=docs_version, embedder=embedder)
+    settings = configure(store=store, site=site, docs_version=docs_version, embedder=embedder)
     resolved = with_secrets(settings)
     create_app = entry_points.load("app")
     hosts, warnings = [host, settings.base_url], list[str]()

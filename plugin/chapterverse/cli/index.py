@@ -17,12 +17,13 @@ import typer
 from chapterverse.cli import parameters
 from chapterverse.cli.forget import kept_threads
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import print_json, project_options, settings_from
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.external_sources import collect_external
+from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.source_set import keep_all
 from chapterverse.indexing.target import Target
@@ -32,7 +33,6 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers.addresses.urls import clean_base
 from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages, parse_base_url
 from chapterverse.settings import Settings
@@ -101,7 +101,7 @@ def index(
         base_url=base_url,
         persona=persona,
         knowledge=knowledge,
-        also=parse_entries(also or (), Path()),
+        also=parse_entries(also, Path()) if also else None,
     )
     if not dry_run:
         publish_policy.require_permission(settings)
@@ -126,9 +126,11 @@ def _read(
 ) -> tuple[SitePages, Documents]:
     """Read a built site, or by `slugs` a folder of Markdown, and list the persona, FAQ and memories that go with it."""
     documents = Documents.of(settings, folder if slugs else None, Path())
-    choice = folder, settings.base_url or None, include or (), exclude or ()
+    project = project_options()
+    patterns = include or project.include, exclude or project.exclude
     if slugs is None:
-        return read_site(*choice), documents
+        return read_known_site(folder, settings, *patterns), documents
+    choice = folder, settings.base_url or None, *patterns
     return read_markdown_folder(*choice, generator=slugs, no_pages=documents.no_pages), documents
 
 
@@ -137,7 +139,8 @@ def _index_site(reading: SitePages, documents: Documents, settings: Settings, ru
     document_sources, warnings = documents.sources(reading.sources, reading.base_url)
     external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
     scope, other_sites = site_scope(settings, reading)
-    target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
+    tokens, workers = project_options().chunk_tokens, min(4, os.cpu_count() or 1)
+    target = Target.open(settings, scope, reading.base_url, tokens, workers)
     with progress_bar() as report:
         result = run((*reading.sources, *document_sources, *external.sources), target, report, external.keep)
     if other_sites:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from chapterverse.cli.messages import warn
-from chapterverse.settings import Settings, explain_unknown_variables
+from chapterverse.cli.messages import detail, warn
+from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.plugins.project_file import ProjectFile
+from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
 
 Store = Annotated[
     str | None,
@@ -55,15 +59,36 @@ History = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
+#: A name and a password in an address.
+_LOGIN = re.compile(r"//[^/\s@]+@")
+
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
-    """Return the environment's settings, overridden by a command's options, with the secrets that they name.
+    """Return the settings of a command's options, the environment and the project's file, with the secrets they name.
 
     Name each variable of ours that nothing reads.
     """
     for sentence in explain_unknown_variables():
         warn(sentence)
-    return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **overrides))
+    return with_secrets(configure(store=store, site=site, docs_version=docs_version, **overrides))
+
+
+def configure(**flags: Any) -> Settings:
+    """Return the settings of a command's options, the environment and the project's file."""
+    file = ProjectFile.find(Path())
+    settings = Settings.from_environment(below=file.settings, **flags)
+    for name, setting in SETTINGS.items():
+        value, variable = getattr(settings, name), setting.metadata["env"]
+        if value != setting.default and not setting.metadata.get("secret"):
+            place = variable if os.environ.get(variable) else file.path.name
+            shown = _LOGIN.sub("//…@", repr(value))
+            detail(f"{name} = {shown} is from {place if flags.get(name) is None else 'a flag'}.")
+    return settings
+
+
+def project_options() -> Options:
+    """Return the options of a plugin that the project's file states."""
+    return ProjectFile.find(Path()).options({})
 
 
 def with_secrets(settings: Settings) -> Settings:

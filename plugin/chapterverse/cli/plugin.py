@@ -28,6 +28,7 @@ from chapterverse.indexing import maintenance
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.problems import explain_withheld, list_problems
+from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
@@ -81,12 +82,11 @@ def publish(
 
     The options are those of the MkDocs plugin.
     """
-    options = Options.of(_mapping(config))
+    options = _options(_mapping(config))
     if not options.enabled:
         return
-    settings = with_secrets(options.settings(Path.cwd(), "", docs_version))
     # Without a name the index has that of the site's address, as with `index`.
-    settings = settings.override(site=options.site or Settings.from_environment().site)
+    settings = with_secrets(options.settings(Path.cwd(), None, docs_version))
     address = base_url or settings.base_url or None
     reading = _put_chat(site_dir, options, settings.override(base_url=address))
     unplaced = bool(address_setting) and not address
@@ -131,7 +131,7 @@ def preview() -> None:
     indexed: its `base_url`, its `pages` (address below it by file of Markdown or MDX) and the rule of their anchors
     (`slugs`).
     """
-    options = Options.of(_line(sys.stdin.readline()))
+    options = _options(_line(sys.stdin.readline()))
     settings = options.settings(Path.cwd(), "preview", None, preview=True)
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(entry_points.bind("127.0.0.1", 0))
@@ -254,6 +254,10 @@ def _mapping(config: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigurationError(f"{config} must hold options by name, such as `endpoint: /`.")
     return value
+
+
+def _options(values: Mapping[str, Any]) -> Options:
+    return complete(values, Path(), "The generator's configuration", note)
 
 
 def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages | None:

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import print_json
+from chapterverse.cli.parameters import configure, print_json
 from chapterverse.errors import ConfigurationError
 from chapterverse.knowledge.folder import NAME
-from chapterverse.settings import Settings
 
 
 def remember(
@@ -52,7 +51,7 @@ def remember(
 
 def _folder(option: Path | None) -> Path:
     """Return the folder of knowledge, which need not be there yet."""
-    folder = option or Settings.from_environment().knowledge
+    folder = option or configure().knowledge
     if folder:
         return Path(folder)
     if Path("docs").is_dir():

@@ -13,9 +13,9 @@ import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import configure, print_json, project_options, settings_from
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.indexing.known_address import read_known_site
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
@@ -75,11 +75,13 @@ def inject(
     base_url: parameters.BaseUrl = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
-    markdown: Annotated[bool, typer.Option(help="Write the Markdown of each page, for agents.")] = True,
-    llms_txt: Annotated[bool, typer.Option(help="Write the list of pages, for agents.")] = True,
-    llms_full_txt: Annotated[bool, typer.Option(help="Write all pages as one file, for agents.")] = True,
-    skill: Annotated[bool, typer.Option(help="Write a skill for agents and its index.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace your own files with these names.")] = False,
+    markdown: Annotated[bool | None, typer.Option(help="Write the Markdown of each page, for agents.")] = None,
+    llms_txt: Annotated[bool | None, typer.Option(help="Write the list of pages, for agents.")] = None,
+    llms_full_txt: Annotated[bool | None, typer.Option(help="Write all pages as one file, for agents.")] = None,
+    skill: Annotated[bool | None, typer.Option(help="Write a skill for agents and its index.")] = None,
+    overwrite: Annotated[
+        bool | None, typer.Option("--overwrite", help="Replace your own files with these names.")
+    ] = None,
     as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
@@ -88,11 +90,19 @@ def inject(
     Adds one script tag before </body>. A second run changes nothing. Run it after each build.
     """
     files = _files(endpoint, title, config, docs_version)
-    options = AgentOptions(
-        markdown=markdown, llms_txt=llms_txt, llms_full_txt=llms_full_txt, skill=skill, overwrite=overwrite
-    )
-    settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
-    agents, reading, problem = agent_files(site_dir, options, settings, exclude, include)
+    project = project_options()
+    flags = {
+        "markdown": markdown,
+        "llms_txt": llms_txt,
+        "llms_full_txt": llms_full_txt,
+        "skill": skill,
+        "overwrite": overwrite,
+    }
+    stated = {name: value for name, value in flags.items() if value is not None}
+    options = replace(AgentOptions.of(project.agents), **stated)
+    settings = configure(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
+    patterns = include or project.include, exclude or project.exclude
+    agents, reading, problem = agent_files(site_dir, options, settings, *patterns)
     with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
     if problem:
@@ -135,9 +145,11 @@ def check(
     """
     _check_kinds(ignore or ())
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
+    project = project_options()
+    include, exclude = include or project.include, exclude or project.exclude
     with progress_bar() as report:
         findings = check_site(
-            site_dir, settings, with_index=not no_index, exclude=exclude or (), include=include or (), progress=report
+            site_dir, settings, with_index=not no_index, exclude=exclude, include=include, progress=report
         )
     findings.ignore(ignore or ())
     if write_baseline:
@@ -163,11 +175,11 @@ def _check_kinds(kinds: Iterable[str]) -> None:
 
 
 def agent_files(
-    site: Path, options: AgentOptions, settings: Settings, exclude: list[str] | None, include: list[str] | None
+    site: Path, options: AgentOptions, settings: Settings, include: list[str], exclude: list[str]
 ) -> tuple[AgentFiles | None, SitePages | None, str]:
     """Return the writer of the files for agents, their pages, and a sentence if no file is written."""
     try:
-        reading = read_site(site, settings.base_url or None, include or (), exclude or ())
+        reading = read_known_site(site, settings, include, exclude)
     except InputError as error:
         return None, None, f"No files for agents were written: {error}" if options.any else ""
     return open_agent_files(site, options, settings, reading), reading, ""
@@ -185,11 +197,11 @@ def _files(endpoint: str | None, title: str | None, config: Path | None, docs_ve
     """Return the widget's files, configured by flags, else by the file, else by the environment."""
     from chapterverse.widget.options import read_file, read_options
 
-    settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version)
+    settings = configure(endpoint=endpoint or None, docs_version=docs_version)
     if not settings.endpoint:
         raise typer.BadParameter("Give --endpoint URL, or --endpoint / where the API is at the site's own origin.")
     try:
-        file_options = read_file(config) if config else {}
+        file_options = read_file(config) if config else project_options().widget
         options = read_options({**file_options, "title": title or file_options.get("title")})
         return widget_files(settings.endpoint, options.config(), settings.docs_version or "")
     except (ConfigurationError, InputError) as error:

@@ -24,6 +24,7 @@ from chapterverse.errors import (
     UnsafePath,
 )
 from chapterverse.indexing import maintenance
+from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import explain_no_text
@@ -79,7 +80,7 @@ def check(
     """
     findings = Findings()
     globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
-    reading = _read(site, settings.base_url or None, include, exclude, findings)
+    reading = _read(site, settings, include, exclude, findings, with_index=with_index)
     findings.listings = reading.listings
     listed = frozenset(read_sitemap(_text(site, "sitemap.xml")))
     findings.site = "" if reading.base_url == NOWHERE else reading.base_url
@@ -331,13 +332,21 @@ class _Check:
 
 
 def _read(
-    site: Path, base_url: str | None, include: Iterable[str], exclude: Iterable[str], findings: Findings
+    site: Path,
+    settings: Settings,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    findings: Findings,
+    *,
+    with_index: bool,
 ) -> SitePages:
-    """Read the site's pages. Read a site without an address as if it were at `NOWHERE`."""
+    """Read the site's pages. Read a site without an address, also in its index, as if it were at `NOWHERE`."""
     try:
-        return read_site(site, base_url, include, exclude)
+        if with_index:
+            return read_known_site(site, settings, include, exclude)
+        return read_site(site, settings.base_url or None, include, exclude)
     except InputError as error:
-        if base_url:
+        if settings.base_url:
             raise
         # Any other error is independent of the address and is raised again.
         reading = read_site(site, NOWHERE, include, exclude)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from chapterverse.model import slug
 from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 from chapterverse.widget.endpoint import clean_endpoint
 
-#: Options that override a setting of the same name.
+#: Options that are settings, by the same name.
 _OVERRIDES = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge")
 
 
@@ -40,6 +40,8 @@ class Options:
     also: list[Any] = field(default_factory=list)
     agents: bool | dict[str, bool] = True
     widget: dict[str, Any] = field(default_factory=dict)
+    #: Settings of the project's file, which these options and the environment override.
+    below: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Options:
@@ -48,33 +50,32 @@ class Options:
         Raises:
             ConfigurationError: there is no such option, or its value has another type.
         """
-        options = {option.name: option for option in fields(cls)}
-        for sentence in explain_unknown_options(values, options).values():
+        for sentence in explain_unknown_options(values, OPTIONS).values():
             raise ConfigurationError(sentence)
         for name, value in values.items():
-            kinds = _KINDS[str(options[name].type).partition("[")[0]]
-            # A switch is an int to Python, and no number here.
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                type_name = "a list of sources" if name == "also" else _NAMES[kinds[0]]
-                raise ConfigurationError(f"The option {name!r} must be {type_name}.")
+            if sentence := explain_type(OPTIONS[name], value):
+                raise ConfigurationError(sentence)
         return cls(**values)
 
-    def settings(self, root: Path, site_name: str, version: str | None, *, preview: bool = False) -> Settings:
-        """Return the environment's settings, overridden by these options; None leaves one to the environment.
+    def settings(self, root: Path, site_name: str | None, version: str | None, *, preview: bool = False) -> Settings:
+        """Return the settings of the environment, else of these options, else of `below`.
 
         Args:
             root: the folder that relative paths are resolved against.
+            site_name: names the site's index, unless `site` does.
 
         Raises:
             ConfigurationError: a variable can't be read, the endpoint is no address, or an option of `documents` or
                 `also` is invalid.
         """
-        chosen = {name: getattr(self, name) for name in _OVERRIDES}
-        documents = document_options(self.documents)
-        also = parse_entries(self.also, root)
-        settings = Settings.from_environment(**chosen, **documents, also=also, docs_version=version)
+        chosen = {name: value for name in _OVERRIDES if (value := getattr(self, name)) is not None}
+        below = {**self.below, **chosen, **document_options(self.documents)}
+        also = parse_entries(self.also, root) if self.also else None
+        settings = Settings.from_environment(below=below, also=also, docs_version=version)
         endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
-        settings = settings.override(site=settings.site or slug(site_name), endpoint=endpoint)
+        settings = settings.override(
+            site=settings.site or (slug(site_name) if site_name is not None else None), endpoint=endpoint
+        )
         if preview:
             # A preview contains drafts and local addresses, so it writes its own index and cites itself.
             version = settings.docs_version or ""
@@ -107,9 +108,21 @@ def explain_unknown_options(names: Iterable[object], options: Collection[str]) -
     return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
 
 
+def explain_type(option: Field[Any], value: object) -> str:
+    """Return a sentence if a value has another type than an option or a setting."""
+    kinds = _KINDS[str(option.type).partition("[")[0]]
+    # A switch is an int to Python, and no number here.
+    if isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds):
+        return ""
+    return f"The option {option.name!r} must be {'a list of sources' if option.name == 'also' else _NAMES[kinds[0]]}."
+
+
+#: Every option by its name.
+OPTIONS = {option.name: option for option in fields(Options) if option.name != "below"}
+
 _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
-    "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,), "list": (list, tuple),
-    "dict": (dict,), "bool | dict": (bool, dict),
+    "str": (str,), "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,),
+    "list": (list, tuple), "dict": (dict,), "bool | dict": (bool, dict),
 }  # fmt: skip
 _NAMES = {bool: "True or False", str: "a text", int: "a number", list: "a list of patterns", dict: "a dict"}

@@ -1,0 +1,209 @@
+"""The configuration file of a project: `chapterverse.toml`, or `[tool.chapterverse]` in pyproject.toml.
+
+Its names are those of the plugin's options and of the settings, as `Options` and `Settings` declare them. A flag, a
+variable or the configuration of a generator overrides it. It is committed, so it holds no secrets.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.external_entries import parse_entries
+from chapterverse.indexing.plugins.options import OPTIONS, Options, explain_type, explain_unknown_options
+from chapterverse.settings import SETTINGS, Settings, document_options, secret_fields
+
+#: Each file with the table in it that is ours, in the order of precedence.
+_FILES: Mapping[str, tuple[str, ...]] = {"chapterverse.toml": (), "pyproject.toml": ("tool", "chapterverse")}
+#: What a file may set. MkDocs itself reads `enabled`.
+_KNOWN = {
+    name: option
+    for name, option in (SETTINGS | OPTIONS).items()
+    if name != "enabled" and not option.metadata.get("secret")
+}
+#: Options that `ProjectFile.settings` holds.
+_OF_SETTINGS = {*SETTINGS, "documents", "also"}
+_SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)s?$", re.IGNORECASE)
+#: A name and a password in an address.
+_LOGIN = re.compile(r"//[^/\s@]*:[^/\s@]+@")
+_HEADER = re.compile(r"\s*\[+([^\]]+)\]")
+_KEY = re.compile(r"([^=#]+)=")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """What a project's file says; without a file nothing.
+
+    Attributes:
+        values: the values of the file, by name.
+        settings: those of settings, checked, with paths that don't depend on the working directory.
+    """
+
+    path: Path = Path()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def find(cls, folder: Path) -> ProjectFile:
+        """Read the file that is nearest to a folder: in it, or above it in the same repository.
+
+        Raises:
+            ConfigurationError: it is no TOML, or a value in it can't be used.
+        """
+        for place in _folders(folder.resolve()):
+            for name, table in _FILES.items():
+                file = place / name
+                if file.is_file() and (draft := _Draft.read(file, table)):
+                    return cls(file, draft.values, draft.settings())
+        return cls()
+
+    def options(self, values: Mapping[str, Any]) -> Options:
+        """Return the options of a generator's configuration, completed by this file."""
+        own = {name: value for name, value in self.values.items() if name in OPTIONS and name not in _OF_SETTINGS}
+        # An option without a value counts as not set.
+        stated = {name: value for name, value in values.items() if value is not None}
+        return replace(Options.of({**own, **stated}), below=self.settings)
+
+    def explain_overridden(self, values: Mapping[str, Any], by: str) -> list[str]:
+        """Return a sentence about the values that a generator's configuration overrides, if there are any."""
+        names = [name for name, value in self.values.items() if _same(values.get(name)) not in (None, _same(value))]
+        return [f"{by} overrides {', '.join(names)} of {self.path.name}."] if names else []
+
+
+def complete(
+    values: Mapping[str, Any], folder: Path, by: str, tell: Callable[[str], object], base_url: str | None = None
+) -> Options:
+    """Return the options of a generator's configuration, completed by the project's file; tell what it overrides.
+
+    Raises:
+        ConfigurationError: either can't be used.
+    """
+    file = ProjectFile.find(folder)
+    for sentence in file.explain_overridden({**values, "base_url": base_url or None}, by):
+        tell(sentence)
+    return file.options(values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A file whose values are still to be checked.
+
+    Attributes:
+        table: the keys down to `values`.
+    """
+
+    path: Path
+    text: str
+    table: tuple[str, ...]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, file: Path, table: tuple[str, ...]) -> _Draft | None:
+        """Read our table; None if the file has none."""
+        try:
+            text = file.read_text("utf-8-sig")
+            values = tomllib.loads(text)
+        except OSError as error:
+            raise ConfigurationError(f"{file.name} can't be read: {error.strerror}.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            # The file of another program, unless it names us.
+            if table and b".".join(map(str.encode, table)) not in file.read_bytes():
+                return None
+            raise ConfigurationError(f"{file.name} can't be read: {error}.") from None
+        for name in table:
+            values = values.get(name, {}) if isinstance(values, dict) else {}
+        if not isinstance(values, dict):
+            raise ConfigurationError(f"{file.name} line {_line(table, text)}: {'.'.join(table)} must be a table.")
+        # A number for what is a text because it may also be "off".
+        numbers = {n for n, v in values.items() if type(v) in (int, float) and str(_default(n)).isdigit()}
+        values |= {name: str(values[name]) for name in numbers}
+        return cls(file, text, table, values) if values or not table else None
+
+    def settings(self) -> dict[str, Any]:
+        """Check every value, and return those of settings."""
+        for name, value in self.values.items():
+            unknown = explain_unknown_options([name], _KNOWN).get(name)
+            if sentence := _explain_secret(name, value) or unknown or explain_type(_KNOWN[name], value):
+                raise self._error(sentence, name)
+        root = self.path.parent
+        settings = {name: value for name, value in self.values.items() if name in SETTINGS}
+        settings |= {name: str(root / settings[name]) for name in ("schemas", "tools") if name in settings}
+        settings |= self._read_option("documents", document_options)
+        settings |= self._read_option("also", lambda also: {"also": parse_entries(also, root)})
+        self._read_option("widget", _read_widget)
+        try:
+            resolved = Settings(**settings).resolve_paths(root)
+        except ConfigurationError as error:
+            raise self._error(str(error)) from None
+        return {name: getattr(resolved, name) for name in settings}
+
+    def _read_option(self, name: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Return what `read` makes of an option; the sentences of its errors name the key."""
+        value = self.values.get(name)
+        try:
+            return read(value) if value else {}
+        except (ConfigurationError, InputError) as error:
+            keys = value if isinstance(value, dict) else ()
+            raise self._error(str(error), name, *[key for key in keys if key in str(error)][:1]) from None
+
+    def _error(self, sentence: str, *keys: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.path.name} line {_line((*self.table, *keys), self.text)}: {sentence}")
+
+
+def _same(value: object) -> object:
+    """Return a value that is equal for two spellings of one address."""
+    return value.rstrip("/") if isinstance(value, str) else value
+
+
+def _default(name: str) -> object:
+    """Return the default of a text setting, which is never a number."""
+    return SETTINGS[name].default if name in SETTINGS and SETTINGS[name].type == "str" else ""
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return a folder and those above it, down to the root of its repository; without one only itself."""
+    above = [folder, *folder.parents]
+    root = next((at for at, place in enumerate(above) if (place / ".git").exists()), 0)
+    return above[: root + 1]
+
+
+def _explain_secret(name: str, value: object) -> str:
+    """Return a sentence if a value may be a secret."""
+    variables = {field_name: variable for variable, field_name in secret_fields().items()}
+    if name in variables:
+        return f"{name} may hold a secret, and this file is committed: set {variables[name]} instead."
+    if _LOGIN.search(str(value)):
+        return f"{name[:60]!a} holds an address with a password, and this file is committed: set a variable instead."
+    if name not in _KNOWN and _SECRET.search(name):
+        return f"{name[:60]!a} names a secret, and this file is committed: set a variable of the environment instead."
+    return ""
+
+
+def _read_widget(options: Any) -> dict[str, Any]:
+    # Imported here: it loads pydantic.
+    from chapterverse.widget.options import read_options
+
+    return read_options(options, "widget.").config()
+
+
+def _line(keys: tuple[str, ...], text: str) -> int:
+    """Return the number of the line that sets a key, or else the table that it is in."""
+    header: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _HEADER.match(line):
+            path = header = _parts(found[1])
+        else:
+            key = _KEY.match(line)
+            path = (*header, *_parts(key[1])) if key else ()
+        if path[: len(keys)] == keys:
+            return number
+    return _line(keys[:-1], text)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(part.strip(" \t\"'") for part in name.split("."))
