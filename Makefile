@@ -78,6 +78,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) pyproject.toml requirements/server.in --extra api --extra aws --extra postgres -c requirements/test.txt -o requirements/server.txt
 	$(LAMBDA) requirements/lambda.in -c requirements/test.txt -o requirements/lambda.txt
 	$(LAMBDA) requirements/lambda-postgres.in -c requirements/test.txt -o requirements/lambda-postgres.txt
+	$(LAMBDA) requirements/lambda-reading.in -c requirements/test.txt -o requirements/lambda-reading.txt
 	$(LOCK) infra/lint.in -o infra/lint.txt
 	$(LOCK) infra/checkov.in -o infra/checkov.txt
 	$(LOCK) infra/release.in -o infra/release.txt

@@ -1,5 +1,5 @@
 """Packs the function for AWS Lambda:  package.py [--machine aarch64|x86_64] [--out FOLDER] [--without-pyc] [--add
-PROGRAM] [--with postgres]
+PROGRAM] [--with postgres] [--with reading]
 
 Creates the folder `dist/lambda` and the file `dist/lambda.zip`, reproducibly, without Docker and SAM: wheels of
 `requirements/lambda.txt`, both packages, and `infra/bootstrap` at the root. Lambda downloads and unpacks it before a
@@ -26,8 +26,10 @@ import environment
 import yaml
 
 LOCK = environment.REQUIREMENTS / "lambda.txt"
-#: What may be packed besides, by name: conversations on Postgres need a driver with libpq in it.
-OPTIONS = {"postgres": environment.REQUIREMENTS / "lambda-postgres.txt"}
+#: What may be packed besides, by name: conversations on Postgres need a driver with libpq in it, the reading model what
+#: runs it.
+OPTIONS = {name: environment.REQUIREMENTS / f"lambda-{name}.txt" for name in ("postgres", "reading")}
+READING = environment.ROOT / "reading" / "chapterverse_reading"
 SOURCES = (environment.ROOT / "plugin" / "chapterverse", environment.ROOT / "lambda" / "chapterverse_api")
 BOOTSTRAP = environment.ROOT / "infra" / "bootstrap"
 #: The owner's, where there are any: the service looks for them in its working directory, which is the package.
@@ -40,13 +42,15 @@ OUT = environment.ROOT / "dist" / "lambda"
 VERSION = "3.13"
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 DEPLOYED = "aarch64"
+#: onnxruntime asks for the processor's kind when it is loaded, and ends the process on Lambda's arm64, which hides it.
+OF_READING = "x86_64"
 #: Where Lambda unpacks a function, for tracebacks.
 HOME = "/var/task"
 
 #: Megabytes (10⁶ bytes); Lambda itself rejects 250 unpacked.
 MOST_UNPACKED, MOST_PACKED = 60, 20
 #: What each option may add to these.
-OPTION_UNPACKED, OPTION_PACKED = 25, 10
+OPTION_UNPACKED, OPTION_PACKED = {"postgres": 25, "reading": 160}, {"postgres": 10, "reading": 80}
 
 #: The stemmers of the languages that `chapterverse.text.lexical` reads; twenty others are in the wheel.
 STEMMERS = (
@@ -83,17 +87,19 @@ def main() -> None:
     if python:
         _strip(options.out, python)
     _copy(options.out, options.add)
+    if "reading" in options.extra:
+        shutil.copytree(READING, options.out / READING.name, ignore=shutil.ignore_patterns("__pycache__"))
     if python:
         _compile(options.out, python)
         _precompile(options.out, python, options.machine)
     packed = options.out.with_suffix(".zip")
     _pack(options.out, packed, {BOOTSTRAP.name, *(program.name for program in options.add)})
-    _weigh(options.out, packed, options.machine, len(options.extra))
+    _weigh(options.out, packed, options.machine, options.extra)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Pack what AWS Lambda runs.")
-    parser.add_argument("--machine", choices=(DEPLOYED, "x86_64"), default=DEPLOYED)
+    parser.add_argument("--machine", choices=(DEPLOYED, "x86_64"), help=f"{DEPLOYED} without the reading model")
     parser.add_argument("--out", type=Path, default=OUT, help="folder to make anew; the zip stands beside it")
     parser.add_argument("--without-pyc", action="store_true", help="ship sources alone: twice the cold start")
     parser.add_argument(
@@ -110,10 +116,13 @@ def _arguments() -> argparse.Namespace:
         choices=tuple(OPTIONS),
         action="append",
         default=[],
-        help="pack an optional part too: the driver for conversations on Postgres",
+        help="pack an optional part too: the driver for conversations on Postgres, the reading model",
     )
     options = parser.parse_args()
     options.extra = [*dict.fromkeys(options.extra)]
+    options.machine = options.machine or (OF_READING if "reading" in options.extra else DEPLOYED)
+    if "reading" in options.extra and options.machine != OF_READING:
+        parser.error(f"the reading model does not run on Lambda's {options.machine}: leave --machine out.")
     return options
 
 
@@ -270,13 +279,14 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _weigh(folder: Path, packed: Path, machine: str, extra: int) -> None:
+def _weigh(folder: Path, packed: Path, machine: str, extra: Sequence[str]) -> None:
     unpacked = sum(file.stat().st_size for file in _files(folder)) / 1e6
     zipped = packed.stat().st_size / 1e6
     print(f"{packed}: {unpacked:.1f} MB unpacked, {zipped:.1f} MB packed")
     # The other machine's wheels are larger, and only tests use them.
-    most, most_zipped = MOST_UNPACKED + extra * OPTION_UNPACKED, MOST_PACKED + extra * OPTION_PACKED
-    if machine == DEPLOYED and (unpacked > most or zipped > most_zipped):
+    most = MOST_UNPACKED + sum(map(OPTION_UNPACKED.__getitem__, extra))
+    most_zipped = MOST_PACKED + sum(map(OPTION_PACKED.__getitem__, extra))
+    if (machine == DEPLOYED or "reading" in extra) and (unpacked > most or zipped > most_zipped):
         sys.exit(f"That is more than a cold start should carry, {most} MB and {most_zipped}: look what grew.")
 
 

@@ -29,7 +29,8 @@ LAYERS = {
         "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
         "session knowledge embedding", "store providers", "ledger net", "readers widget settings",
         "external_entries filters database text reading",
-        "page_kinds page_globs progress project build_commands cache_folder model errors",
+        "page_kinds page_globs progress project build_commands build_cache",
+        "cache_folder model errors",
     ),
     "chapterverse_api": (
         "handler", "app", "commands service_loader", "http", "service mcp", "tools", "answering", "retrieval",

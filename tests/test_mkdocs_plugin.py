@@ -76,10 +76,10 @@ class Site(Project):
         assert left == code, said.getvalue()
         return said.getvalue()
 
-    def spawn(self, *command: str, code: int = 0) -> str:
+    def spawn(self, *command: str, code: int = 0, python: tuple[str, ...] = ()) -> str:
         """Run a tool in a separate process and return its output."""
         done = subprocess.run(
-            [sys.executable, "-m", *command],
+            [sys.executable, *python, "-m", *command],
             cwd=self.root, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
         )  # fmt: skip
         assert done.returncode == code, done.stdout
@@ -276,6 +276,8 @@ def test_the_widget_is_there_whatever_exclude_docs_says(site: Site) -> None:
 
 
 def test_a_second_build_embeds_and_writes_nothing(site: Site) -> None:
+    # MkDocs' own theme writes the time into a page.
+    site.configure(theme="material")
     site.build()
     before = {p: p.stat().st_mtime_ns for p in (site.root / STORE).rglob("*")}
     assert counts(site.build()) == (3, 0, 0, 0, 4, 0, 4, 0, 0, 0)
@@ -723,9 +725,23 @@ def test_agents_get_files_of_the_pages_that_are_indexed_and_a_second_build_makes
     assert "text/markdown" not in (out / "draft/index.html").read_text("utf-8")
     site.build("--strict")
     assert {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.suffix in (".md", ".txt")} == made
+    shutil.rmtree(out)
+    said = site.spawn("mkdocs", "build", "--strict", python=("-X", "importtime"))
+    assert {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.suffix in (".md", ".txt")} == made
+    assert "chapterverse.readers.sources.built_site" in said
+    assert "chapterverse.readers.sections" not in said, "a page was parsed"
     site.configure({"agents": False})
     site.build("--strict")
     assert not [p for p in out.rglob("*") if p.suffix == ".md" or p.name.startswith("llms")]
+
+
+def test_what_a_page_is_warned_of_is_told_by_each_build(site: Site) -> None:
+    site.write({"nul.md": "# Nul\n\n" + "Ten words and a byte that is no text at all. " * 9 + "\0\n"})
+    (site.root / "nul.html").write_bytes(b"")
+    first = warnings(site.build())
+    assert first
+    assert warnings(site.build()) == first
+    assert warnings(site.build()) == first
 
 
 def test_patterns_name_sources_or_pages(site: Site) -> None:

@@ -55,7 +55,7 @@ def test_every_command_and_flag_is_documented() -> None:
     text = page("reference/command-line.md")
     commands: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group, says Typer; its type does not)
     assert [name for name in commands if f"## chapterverse {name}\n" not in text] == []
-    flags = {option for c in commands.values() for p in c.params for option in p.opts if option.startswith("--")}
+    flags = {option for c in commands.values() for p in c.load().params for option in p.opts if option.startswith("--")}
     assert [flag for flag in sorted(flags) if flag not in text] == []
 
 

@@ -123,7 +123,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         paths = {**self._pages.paths} if self._dirty else {}
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
         about = self._settings, config.site_name, self._base, config.site_description or ""
-        self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about)
+        self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about, keep=self._settings.may_publish)
         # Now, because `--strict` counts warnings until the site is written.
         for problem in [] if self._serving else problems.list_problems(self._settings, self._base):
             log.warning(problem)
@@ -135,7 +135,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
         chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
-        widget = assets(chosen, theme_language(config.theme))
+        widget = assets(chosen, theme_language(config.theme), self._agents.cache)
         folder, included = build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
         for name, content in widget.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
@@ -170,13 +170,13 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._depth -= 1
         if self._depth or (self._dirty and not self._serving):
             return
-        folder, pages, agents = Path(config.site_dir), self._pages, self._agents
-        self._reading = read_marked_pages(folder, pages.paths, pages.excluded, self._base, agents.add_marked_file)
+        out, pages, agents = Path(config.site_dir), self._pages, self._agents
+        self._reading = read_marked_pages(out, pages.paths, pages.excluded, self._base, agents.cache, agents.add_marked)
         if not self._dirty:
             agents.finish().log(log)
         if self._preview is not None:
             # Parsed later, as the writer wants the page at once; the next rebuild removes these files.
-            self._known, reading = hold_changed(self._reading, folder, self._known)
+            self._known, reading = hold_changed(self._reading, out, self._known)
             self._preview.submit(partial(self._index, reading))
 
     def on_build_error(self, *, error: Exception) -> None:

@@ -21,6 +21,9 @@ from typing import Any
 #: Version of the stored format. A head with a higher one was written by a newer release and is rejected.
 FORMAT = 1
 
+#: Raise it when readers or the chunker give other output for the same input; every file is then read again.
+READER = "reader/12"
+
 #: Most cl100k tokens of a chunk as embedded.
 CHUNK_TOKENS = 512
 

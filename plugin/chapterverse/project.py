@@ -21,10 +21,15 @@ def leads_out(place: str | Path, *folders: str | Path) -> bool:
 
     A project's hidden files are never read through a link: `.git/config` holds a token while CI builds.
     """
-    real = os.path.realpath(place)
+    return is_outside(os.path.realpath(place), *folders)
+
+
+def is_outside(real: str, *folders: str | Path) -> bool:
+    """Return whether a path without links is of none of these folders or of their projects, as `leads_out`."""
     if any(_is_inside(real, tree) for tree in _KERNEL) and not _is_inside(real, _MEMORY):
         return True
-    return not any(_holds(os.path.realpath(folder), real) for folder in folders)
+    # A path without links that begins with a folder's needs no look at the folder.
+    return not any(_is_inside(real, str(folder)) or _holds(os.path.realpath(folder), real) for folder in folders)
 
 
 def _holds(folder: str, real: str) -> bool:

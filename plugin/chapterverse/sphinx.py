@@ -94,7 +94,8 @@ class _Extension:
 
     def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
         reading, out = self._reading(app, base_url), Path(app.outdir)
-        files = AgentFiles.open(out, self.agent_options, self.settings, app.config.project, reading.base_url)
+        about = self.settings, app.config.project, reading.base_url
+        files = AgentFiles.open(out, self.agent_options, *about, keep=self.settings.may_publish)
         files.add_built_pages(reading)
         files.finish().log(_log(), "chapterverse: ")
 

@@ -7,6 +7,8 @@ import html
 import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,9 +37,12 @@ def write(site: Path, pages: dict[str, str]) -> None:
         (site / path).write_text(f"{HEAD}{content}</main></body></html>", encoding="utf-8")
 
 
-def run(site: Path, options: AgentOptions | None = None, exclude: tuple[str, ...] = ()) -> AgentFilesResult:
+def run(
+    site: Path, options: AgentOptions | None = None, exclude: tuple[str, ...] = (), cache: Path | None = None
+) -> AgentFilesResult:
     reading = read_site(site, BASE, exclude=exclude)
-    files = AgentFiles.open(site, options or AgentOptions(), Settings(endpoint="/"), "Tea Pot", BASE)
+    settings = Settings(endpoint="/", store=f"edge:{cache or site / 'none'}")
+    files = AgentFiles.open(site, options or AgentOptions(), settings, "Tea Pot", BASE, keep=cache is not None)
     files.add_built_pages(reading)
     return files.finish()
 
@@ -141,6 +146,37 @@ def test_a_page_that_is_excluded_or_holds_a_secret_leaves_nothing(
     assert warning.startswith("leak.html got no Markdown, because it holds a secret")
     made = [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix in (".md", ".txt", ".json")]
     assert not any(b"q8Zr2LwX93mVtB7c" in p.read_bytes() for p in made)
+
+
+def test_the_markdown_of_a_page_is_kept_and_made_anew_when_the_page_changed(tmp_path: Path) -> None:
+    site, cache = tmp_path / "site", tmp_path / "cache"
+    write(site, {"index.html": "<h1>Tea</h1>", "a.html": "<h1>Pots</h1><p>Hot.</p>"})
+    run(site, cache=cache)
+    made = (site / "a.md").read_bytes()
+    with closing(sqlite3.connect(cache / "builds.sqlite")) as db, db:
+        db.execute("UPDATE kept SET text = replace(text, 'Hot.', 'Kept.')")
+    # As a generator does that empties the folder.
+    (site / "a.md").unlink()
+    run(site, cache=cache)
+    assert (site / "a.md").read_bytes() == made.replace(b"Hot.", b"Kept.")
+    write(site, {"a.html": "<h1>Pots</h1><p>Hot!</p>"})
+    run(site, cache=cache)
+    assert (site / "a.md").read_bytes() == made.replace(b"Hot.", b"Hot!")
+    with closing(sqlite3.connect(cache / "builds.sqlite")) as db:
+        assert db.execute("SELECT count(*) FROM kept").fetchone() == (2,)
+
+
+def test_markdown_that_was_kept_is_searched_for_the_secrets_of_this_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, cache = tmp_path / "site", tmp_path / "cache"
+    write(site, {"leak.html": "<h1>Leak</h1><p>q8Z<b></b>r2LwX93mVtB7c</p>"})
+    assert run(site, cache=cache).warnings == ()
+    monkeypatch.setenv("TEA_API_KEY", "q8Zr2LwX93mVtB7c")
+    for _ in range(2):
+        (warning,) = run(site, cache=cache).warnings
+        assert warning.startswith("leak.html got no Markdown, because it holds a secret")
+        assert not (site / "leak.md").exists()
 
 
 def test_each_file_can_be_switched_off_and_is_removed_then(tmp_path: Path) -> None:

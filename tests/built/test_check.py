@@ -429,7 +429,7 @@ def test_findings_are_counted_all_and_shown_in_part(site: Path) -> None:
     assert (group["count"], len(group["examples"])) == (2000, 1000)
     findings.add("unreadable", "a.html", "a.html is not a text file.")
     lines = list(findings.lines())
-    assert lines[0].startswith("Error: Pages without the widget: 2,000. ")
+    assert lines[0].startswith("Error: Pages without the widget: 2,000 (no_widget). ")
     assert lines[11] == "  … and 1,990 more"
     assert lines[-1] == "5,000 pages checked: 2,000 errors, 1 warning."
     assert findings.to_json()["ranks"] == {"error": 2000, "warning": 1}
@@ -611,7 +611,7 @@ def test_links_outside_of_the_content_lead_to_pages_too(unindexed: Path) -> None
 def test_references_that_sphinx_did_not_resolve(tmp_path: Path) -> None:
     site = tmp_path / "site"
     lost = (
-        '<span class="xref std std-ref">brew &amp; pour</span>'
+        '<span class="xref std std-ref">brew &amp;\npour</span>'
         '<code class="xref download docutils literal"><span class="pre">x.zip</span></code>'
     )
     term = '<a class="reference" href="#top-1"><span class="xref std std-term">Leaf</span></a>'
@@ -619,7 +619,7 @@ def test_references_that_sphinx_did_not_resolve(tmp_path: Path) -> None:
     write(site, "index.html", f"<p>{lost} {resolved} <code>&lt;span class=&quot;xref myst&quot;&gt;</code></p>")
     inject(site, widget_files("/"))
     assert says(found(site, with_index=False)) == {
-        "dead_link": [
+        "unresolved": [
             "index.html refers to 'brew & pour', which Sphinx didn't find.",
             "index.html refers to 'x.zip', which Sphinx didn't find.",
         ]

@@ -107,7 +107,7 @@ def test_the_command_ends_with_3_and_prints_none_of_them(
 ) -> None:
     for name, value in ENVIRON.items():
         monkeypatch.setenv(name, value)
-    for more, start in ((), f"Error: Secrets in files: {len(PLACES)}."), (("--json",), "{"):
+    for more, start in ((), f"Error: Secrets in files: {len(PLACES)} (secret)."), (("--json",), "{"):
         with pytest.raises(SystemExit) as end:
             main(["check", str(planted), "--no-index", "--base-url", BASE, *more])
         said = capsys.readouterr()

@@ -79,9 +79,9 @@ class Shell:
         return json.loads(self.run(*arguments, "--json", environment=environment).stdout)
 
     def refused(self, *arguments: str, code: int = 1, **environment: Any) -> str:
-        """Return the one sentence of a command that fails."""
+        """Return the one sentence of a command that fails, and that prints nothing else, or a document with --json."""
         result = self.run(*arguments, code=code, environment=environment)
-        assert result.stdout == ""
+        assert result.stdout == "" or ("--json" in arguments and [*json.loads(result.stdout)] == ["error"])
         lines = result.stderr.strip().splitlines()
         if code == 1:
             assert len(lines) == 1, result.stderr

@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import httpx
 import pytest
 
 from chapterverse import __version__
+from chapterverse.cli.commands import COMMANDS
 from cli.shell import BASE, PAGES, QUESTION, Shell, clean, command, get, typed
 
 
@@ -97,6 +99,91 @@ def test_a_reader_goes_through_a_plan_on_a_terminal(shell: Shell) -> None:
 
 def test_version(indexed: Shell) -> None:
     assert indexed.run("--version").stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["--nonsense"]])
+def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
+    program = (
+        "import sys; from chapterverse.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(*(name for name in sys.modules if name.startswith('chapterverse')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], env=clean(), capture_output=True, text=True)
+    own = {"chapterverse.cli", "chapterverse.cli.commands", "chapterverse.cli.messages"}
+    assert {*done.stderr.splitlines()[-1].split()} == {
+        "chapterverse",
+        "chapterverse.errors",
+        "chapterverse.progress",
+        *own,
+    }
+
+
+@pytest.mark.parametrize("name", [name for rows in COMMANDS.values() for name in rows])
+def test_the_list_of_commands_says_what_their_own_help_says(indexed: Shell, name: str) -> None:
+    (line,) = (rows[name][1] for rows in COMMANDS.values() if name in rows)
+    assert f" {line} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "
+
+
+def test_a_short_option_is_a_long_one(indexed: Shell) -> None:
+    assert indexed.run("-V").stdout == indexed.run("--version").stdout
+    assert indexed.run("-h").stdout == indexed.run("--help").stdout
+    assert indexed.run("status", "-h").stdout == indexed.run("status", "--help").stdout
+
+
+@pytest.mark.parametrize("arguments", [("-q", "index", "site"), ("index", "site", "--quiet")])
+def test_quiet_leaves_out_all_but_results_and_errors(shell: Shell, arguments: tuple[str, ...]) -> None:
+    done = shell.run(*arguments, environment={"CHAPTERVERSE_NONSENSE": "1"})
+    assert (done.stdout, done.stderr) == ("", "")
+    assert json.loads(shell.run(*arguments, "--json").stdout)["pages"]["seen"] == 3
+    assert shell.run("-q", "index", "nowhere", code=1).stderr == "Error: nowhere is not a folder.\n"
+    # A command before must not silence the next one.
+    assert shell.run("index", "site").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code", "message"),
+    [
+        (("check", "nowhere"), 1, "input", "nowhere is not a folder."),
+        (("status", "--store", "edge:none"), 1, "index_missing", "There is no index yet in "),
+        (("search", "tea", "--embedder", "abacus"), 1, "configuration", "abacus"),
+        (("status", "--nonsense"), 2, "usage", "--nonsense"),
+        (("search",), 2, "usage", "Give either a QUESTION"),
+    ],
+)
+def test_an_error_is_one_document_with_json(
+    indexed: Shell, arguments: tuple[str, ...], status: int, code: str, message: str
+) -> None:
+    done = indexed.run(*arguments, "--json", code=status)
+    error = json.loads(done.stdout)["error"]
+    assert (error["code"], message in error["message"]) == (code, True), error
+    assert "Error: " in done.stderr
+    assert indexed.run(*arguments, code=status).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("shell", "words"),
+    [
+        ("bash", {"COMP_WORDS": "chapterverse {}", "COMP_CWORD": "{at}"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "chapterverse {}"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "chapterverse {}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_completion_names_commands_and_options(shell: str, words: dict[str, str]) -> None:
+    def complete(typed: str, variable: str = "complete") -> str:
+        places = {name: value.format(typed, at=len(typed.split())) for name, value in words.items()}
+        program = [sys.executable, "-c", "from chapterverse.cli import app; app(prog_name='chapterverse')"]
+        environment = clean({**places, "_CHAPTERVERSE_COMPLETE": f"{variable}_{shell}"})
+        return subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert "complete" in complete("", "source")
+    assert re.findall(r"\b(check|status|publish)\b", complete("ch")) == ["check"]
+    assert "--write-baseline" in complete("check --write")
+
+
+def test_commands_are_listed_by_group_without_those_of_build_tools(indexed: Shell) -> None:
+    text = indexed.run("--help").stdout
+    assert re.findall(r"^(\w+):$", text, re.MULTILINE) == ["Options", "Build", "Ask", "Measure", "Operate"]
+    assert not re.search(r"^  (publish|preview|unpublish)\b", text, re.MULTILINE)
 
 
 def test_schemas(shell: Shell) -> None:

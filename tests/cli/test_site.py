@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.site.findings import Findings
 from chapterverse.widget.bundle import names, titles
 from cli.shell import run
 
@@ -146,7 +147,7 @@ def test_an_option_that_can_not_be_used_is_a_mistake_in_usage(
 
 def test_check_ends_with_3_where_anything_is_found_and_0_where_nothing_is(site: Path) -> None:
     out, _ = run("check", site, "--no-index", code=3)
-    assert "Pages without the widget: 1." in out
+    assert "Pages without the widget: 1 (no_widget)." in out
     assert out.endswith("1 pages checked: 1 error.\n")
     document = json.loads(run("check", site, "--no-index", "--json", code=3)[0])
     assert (document["pages"], document["count"]) == (1, 1)
@@ -161,8 +162,75 @@ def test_check_ends_with_0_where_no_reader_would_notice(site: Path) -> None:
     run("inject", site, "--endpoint", "/")
     (site / "odd.html").write_bytes(b"PK\0\0")
     out, _ = run("check", site, "--no-index")
-    assert out.startswith("Warning: Files that can't be read: 1.")
+    assert out.startswith("Warning: Files that can't be read: 1 (unreadable).")
     assert out.endswith("1 pages checked: 1 warning.\n")
+
+
+def link(site: Path, *targets: str) -> None:
+    """Give the page a chat and links."""
+    links = "".join(f'<a href="{target}">x</a>' for target in targets)
+    (site / "index.html").write_text(PAGE.replace("</body>", f"{links}</body>"))
+    run("inject", site, "--endpoint", "/")
+
+
+def test_links_that_generators_check_themselves_fail_only_by_wish(site: Path) -> None:
+    link(site, "gone/", "#gone")
+    check = ("check", site, "--no-index")
+    assert run(*check)[0].endswith("1 pages checked: 2 warnings.\n")
+    run(*check, "--fail-on", "warning", code=3)
+    out, _ = run(*check, "--fail-on", "warning", "--ignore", "dead_link", "--ignore", "dead_anchor")
+    assert out == "1 pages checked: nothing wrong.\n"
+    (site / "index.html").write_text(PAGE)
+    run(*check, "--fail-on", "never")
+    _, err = run(*check, "--ignore", "dead_links", code=2)
+    assert "There is no kind of finding 'dead_links': the nearest is dead_link." in " ".join(err.split())
+
+
+def test_only_findings_that_are_not_in_the_baseline_fail(site: Path) -> None:
+    link(site, "gone/", "lost/")
+    file = site.parent / "baseline.json"
+    check = ("check", site, "--no-index", "--fail-on", "warning")
+    out, err = run(*check, "--write-baseline", file)
+    assert err == f"{file}: 2 findings are accepted.\n"
+    assert out.endswith("Left out by the baseline: 2. Mended since: 0.\n1 pages checked: nothing wrong.\n")
+    written = file.read_bytes()
+    run(*check, "--write-baseline", file)
+    assert file.read_bytes() == written
+    link(site, "gone/", "new/")
+    document = json.loads(run(*check, "--baseline", file, "--json", code=3)[0])
+    assert [e["says"].partition(",")[0] for f in document["findings"] for e in f["examples"]] == [
+        "index.html links to new/"
+    ]
+    assert document["known"] == {"left_out": 1, "mended": 1}
+
+
+def test_a_number_of_pages_may_change_in_a_finding_of_the_baseline() -> None:
+    one, two = Findings(), Findings()
+    one.add("no_endpoint", "c.js", "c.js names no API, so the chat of 2 pages can't answer.")
+    two.add("no_endpoint", "c.js", "c.js names no API, so the chat of 1,200 pages can't answer.")
+    assert one.baseline() == two.baseline()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (None, "FILE can't be read: No such file or directory."),
+        ("{", "FILE is no baseline: write one with --write-baseline FILE."),
+        ("[]", "FILE is no baseline: write one with --write-baseline FILE."),
+        ('{"site": "https://tea.example/", "findings": {"dead_link": 1}}', "FILE is no baseline: write one with"),
+        (
+            '{"site": "https://coffee.example/", "findings": {}}',
+            "FILE is the baseline of https://coffee.example/, and not of https://tea.example/: write one with",
+        ),
+    ],
+)
+def test_a_baseline_that_can_not_be_used_is_refused(site: Path, text: str | None, complaint: str) -> None:
+    file = site.parent / "baseline.json"
+    if text is not None:
+        file.write_text(text)
+    out, err = run("check", site, "--no-index", "--baseline", file, code=1)
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("Error: " + complaint.replace("FILE", str(file)))
 
 
 def test_check_of_an_unknown_store_fails(site: Path) -> None:

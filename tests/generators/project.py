@@ -218,7 +218,7 @@ def compare_links(site: Path, files: Mapping[str, str], said: str) -> set[str]:
     """
     planted = set(re.findall(r"gone-\w+", "".join(files.values())))
     findings = check(site, Settings(store="edge:none"), with_index=False, environ={})
-    told = [f for kind in ("dead_link", "dead_anchor", "dead_image") for f in findings.of(kind)]
+    told = [f for kind in ("dead_link", "dead_anchor", "dead_image", "unresolved") for f in findings.of(kind)]
     texts = {f.says: set(re.findall(r"gone-\w+", f.says)) for f in told}
     assert [text for text, names in texts.items() if not names] == []
     assert sorted(set().union(*texts.values())) == sorted(planted)

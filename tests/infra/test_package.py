@@ -150,6 +150,26 @@ def test_with_the_driver_it_keeps_conversations_in_postgres(python: Path, tmp_pa
     assert len(threads.thread("a-thread").turns) == 4
 
 
+@pytest.mark.slow
+def test_with_the_reading_model_it_reads_before_it_answers(python: Path, tmp_path: Path) -> None:
+    refused = _script("package.py", "--machine", "aarch64", "--out", str(tmp_path / "lambda"), "--with", "reading")
+    assert refused.returncode == 2
+    assert "the reading model does not run on Lambda's aarch64" in refused.stderr
+    folder, settings = tmp_path / "lambda", quill.publish(tmp_path / "index")
+    done = _script("package.py", "--out", str(folder), "--with", "reading")
+    assert done.returncode == 0, done.stderr
+    # Lambda's own limit.
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 250 << 20
+    if MACHINE != "x86_64":
+        pytest.skip("what is packed runs on x86-64 alone")
+    packed = Package(folder, python, done.stdout)
+    ((status, read),) = packed.answers(QUESTION, CHAPTERVERSE_STORE=settings.store)
+    assert (status, read["status"], read["degraded_reason"]) == (200, "answered", None)
+    ((_, unread),) = packed.answers(QUESTION, CHAPTERVERSE_STORE=settings.store, CHAPTERVERSE_READING_MODEL="none")
+    # A quote holds to the letter; only what has read it doubts that it answers.
+    assert read["grounding_confidence"] < unread["grounding_confidence"] == 1
+
+
 def test_it_answers_from_qdrant_by_models_of_cohere(
     package: Package, tmp_path: Path, providers: tuple[QdrantServer, CohereServer]
 ) -> None:

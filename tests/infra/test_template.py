@@ -103,7 +103,10 @@ def test_the_function_runs_what_is_packed_where_it_is_unpacked(template: dict[st
     version, machine, home, bootstrap = done.stdout.split()
     function = template["Resources"]["Function"]["Properties"]
     assert function["Runtime"] == f"python{version}"
-    assert function["Architectures"] == [{"aarch64": "arm64", "x86_64": "x86_64"}[machine]]
+    assert function["Architectures"] == [{"Ref": "Architecture"}]
+    architecture, names = template["Parameters"]["Architecture"], {"aarch64": "arm64", "x86_64": "x86_64"}
+    assert architecture["Default"] == names[machine]
+    assert architecture["AllowedValues"] == [*names.values()]
     wrapper = function["Environment"]["Variables"]["AWS_LAMBDA_EXEC_WRAPPER"]
     assert wrapper == {"Fn::If": ["Streams", f"{home}/{bootstrap}", {"Ref": "AWS::NoValue"}]}
     handler, _, name = function["Handler"].rpartition(".")

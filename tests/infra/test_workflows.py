@@ -106,5 +106,5 @@ def test_commands_are_those_of_our_program(file: Path) -> None:
     known: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group, says Typer; its type does not)
     runs = "\n".join(s["run"] for job in read(file)["jobs"].values() for s in job["steps"] if "run" in s)
     for command, rest in re.findall(r"chapterverse (\w+)((?:[^\n]|\\\n)*)", runs):
-        options = {option for parameter in known[command].params for option in parameter.opts}
+        options = {option for parameter in known[command].load().params for option in parameter.opts}
         assert set(re.findall(r"(?<= )--[a-z-]+", rest)) <= options, command

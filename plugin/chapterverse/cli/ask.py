@@ -11,6 +11,7 @@ import typer
 
 from chapterverse import entry_points
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.evaluation.questions import QuestionRow, read_questions
@@ -164,8 +165,8 @@ def serve(
         if entry_points.is_everywhere(listening) and not settings.origins:
             warnings.append(_EVERYWHERE)
         for warning in warnings:
-            typer.echo(f"Warning: {warning}", err=True)
-        typer.echo(f"Listening at {origin}/ (Ctrl-C ends it)", err=True)
+            warn(warning)
+        note(f"Listening at {origin}/ (Ctrl-C ends it)")
         entry_points.run(application, listening)
 
 
@@ -208,7 +209,7 @@ def _go_through(service: Session, reply: dict[str, Any], as_json: bool) -> None:
             reply = service.plan(state=reply["state"], input=reader_input or None)
         except InputError as error:
             number -= 1
-            typer.echo(str(error), err=True)
+            note(error)
     for place in reply["sources"] or reply["nearest"]:
         typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chapterverse import entry_points, progress
+from chapterverse import entry_points
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, progress_bar
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.evaluation.questions import read_judged
 from chapterverse.indexing import publish_policy
@@ -59,14 +60,14 @@ def calibrate(
     if not dry_run:
         publish_policy.require_permission(settings)
     service = entry_points.open_session(settings)
-    with progress.bar() as report:
+    with progress_bar() as report:
         outcome = observations.calibrate(rows, most_false, service, settings, report)
         head = outcome.head
         if not dry_run:
             opened, made_by = open_store(settings), head.embedder
             target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
             head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, report)
-    typer.echo(_summary(outcome, head, dry_run), err=True)
+    note(_summary(outcome, head, dry_run))
     if as_json:
         print_json(_document(outcome, head, dry_run))
     else:

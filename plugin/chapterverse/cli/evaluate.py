@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chapterverse import entry_points, progress
+from chapterverse import entry_points
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import error, note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import InputError
 from chapterverse.evaluation.questions import QuestionRow, read_judged
@@ -22,54 +23,6 @@ if TYPE_CHECKING:
     from chapterverse.evaluation.bars import Bar
     from chapterverse.evaluation.comparison import Comparison
     from chapterverse.evaluation.runs import Run
-
-#: What `eval --help` prints before the options.
-HELP = """\
-Measure how well questions are answered.
-
-Write a file of readers' questions, in their words, with the places that answer them:
-
-\b
-{"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
-{"id": "fly", "question": "can it fly?", "answerable": false}
-
-A place is a page or, with #anchor, a section. Its address may be relative to the site. The command searches for every
-question and changes nothing. The figures are averages from 0 to 1:
-
-\b
-recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
-hit@1 @5         share of the questions with any expected place among the first 1, 5 results
-mrr              1 / rank of the first expected place
-ndcg@10          all expected places, the higher they rank the better
-page.recall@5 …  each of these for pages, if any section is found
-refused          share of the unanswerable questions that were refused
-answered         share of the answerable questions that were not refused
-
-With --answers every question is also answered, with your generator. The answers are measured without a model as a
-judge; "nuggets" are facts that a right answer contains:
-
-\b
-{"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
-
-\b
-citation_validity     share of the citations that pass a second check; less than 1 is a defect of ours
-citation_precision    share of the citations whose section supports the sentence
-citation_recall       share of the sentences that a section cited there supports
-nuggets               share of the facts that the answer contains
-cited.page, .section  share of the answerable questions whose answer cites an expected page, or section
-begins, key           share of the rows with a "key" whose answering block, or key, is quoted
-key.first, .marked    share of these rows with the key in the first quote, or marked in it
-quotes.whole, .once   share of the answers that announce each cut, or quote no line twice
-refused@unanswerable  share of the unanswerable questions that were refused
-answered@answerable   share of the answerable questions that were not refused
-caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations rejects
-
-To compare two runs:
-
-\b
-chapterverse eval questions.jsonl --run before.json
-chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
-"""
 
 BarsOption = Annotated[
     list[str] | None,
@@ -103,7 +56,51 @@ def eval_(
     docs_version: parameters.Version = None,
     embedder: parameters.Embedder = None,
 ) -> None:
-    """Measure how well questions are answered; its help is `HELP`."""
+    """Measure how well questions are answered.
+
+    Write a file of readers' questions, in their words, with the places that answer them:
+
+    \b
+    {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
+    {"id": "fly", "question": "can it fly?", "answerable": false}
+
+    A place is a page or, with #anchor, a section. Its address may be relative to the site. The command searches for
+    every question and changes nothing. The figures are averages from 0 to 1:
+
+    \b
+    recall@3 @5 @10  share of the expected places among the first 3, 5, 10 results
+    hit@1 @5         share of the questions with any expected place among the first 1, 5 results
+    mrr              1 / rank of the first expected place
+    ndcg@10          all expected places, the higher they rank the better
+    page.recall@5 …  each of these for pages, if any section is found
+    refused          share of the unanswerable questions that were refused
+    answered         share of the answerable questions that were not refused
+
+    With --answers every question is also answered, with your generator. The answers are measured without a model as a
+    judge; "nuggets" are facts that a right answer contains:
+
+    \b
+    {"id": "host", "question": "listen where?", "expected": ["serve/"], "nuggets": ["--host"]}
+
+    \b
+    citation_validity     share of the citations that pass a second check; less than 1 is a defect of ours
+    citation_precision    share of the citations whose section supports the sentence
+    citation_recall       share of the sentences that a section cited there supports
+    nuggets               share of the facts that the answer contains
+    cited.page, .section  share of the answerable questions whose answer cites an expected page, or section
+    begins, key           share of the rows with a "key" whose answering block, or key, is quoted
+    key.first, .marked    share of these rows with the key in the first quote, or marked in it
+    quotes.whole, .once   share of the answers that announce each cut, or quote no line twice
+    refused@unanswerable  share of the unanswerable questions that were refused
+    answered@answerable   share of the answerable questions that were not refused
+    caught@foreign, @number, @negation  share of the sentences made wrong that the check of citations rejects
+
+    To compare two runs:
+
+    \b
+    chapterverse eval questions.jsonl --run before.json
+    chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
+    """
     from chapterverse.evaluation import report as html
 
     bars = _bars(least or [], more or [], answers)
@@ -133,7 +130,7 @@ def _measure(
     from chapterverse.evaluation.retrieval_run import search_questions
 
     session = entry_points.open_session(settings)
-    with progress.bar() as report:
+    with progress_bar() as report:
         measured_run = search_questions(rows, session, settings, report)
         if answers:
             _announce(len(rows), settings)
@@ -146,7 +143,7 @@ def _print(measured_run: Run, comparison: Comparison | None, document: dict[str,
     from chapterverse.evaluation.text_report import lines, of_answers, printable
 
     for warning in (*measured_run.warnings, *of_answers(measured_run)):
-        typer.echo(f"Warning: {printable(warning)}", err=True)
+        warn(printable(warning))
     if document:
         print_json(document)
     else:
@@ -162,9 +159,7 @@ def _document(measured_run: Run, bars: Sequence[Bar], comparison: Comparison | N
 def _announce(questions: int, settings: Settings) -> None:
     """Warn before the first question about calls that may be charged."""
     if settings.generator != "extractive":
-        typer.echo(
-            f"Up to {questions} questions are going to {settings.generator}, which may charge for each.", err=True
-        )
+        note(f"Up to {questions} questions are going to {settings.generator}, which may charge for each.")
 
 
 def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
@@ -215,6 +210,6 @@ def _hold_to(bars: list[Bar], run: Run) -> None:
 
     sentences = describe_missed(bars, run.measured)
     for sentence in sentences:
-        typer.echo(f"Error: {sentence}", err=True)
+        error(sentence)
     if sentences:
         raise typer.Exit(3)

@@ -14,9 +14,9 @@ from urllib.parse import quote, urljoin
 
 import typer
 
-from chapterverse import progress
 from chapterverse.cli import parameters
 from chapterverse.cli.forget import kept_threads
+from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.external_entries import is_web_address, parse_entries
@@ -138,17 +138,16 @@ def _index_site(reading: SitePages, documents: Documents, settings: Settings, ru
     external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
     scope, other_sites = site_scope(settings, reading)
     target = Target.open(settings, scope, reading.base_url, workers=min(4, os.cpu_count() or 1))
-    with progress.bar() as report:
+    with progress_bar() as report:
         result = run((*reading.sources, *document_sources, *external.sources), target, report, external.keep)
     if other_sites:
-        typer.echo(
-            f"Warning: the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
-            "index it with --site; from now on every command needs --site.",
-            err=True,
+        warn(
+            f"the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
+            "index it with --site; from now on every command needs --site."
         )
     result = result.after((*reading.warnings, *warnings, *external.warnings), {**reading.left_out, **external.left_out})
     for line in result.left_out_lines():
-        typer.echo(line, err=True)
+        note(line)
     return result
 
 
@@ -171,7 +170,7 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
         published = parse_base_url(settings.base_url) or base_url
         name = file.name if file.is_absolute() else file.as_posix()
         entry = replace(entry, name=name, url=urljoin(published, quote(file.name)))
-        typer.echo(f"{place} is cited at {entry.url}; --base-url names another folder.", err=True)
+        note(f"{place} is cited at {entry.url}; --base-url names another folder.")
     external = collect_external(settings.override(also=(entry,)), (), base_url, None)
     # Chunks of another size would change in the next run.
     tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
@@ -180,18 +179,18 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
         raise InputError("The index was made by another release or embedder: index the whole site first.")
     if not external.sources:
         raise InputError(next(iter(external.warnings), f"{place} holds nothing to index."))
-    with progress.bar() as report:
+    with progress_bar() as report:
         result = run(external.sources, target, report, keep_all)
-    typer.echo(f"{place} stays until the next run for the site; --also or the option `also` keeps it.", err=True)
+    note(f"{place} stays until the next run for the site; --also or the option `also` keeps it.")
     return result.after(external.warnings, external.left_out)
 
 
 def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
     for warning in result.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        warn(warning)
     for line in result.diff_lines() if dry_run else ():
-        typer.echo(line, err=True)
-    typer.echo(f"{'Would index' if dry_run else 'Indexed'} {result}", err=True)
+        note(line)
+    note(f"{'Would index' if dry_run else 'Indexed'} {result}")
     if as_json:
         print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
@@ -270,7 +269,7 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
         matched = kept_threads(settings).matched_entries()
     except ChapterVerseError as error:
         # The rest of the report does not depend on it.
-        typer.echo(f"Warning: {error}", err=True)
+        warn(error)
         return None
     since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
     unmatched = [c for c in snapshot.page(FAQ, "type") if c.timestamp < since and entry_id(c) not in matched]

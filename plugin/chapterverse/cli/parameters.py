@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from chapterverse.cli.messages import warn
 from chapterverse.settings import Settings, explain_unknown_variables
 
 Store = Annotated[
@@ -61,7 +62,7 @@ def settings_from(store: str | None, site: str | None, docs_version: str | None,
     Name each variable of ours that nothing reads.
     """
     for sentence in explain_unknown_variables():
-        typer.echo(f"Warning: {sentence}", err=True)
+        warn(sentence)
     return with_secrets(Settings.from_environment(store=store, site=site, docs_version=docs_version, **overrides))
 
 
@@ -75,7 +76,7 @@ def with_secrets(settings: Settings) -> Settings:
         return settings
     from chapterverse.net.aws.secrets import resolve_secrets
 
-    return resolve_secrets(settings, lambda warning: typer.echo(f"Warning: {warning}", err=True))
+    return resolve_secrets(settings, warn)
 
 
 def print_json(document: object) -> None:

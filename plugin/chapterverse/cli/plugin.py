@@ -20,6 +20,7 @@ import yaml
 from chapterverse import __version__, entry_points
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
+from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
@@ -49,10 +50,10 @@ class _Log:
     """Writes the messages of an index run to standard error, as `index` does."""
 
     def info(self, message: object) -> None:
-        typer.echo(message, err=True)
+        note(message)
 
     def warning(self, message: object) -> None:
-        typer.echo(f"Warning: {message}", err=True)
+        warn(message)
 
     def debug(self, message: object, *, exc_info: bool) -> None:
         """Leave out what only the log of a generator written in Python has room for."""
@@ -123,7 +124,7 @@ def _index_versions(reading: SitePages, settings: Settings, options: Options, ve
 
 
 def preview() -> None:
-    """Run the API beside a generator's own preview, for its plugin, until standard input ends.
+    """Run the API beside a generator's own preview, for its plugin. It ends with standard input.
 
     The first line of standard input holds the options of the plugin as JSON. Standard output answers with a line that
     has the `address` of the API and of the `launcher`. Each further line holds what the preview shows now, and is
@@ -148,7 +149,7 @@ def preview() -> None:
                 app = create_app(settings=settings.override(allowed_origins=origins), site_dir=folder)
                 service = entry_points.Background(app, listening)
                 stack.callback(service.stop)
-                typer.echo(f"The chat of this preview answers at {origin}", err=True)
+                note(f"The chat of this preview answers at {origin}")
             _index_preview(state, settings, options)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from chapterverse import progress
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.readers.sources.built_site import read_site
@@ -17,7 +20,8 @@ from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site
-from chapterverse.site.delivery import deliver, widget_files
+from chapterverse.site.delivery import deliver, replace_file, widget_files
+from chapterverse.site.findings import KINDS, RANKS
 from chapterverse.site.inject import inject as inject_into
 from chapterverse.site.script_tag import plain_tag
 
@@ -30,6 +34,15 @@ ConfigOption = Annotated[
     typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
 ]
 QuestionsVersionOption = Annotated[str | None, typer.Option("--docs-version", help="Docs version of these pages.")]
+
+
+class FailOn(StrEnum):
+    """The lowest rank of a finding that fails a check."""
+
+    error = "error"
+    warning = "warning"
+    note = "note"
+    never = "never"
 
 
 def widget(
@@ -50,9 +63,7 @@ def widget(
     if as_json:
         print_json({"folder": str(folder), "files": sorted(files), "written": written, "tag": tag})
         return
-    typer.echo(
-        f"{folder}: {written} of {len(files)} files written. Every page needs this tag, with its own path:", err=True
-    )
+    note(f"{folder}: {written} of {len(files)} files written. Every page needs this tag, with its own path:")
     typer.echo(tag)
 
 
@@ -72,7 +83,7 @@ def inject(
     as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
-    """Put the chat into every page of a built site, and write files for agents beside the pages.
+    """Put the chat into every page of a built site, and write files for agents.
 
     Adds one script tag before </body>. A second run changes nothing. Run it after each build.
     """
@@ -82,22 +93,33 @@ def inject(
     )
     settings = Settings.from_environment(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
     agents, reading, problem = agent_files(site_dir, options, settings, exclude, include)
-    with progress.bar() as report:
+    with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
     if problem:
         result = replace(result, warnings=(*result.warnings, problem))
     for warning in result.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        warn(warning)
     if as_json:
         print_json(result.to_json())
         return
-    typer.echo(f"{result.changed} pages changed, {result.unchanged} unchanged, {result.skipped} skipped.", err=True)
+    note(f"{result.changed} pages changed, {result.unchanged} unchanged, {result.skipped} skipped.")
 
 
 def check(
     site_dir: parameters.SiteDir,
     base_url: parameters.BaseUrl = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Check only the site, without its index.")] = False,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", help="Kind of finding to leave out; may be repeated.", metavar="KIND"),
+    ] = None,
+    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Lowest rank that fails the check.")] = FailOn.error,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="Findings to leave out, of an earlier check.", metavar="FILE")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option("--write-baseline", help="Accept all findings: write them.", metavar="FILE")
+    ] = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     ledger: parameters.Ledger = None,
@@ -109,19 +131,35 @@ def check(
     """Report mistakes in a built site and its index.
 
     Finds pages without a chat, dead links, secrets in files, a stale index. Exits with 3 if readers would notice one.
+    To adopt it on a site with findings, accept these with --write-baseline, and fail on new ones with --baseline.
     """
+    _check_kinds(ignore or ())
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
-    with progress.bar() as report:
+    with progress_bar() as report:
         findings = check_site(
             site_dir, settings, with_index=not no_index, exclude=exclude or (), include=include or (), progress=report
         )
+    findings.ignore(ignore or ())
+    if write_baseline:
+        replace_file(write_baseline, findings.baseline().encode())
+        note(f"{write_baseline}: {findings.counts.total():,} findings are accepted.")
+        findings.leave_out_known(write_baseline)
+    elif baseline:
+        findings.leave_out_known(baseline)
     if as_json:
         print_json(findings.to_json())
     else:
         for line in findings.lines():
             typer.echo(line)
-    if findings.ranks()["error"]:
+    if fail_on is not FailOn.never and any(findings.ranks()[rank] for rank in RANKS[: RANKS.index(fail_on.value) + 1]):
         raise typer.Exit(3)
+
+
+def _check_kinds(kinds: Iterable[str]) -> None:
+    for kind in kinds:
+        if kind not in KINDS:
+            nearest = difflib.get_close_matches(kind, KINDS, 1, 0)[0]
+            raise typer.BadParameter(f"There is no kind of finding {kind[:60]!a}: the nearest is {nearest}.")
 
 
 def agent_files(

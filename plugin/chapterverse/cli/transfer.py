@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from chapterverse import progress
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
@@ -55,7 +55,7 @@ def export(
         raise InputError("--json prints a document on standard output, where `export -` writes the index: name a file.")
     _write(file, transfer.export(snapshot, canonical=canonical))
     head = snapshot.head
-    typer.echo(f"Wrote {head.chunks} chunks of {head.scope} to {_display_name(file, 'standard output')}", err=True)
+    note(f"Wrote {head.chunks} chunks of {head.scope} to {_display_name(file, 'standard output')}")
     if as_json:
         print_json({"site": head.site, "version": head.version, "generation": head.generation, "points": head.chunks})
 
@@ -94,11 +94,11 @@ def import_(
         base_url=settings.base_url or exported.base_url,
         made_by=_card(settings, exported),
     )
-    with progress.bar() as report:
+    with progress_bar() as report:
         result = maintenance.fill(exported, target, report)
     for warning in result.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
-    typer.echo(f"Imported {result.total} chunks of {result.scope}, generation {result.generation}", err=True)
+        warn(warning)
+    note(f"Imported {result.total} chunks of {result.scope}, generation {result.generation}")
     if as_json:
         document = result.to_json()
         print_json({key: document[key] for key in ("site", "version", "generation", "chunks", "embedded")})
@@ -129,7 +129,7 @@ def repair(
         scope = Scope(settings.site, settings.docs_version or "")
     result = maintenance.repair(Target(scope, index_store, open_ledger(settings)))
     outcome = f"rebuilt for {result.rebuilt} files" if result.rebuilt else "kept"
-    typer.echo(f"Removed {result.swept} leftovers, ledger {outcome}", err=True)
+    note(f"Removed {result.swept} leftovers, ledger {outcome}")
     if as_json:
         head = result.head
         print_json(
@@ -161,7 +161,7 @@ def unpublish(
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version, place=settings.store)
     maintenance.unpublish(index_store, open_ledger(settings), scope)
-    typer.echo(f"Removed the index of {scope}.", err=True)
+    note(f"Removed the index of {scope}.")
     if as_json:
         print_json({"site": scope.site, "version": scope.version})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.indexing import tuning
@@ -13,13 +14,16 @@ from chapterverse.indexing.publish_lease import publishing
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.sync import apply
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.transfer import ExportFile
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import Ledger
 from chapterverse.model import Head, Scope
 from chapterverse.progress import Progress
 from chapterverse.store import Store
 from chapterverse.text import lexical
+
+# It checks typed documents with pydantic, which `check` and builds need not load.
+if TYPE_CHECKING:
+    from chapterverse.indexing.transfer import ExportFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,13 @@ from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.model import EmbedderCard, Head, Scope, Source, replace_unstorable
+from chapterverse.model import READER, EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
 if TYPE_CHECKING:
     from chapterverse.enrichment.types import EnricherSetting
-
-#: Raise it when readers or the chunker give other output for the same input; every file is then read again.
-READER = "reader/12"
 
 
 @dataclass(frozen=True, slots=True)

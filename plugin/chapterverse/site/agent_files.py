@@ -7,16 +7,19 @@ removed, so no file of an excluded page remains.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
+from chapterverse.build_cache import BuildCache
 from chapterverse.errors import ConfigurationError, PageTooLarge, UnreadablePage, UnsafePath
+from chapterverse.model import Scope
 from chapterverse.readers.addresses.urls import SAFE, clean_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.sources.encoding import decode_page
@@ -26,13 +29,14 @@ from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import replace_file
 from chapterverse.site.llms_text import SiteFacts, page_groups
-from chapterverse.site.markdown_page import MARK, BuiltPage, PageFile, markdown_page, markdown_path
+from chapterverse.site.markdown_page import MARK, BuiltPage, PageFile, digest, markdown_page, markdown_path
 from chapterverse.site.script_tag import open_frame, put
 from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers.sources.site_pages import DecodedFile, SitePages
+    from chapterverse.readers.sources.built_site import MarkedFile
+    from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
@@ -105,15 +109,16 @@ class AgentFilesResult:
 class AgentFiles:
     """The files of one build: `add` each page, then `finish`.
 
-    Make it before the build removes the files of the last one: a page that didn't change is not parsed again.
+    Attributes:
+        cache: the Markdown of pages of the last build; a page that did not change is not parsed again.
     """
 
     site: Path
     options: AgentOptions
     facts: SiteFacts
+    cache: BuildCache
     secrets: Mapping[str, str] = field(default_factory=dict)
     _scanner: Scanner = field(init=False)
-    _before: dict[str, str] = field(init=False)
     _pages: dict[str, PageFile] = field(default_factory=dict)
     _written_paths: set[str] = field(default_factory=set)
     _foreign: list[str] = field(default_factory=list)
@@ -131,34 +136,40 @@ class AgentFiles:
         name: str,
         base_url: str,
         description: str = "",
+        *,
+        keep: bool = False,
     ) -> AgentFiles:
         """Return the files of a build by its settings.
 
         Args:
             base_url: address of the site; without one nothing is written.
+            keep: whether the folder for what the next build needs may be made.
         """
-        facts = SiteFacts(name, clean_base(base_url) or "", description, settings.docs_version or "", settings.endpoint)
-        return cls(Path(site), options, facts, settings.secrets)
+        version = settings.docs_version or ""
+        facts = SiteFacts(name, clean_base(base_url) or "", description, version, settings.endpoint)
+        scope, make = Scope(settings.site, version), keep and bool(facts.base_url)
+        cache = BuildCache.open(settings.local_folder, scope, make=make)
+        return cls(Path(site), options, facts, cache, settings.secrets)
 
     def __post_init__(self) -> None:
         self._scanner = Scanner(None, self.secrets)
-        self._before = dict(_earlier_files(self.site))
 
     def add(self, page: BuiltPage) -> str:
         """Write the Markdown of a page and return the address for its link, "" if it has none."""
-        if not (self.options.any and self.facts.base_url):
-            return ""
-        path = markdown_path(page.path, self._pages)
+        return self._add(page.path, digest(page, self.facts.version), lambda: page) if self._is_on else ""
+
+    @property
+    def _is_on(self) -> bool:
+        return self.options.any and bool(self.facts.base_url)
+
+    def _add(self, page_path: str, page_digest: str, read: Callable[[], BuiltPage]) -> str:
+        """Write the Markdown of a page, which is read only if its Markdown is not known yet."""
+        path = markdown_path(page_path, self._pages)
         if path in self._pages:
-            self._warnings.append(f"{page.path} got no Markdown: {path} is the name of another page's.")
+            self._warnings.append(f"{page_path} got no Markdown: {path} is the name of another page's.")
             return ""
-        try:
-            markdown = markdown_page(page, path, self.facts.version, self._before.get(path, ""))
-        except PageTooLarge as error:
-            self._warnings.append(f"{page.path} {error}")
-            return ""
-        if self._scanner.scrub(markdown.text) != markdown.text:
-            self._warnings.append(f"{page.path} got no Markdown, because it holds a secret: see `chapterverse check`.")
+        markdown = self._markdown(path, page_digest, read)
+        if markdown is None:
             return ""
         self._text_chars += len(markdown.body)
         stored = (
@@ -184,18 +195,21 @@ class AgentFiles:
         for path, url in reading.addresses.items():
             page = built_page(self.site, path, url, reading.parts.get(path))
             if page is not None:
-                self.add_file(page, (self.site / path).read_bytes())
+                self._put_link(path, (self.site / path).read_bytes(), self.add(page))
 
-    def add_file(self, page: BuiltPage, content: bytes) -> None:
-        """Write the Markdown of a page, and the link to it into the page's file, whose content is given."""
-        href = self.add(page)
-        if self._linked.pop(page.path, None) != href:
-            self._put_link(page.path, content, href)
+    def add_marked(self, file: MarkedFile) -> str:
+        """Write the Markdown of a page that a build marked, and the link to it; nothing without an address.
 
-    def add_marked_file(self, file: DecodedFile, metadata: PageMetadata, url: str) -> None:
-        """Write the Markdown of a page that a build marked, and the link to it; nothing without an address."""
-        if url:
-            self.add_file(_built_page(file.path, url, file.text, metadata), file.content)
+        Return what `file.noted` must be for the page to need no reading.
+        """
+        if not (file.url and self._is_on):
+            return ""
+        read = functools.cache(lambda: _built_page(file.path, file.url, *file.read()))
+        page_digest = file.noted or digest(read(), self.facts.version)
+        href = self._add(file.path, page_digest, read)
+        if self._linked.pop(file.path, None) != href:
+            self._put_link(file.path, file.content, href)
+        return page_digest
 
     def finish(self, *, remove: bool = True) -> AgentFilesResult:
         """Write the files about all pages, and remove those of earlier runs that were not made again.
@@ -228,9 +242,29 @@ class AgentFiles:
             if all(self._write(path, text) for path, text in files.items() if path != skill.INDEX):
                 self._write(skill.INDEX, files[skill.INDEX])
         # Remove the index first: `_is_ours` knows it by the skill that it names.
-        gone = sorted(self._before.keys() - self._written_paths, key=lambda path: path != skill.INDEX)
-        removed = sum(map(self._remove, gone)) if remove else 0
+        gone = sorted(self._earlier_files(), key=lambda path: path != skill.INDEX) if remove else []
+        removed = sum(map(self._remove, gone))
+        self.cache.finish()
         return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
+
+    def _markdown(self, path: str, page_digest: str, read: Callable[[], BuiltPage]) -> PageFile | None:
+        """Return the Markdown of a page, as the last build kept it if it is the same page; None with a warning."""
+        key = f"{path} {page_digest}"
+        known = self.cache.read(key)
+        try:
+            markdown = PageFile.from_json(known) if known else markdown_page(read(), path, self.facts.version)
+        except PageTooLarge as error:
+            self._warnings.append(f"{read().path} {error}")
+            return None
+        # What is kept has no key of a known shape; the values of this build's secrets may be others than before.
+        if self._scanner.scrub(markdown.text, with_shapes=not known) != markdown.text:
+            self._warnings.append(
+                f"{read().path} got no Markdown, because it holds a secret: see `chapterverse check`."
+            )
+            return None
+        if not known:
+            self.cache.write(key, markdown.to_json())
+        return markdown
 
     def _put_link(self, path: str, content: bytes, href: str) -> None:
         # In every encoding of the web tags are ASCII.
@@ -262,6 +296,14 @@ class AgentFiles:
         self._written_paths.add(path)
         return True
 
+    def _earlier_files(self) -> Iterator[str]:
+        """Yield the paths of files that may be of an earlier run, and are not of this one."""
+        for path in walk(self.site) if self.site.is_dir() else ():
+            name = path.rpartition("/")[2]
+            may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
+            if (may_be_ours or path == skill.INDEX) and path not in self._written_paths:
+                yield path
+
     def _remove(self, path: str) -> bool:
         if ours := _is_ours(self.site, path):
             (self.site / path).unlink()
@@ -292,18 +334,6 @@ def _built_page(path: str, url: str, page: str, metadata: PageMetadata) -> Built
     base = urljoin(url, metadata.base) if metadata.base else ""
     title, content = metadata.mark.title if metadata.mark else "", metadata.content(page)
     return BuiltPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)
-
-
-def _earlier_files(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and text of the files that an earlier run wrote; of a large site only the first texts."""
-    size = 0
-    for path in walk(site) if site.is_dir() else ():
-        name = path.rpartition("/")[2]
-        may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
-        if (may_be_ours or path == skill.INDEX) and _is_ours(site, path):
-            text = (site / path).read_bytes().decode("utf-8", "replace") if size <= _MAX_KEPT_BYTES else ""
-            size += len(text)
-            yield path, text
 
 
 def _is_ours(site: Path, path: str) -> bool:

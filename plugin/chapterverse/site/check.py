@@ -82,6 +82,7 @@ def check(
     reading = _read(site, settings.base_url or None, include, exclude, findings)
     findings.listings = reading.listings
     listed = frozenset(read_sitemap(_text(site, "sitemap.xml")))
+    findings.site = "" if reading.base_url == NOWHERE else reading.base_url
     places = Places(reading.base_url, listed, reading.is_base_stated)
     offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
     run = _Check(site, settings, findings, places, offered, globs)
@@ -182,7 +183,7 @@ class _Check:
             self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
         self.links.add_media(path, base, inspection.media)
         for text in inspection.unresolved:
-            self.findings.add("dead_link", path, f"{path} refers to {text!r}, which Sphinx didn't find.")
+            self.findings.add("unresolved", path, f"{path} refers to {text!r}, which Sphinx didn't find.")
         if path in self.offered:
             if not has_text(page, inspection):
                 self.findings.add("no_text", path, explain_no_text(path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -87,15 +86,16 @@ def deliver(folder: Path, files: Mapping[str, bytes]) -> int:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file's content atomically: readers get the old or the new content, never a part."""
-    handle, name = tempfile.mkstemp(prefix=".chapterverse-", dir=path.parent)
+    name = path.with_name(f".chapterverse-{os.urandom(8).hex()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("xb") as file:
+            if path.exists():
+                name.chmod(path.stat().st_mode & 0o7777)
             file.write(content)
-        Path(name).chmod(path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
-        Path(name).replace(path)
+        name.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            name.unlink()
         raise
 
 
@@ -106,10 +106,3 @@ def _refuse_foreign(folder: Path, files: Mapping[str, bytes]) -> None:
     for name in sorted(files):
         if os.path.lexists(folder / name):
             raise InputError(f"{folder / name} is there already and not the widget's: name a folder of its own.")
-
-
-def _umask() -> int:
-    # The umask can only be read by setting it.
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

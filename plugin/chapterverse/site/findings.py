@@ -1,19 +1,26 @@
-"""Collects findings by kind: counts all of them and keeps the first 1,000 of each kind.
+"""Collects findings by kind. Each kind has a rank: by default only an error, which readers notice, fails a `check`.
 
-Each kind has a rank. Only an error, which readers would notice, makes `check` fail.
+A baseline is a file of findings that an owner accepts for now: a check that is given it reports the others alone.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+from chapterverse.errors import InputError
 from chapterverse.page_kinds import left_out_lines
+from chapterverse.text.json_text import parse_json
 
-_MAX_KEPT = 1000
+_MAX_EXAMPLES = 1000
 _MAX_LISTED = 10
+#: In a sentence about many pages, whose number may change while the fault stays.
+_PAGES = re.compile(r"\d[\d,]*(?= (?:of the )?pages)")
 
 Way = Literal["plugin", "html", "source"]
 """How a site's index is made: by the plugin during the build, from built HTML, or from Markdown with --source."""
@@ -78,9 +85,6 @@ KINDS: Mapping[str, Kind] = {
             "source": "Run `chapterverse inject` with --endpoint URL, or --endpoint / for the site's own origin.",
         },
     ),
-    "dead_link": Kind("error", "Links to pages that aren't there", "Mend the link, or build the page that it names."),
-    "dead_image": Kind("error", "Images that aren't there", "Mend the address, or put the file there."),
-    "dead_anchor": Kind("error", "Links to headings that aren't there", "Mend the link, or give the heading that id."),
     "no_index": Kind(
         "error",
         "No index to compare with",
@@ -101,6 +105,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     "dead_citation": Kind("error", "Citations that lead nowhere", _INDEX_AGAIN),
     "stale": Kind("error", "Pages that the index describes as they were", _INDEX_AGAIN),
+    # Generators find a part of these themselves, so they fail no build by default.
+    "dead_link": Kind("warning", "Links to pages that aren't there", "Mend the link, or build the page that it names."),
+    "dead_image": Kind("warning", "Images that aren't there", "Mend the address, or put the file there."),
+    "dead_anchor": Kind(
+        "warning", "Links to headings that aren't there", "Mend the link, or give the heading that id."
+    ),
     "unindexed": Kind(
         "warning",
         "Pages that the index leaves out",
@@ -136,6 +146,11 @@ KINDS: Mapping[str, Kind] = {
     "two_widgets": Kind(
         "warning", "Pages with several widgets", "Leave one: the plugin, `chapterverse inject` or a tag by hand."
     ),
+    "unresolved": Kind(
+        "note",
+        "References that Sphinx left as text",
+        "Mend the name. Without a network Sphinx finds no target of other projects (intersphinx).",
+    ),
     "guessed": Kind(
         "note", "Pages whose content is guessed", "Put <main> or <article> around the content in the site's template."
     ),
@@ -156,42 +171,78 @@ class Finding:
     file: str
     says: str
 
+    @property
+    def stable(self) -> str:
+        """What it says, without a number that other pages change."""
+        return _PAGES.sub("…", self.says)
+
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of a check.
+    """All findings of a check, by kind.
 
     Attributes:
+        site: the site's address, "" if it states none.
         pages: number of checked pages.
         way: how the index is made, for the advice.
         listings: kind of each page that the index leaves out because it only lists others, which is no fault.
+        known: number of findings that a baseline holds, by whether the site still has them; empty without a baseline.
     """
 
+    site: str = ""
     pages: int = 0
     way: Way = "html"
-    counts: Counter[str] = field(default_factory=Counter)
-    examples: list[Finding] = field(default_factory=list)
+    found: dict[str, list[Finding]] = field(default_factory=dict)
     listings: dict[str, str] = field(default_factory=dict)
+    known: Counter[bool] = field(default_factory=Counter)
 
     def add(self, kind: str, file: str, says: str) -> None:
-        self.counts[kind] += 1
-        if self.counts[kind] <= _MAX_KEPT:
-            self.examples.append(Finding(kind, file, says))
+        self.found.setdefault(kind, []).append(Finding(kind, file, says))
 
     def scrub(self, scrub_text: Callable[[str], str]) -> None:
         """Replace the texts of all findings by `scrub_text(text)`."""
-        self.examples = [Finding(f.kind, scrub_text(f.file), scrub_text(f.says)) for f in self.examples]
+        for kind, found in self.found.items():
+            self.found[kind] = [Finding(kind, scrub_text(f.file), scrub_text(f.says)) for f in found]
         self.listings = {scrub_text(path): kind for path, kind in self.listings.items()}
+
+    def ignore(self, kinds: Collection[str]) -> None:
+        self.found = {kind: found for kind, found in self.found.items() if kind not in kinds}
+
+    def baseline(self) -> str:
+        """Return all findings as a baseline: JSON, sorted, without what changes from run to run."""
+        findings = {kind: sorted({finding.stable for finding in found}) for kind, found in sorted(self.found.items())}
+        return json.dumps({"site": self.site, "findings": findings}, ensure_ascii=False, indent=2) + "\n"
+
+    def leave_out_known(self, file: Path) -> None:
+        """Leave out the findings that the baseline in a file holds.
+
+        Raises:
+            InputError: the file is no baseline, or one of another site.
+        """
+        site, known = _read_baseline(file)
+        if site != self.site:
+            raise InputError(
+                f"{file} is the baseline of {site or 'a site without an address'}, and not of "
+                f"{self.site or 'this site, which states no address'}: write one with --write-baseline."
+            )
+        seen = {(kind, finding.stable) for kind, found in self.found.items() for finding in found}
+        self.known = Counter(one in seen for one in known)
+        new = {kind: [f for f in found if (kind, f.stable) not in known] for kind, found in self.found.items()}
+        self.found = {kind: found for kind, found in new.items() if found}
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter({kind: len(found) for kind, found in self.found.items()})
 
     def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""
         ranks: Counter[Severity] = Counter()
-        for kind, count in self.counts.items():
-            ranks[KINDS[kind].rank] += count
+        for kind, found in self.found.items():
+            ranks[KINDS[kind].rank] += len(found)
         return ranks
 
     def of(self, kind: str) -> list[Finding]:
-        return [finding for finding in self.examples if finding.kind == kind]
+        return self.found.get(kind, [])
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `check --json` prints: exact counts, and up to 1,000 examples of each kind."""
@@ -201,26 +252,46 @@ class Findings:
                 "rank": about.rank,
                 "title": about.title,
                 "advice": about.advice_for(self.way),
-                "count": self.counts[kind],
-                "examples": [{"file": finding.file, "says": finding.says} for finding in self.of(kind)],
+                "count": len(found),
+                "examples": [{"file": finding.file, "says": finding.says} for finding in found[:_MAX_EXAMPLES]],
             }
             for kind, about in KINDS.items()
-            if self.counts[kind]
+            if (found := self.of(kind))
         ]
         left_out = {"listings": dict(self.listings)} if self.listings else {}
+        known = {"known": {"left_out": self.known[True], "mended": self.known[False]}} if self.known else {}
         counts = {"count": self.counts.total(), "ranks": dict(self.ranks())}
-        return {"pages": self.pages, "way": self.way, **counts, "findings": findings, **left_out}
+        return {"pages": self.pages, "way": self.way, **counts, "findings": findings, **left_out, **known}
 
     def lines(self) -> Iterator[str]:
-        """Yield the report for people: each kind with its rank, count, advice and some examples."""
+        """Yield the report for people: each kind with its name, rank, count, advice and some examples."""
         for kind, about in KINDS.items():
-            if count := self.counts[kind]:
-                yield f"{about.rank.capitalize()}: {about.title}: {count:,}. {about.advice_for(self.way)}"
-                yield from (f"  {finding.says}" for finding in self.of(kind)[:_MAX_LISTED])
-                if count > _MAX_LISTED:
-                    yield f"  … and {count - _MAX_LISTED:,} more"
+            if found := self.of(kind):
+                rank = about.rank.capitalize()
+                yield f"{rank}: {about.title}: {len(found):,} ({kind}). {about.advice_for(self.way)}"
+                yield from (f"  {finding.says}" for finding in found[:_MAX_LISTED])
+                if len(found) > _MAX_LISTED:
+                    yield f"  … and {len(found) - _MAX_LISTED:,} more"
                 yield ""
         yield from left_out_lines(self.listings)
+        if self.known:
+            yield f"Left out by the baseline: {self.known[True]:,}. Mended since: {self.known[False]:,}."
         ranks = self.ranks()
         numbers = [f"{ranks[rank]:,} {rank}{'s' * (ranks[rank] != 1)}" for rank in RANKS if ranks[rank]]
         yield f"{self.pages:,} pages checked: {', '.join(numbers) or 'nothing wrong'}."
+
+
+def _read_baseline(file: Path) -> tuple[str, set[tuple[str, str]]]:
+    """Return the site of a baseline, and each kind with a finding.
+
+    Raises:
+        InputError: the file can't be read, or is no baseline.
+    """
+    try:
+        document = parse_json(file.read_text("utf-8"))
+        findings = document["findings"].items()
+        return str(document["site"]), {(kind, str(says)) for kind, sentences in findings for says in sentences}
+    except OSError as error:
+        raise InputError(f"{file} can't be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{file} is no baseline: write one with --write-baseline {file}.") from None

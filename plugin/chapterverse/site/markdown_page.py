@@ -8,7 +8,6 @@ import re
 from collections.abc import Collection
 from dataclasses import astuple, dataclass, replace
 
-from chapterverse import __version__
 from chapterverse.model import BlockKind, join_blocks
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.text.shortening import cut_to_words
@@ -16,11 +15,8 @@ from chapterverse.text.shortening import cut_to_words
 #: The line of the front matter by which a later run knows a file of ours.
 MARK = "generator: chapterverse"
 
-#: Raise it when the same page gives another file.
-_FORMAT = 1
 #: Characters of a description that is taken from the text.
 _MIN_DESCRIPTION_CHARS, _MAX_DESCRIPTION_CHARS = 40, 200
-_DIGEST = re.compile(r"^digest: (\w+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 #: A first paragraph that is none: a list, a table, code, a quote, an image, a title of a box.
 _NO_PROSE = re.compile(r"[-*+|>#`~:]|\d+[.)] |!\[|<|\[\^|\\?\|")
@@ -69,6 +65,13 @@ class PageFile:
     body: str
     text: str
 
+    def to_json(self) -> str:
+        return json.dumps(astuple(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> PageFile:
+        return cls(*json.loads(text))
+
     def without_text(self) -> PageFile:
         return replace(self, body="", text="")
 
@@ -84,18 +87,18 @@ def markdown_path(path: str, other_paths: Collection[str] = ()) -> str:
     return f"{path}.md" if ending.lower() != "html" or short in other_paths else short
 
 
-def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") -> PageFile:
+def digest(page: BuiltPage, version: str) -> str:
+    """Return a digest of all that a page's file follows from, but its path."""
+    return hashlib.sha256(json.dumps([version, *astuple(page)]).encode()).hexdigest()
+
+
+def markdown_page(page: BuiltPage, path: str, version: str) -> PageFile:
     """Return the Markdown of a page.
 
     Args:
         path: of the file, see `markdown_path`.
         version: of the docs, "" if they have none.
-        before: the file that an earlier run wrote; if the page is the same, it is the file, and nothing is parsed.
     """
-    source = hashlib.sha256(json.dumps([_FORMAT, __version__, version, *astuple(page)]).encode()).hexdigest()
-    stated = _DIGEST.search(before)
-    if stated and stated[1] == _digest(source, before.replace(stated[0], "", 1)):
-        return _parse(page, path, before)
     title, body = _read(page)
     description = collapse(strip_invisible(page.description)) or _lead(body)
     facts = {
@@ -108,8 +111,7 @@ def markdown_page(page: BuiltPage, path: str, version: str, before: str = "") ->
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items() if value]
     # The mark first, so that it is near the start however long a title is.
     text = f"---\n{MARK}\n{''.join(lines)}---\n\n{body}"
-    stamped = text.replace(f"{MARK}\n", f"{MARK}\ndigest: {_digest(source, text)}\n", 1)
-    return PageFile(path, page.url, title, page.language, description, body, stamped)
+    return PageFile(path, page.url, title, page.language, description, body, text)
 
 
 def front_matter(text: str) -> dict[str, str]:
@@ -127,17 +129,6 @@ def _value(value: str) -> str:
         return str(json.loads(value))
     except ValueError:
         return value
-
-
-def _digest(source: str, text: str) -> str:
-    """Return the digest of a page and of the file without it: an edited file doesn't pass for a file of ours."""
-    return hashlib.sha256(f"{source}\n{text}".encode()).hexdigest()[:32]
-
-
-def _parse(page: BuiltPage, path: str, text: str) -> PageFile:
-    facts = front_matter(text)
-    body = text.partition("\n---\n\n")[2]
-    return PageFile(path, page.url, facts["title"], page.language, facts.get("description", ""), body, text)
 
 
 def _read(page: BuiltPage) -> tuple[str, str]:

@@ -78,7 +78,7 @@ def inspect(page: str) -> Inspection:
         elif name in _MEDIA and (src := attributes.get("src", "")) and not _FOREIGN.match(src):
             inspection.media[src] = None
     references = _UNRESOLVED.finditer(page, metadata.content_start, metadata.content_end)
-    inspection.unresolved = tuple(dict.fromkeys(unescape(m[2]).strip() for m in references if not m[1]))
+    inspection.unresolved = tuple(dict.fromkeys(" ".join(unescape(m[2]).split()) for m in references if not m[1]))
     return inspection
 
 

@@ -75,10 +75,15 @@ class Scanner:
             self._search(file, lines)
         yield from (Leak(path, line, what) for what, line in sorted(lines.items()))
 
-    def scrub(self, text: str) -> str:
-        """Return a text with its secrets replaced by "…"."""
+    def scrub(self, text: str, *, with_shapes: bool = True) -> str:
+        """Return a text with its secrets replaced by "…".
+
+        Args:
+            with_shapes: whether keys are found by their shapes too, or only the values that are known.
+        """
         content = text.encode(errors="surrogateescape")
-        leaks = [*(form for _, forms in self._values for form in forms), *(key for _, key, _ in find_keys(content))]
+        leaks = [form for _, forms in self._values for form in forms]
+        leaks += [key for _, key, _ in find_keys(content)] if with_shapes else []
         for secret in leaks:
             content = content.replace(secret, _HIDDEN)
         return content.decode(errors="replace")

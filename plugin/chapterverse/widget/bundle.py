@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 from typing import Any
 
+from chapterverse.build_cache import BuildCache
 from chapterverse.text.lexical import primary_subtag
 from chapterverse.widget.minify import minify
 
@@ -61,7 +63,17 @@ def files() -> Mapping[str, bytes]:
     return {name: text.encode() for name, text in modules.items()}
 
 
-def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
+def _kept_files(cache: BuildCache) -> Mapping[str, bytes]:
+    """Return `files`, as the last build kept them: to minify them takes longer than all else of an unchanged build."""
+    key = "widget " + hashlib.sha256("".join(_join(name) for name in names()).encode()).hexdigest()
+    known = cache.read(key)
+    if known is None:
+        known = json.dumps({name: content.decode() for name, content in files().items()})
+        cache.write(key, known)
+    return {name: text.encode() for name, text in json.loads(known).items()}
+
+
+def assets(options: Mapping[str, Any], language: str = "", cache: BuildCache | None = None) -> dict[str, bytes]:
     """Return the modules with these options as their configuration. Empty options leave the widget's defaults.
 
     Args:
@@ -76,7 +88,7 @@ def assets(options: Mapping[str, Any], language: str = "") -> dict[str, bytes]:
         chosen |= {"title": title} if title else {"titles": titles()}
     module = f"export default {_json(chosen)};\n"
     # Environment variables may contain surrogates; indexing reports them.
-    return {**files(), CONFIG: module.encode(errors="replace")}
+    return {**(_kept_files(cache) if cache else files()), CONFIG: module.encode(errors="replace")}
 
 
 @functools.cache

@@ -83,6 +83,10 @@ def test_no_question_takes_long(question: str) -> None:
         ("cache in 2.1", {"api"}),
         ("Was ist neu in der Suche", {"api"}),
         ("quill.Cache", {"news"}),
+        ("how do I reindex only changed pages?", {"news", "api"}),
+        ("apply changes without a restart", {"news", "api"}),
+        ("what changed in the search?", {"api"}),
+        ("breaking changes", {"api"}),
     ],
 )
 def test_news_and_stubs_rank_lower_unless_they_are_asked_for(question: str, lower: set[str]) -> None:

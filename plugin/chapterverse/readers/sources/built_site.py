@@ -13,11 +13,12 @@ import json
 import os.path
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urljoin, urlsplit
 
+from chapterverse.build_cache import BuildCache
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
@@ -66,6 +67,24 @@ class _BuiltPage:
     is_copy: bool = False
 
 
+class MarkedFile:
+    """A page's file that a build has marked.
+
+    Attributes:
+        path: relative to the site.
+        url: its address, "" without one.
+        noted: what `visit` of `read_marked_pages` returned for the same bytes, "" if it never saw them.
+    """
+
+    def __init__(self, path: str, content: bytes, url: str, noted: str) -> None:
+        self.path, self.content, self.url, self.noted = path, content, url, noted
+
+    def read(self) -> tuple[str, PageMetadata]:
+        """Return the file's text and metadata."""
+        text = decode_page(self.path, self.content)
+        return text, read_metadata(text)
+
+
 def read_site(
     folder: Path, base_url: str | None = None, include: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> SitePages:
@@ -105,7 +124,8 @@ def read_marked_pages(
     paths: Mapping[str, str],
     excluded: Mapping[str, str],
     base_url: str,
-    visit: Callable[[DecodedFile, PageMetadata, str], None],
+    cache: BuildCache,
+    visit: Callable[[MarkedFile], str],
 ) -> SitePages:
     """Return the pages that a build has marked, as `read_site` does; those that lost their marks are left out.
 
@@ -113,18 +133,46 @@ def read_marked_pages(
         paths: source of each page by its built path.
         excluded: why other pages of the build are left out, by source.
         base_url: address of the site; "" if it has none, and its pages then neither.
-        visit: gets each page's file, metadata and address, "" without one, so that a page is read once.
+        cache: what was found in a file whose bytes are those of the last build is not looked for again.
+        visit: gets each page, so that it is read once, and returns what it wants to get with the same bytes again.
     """
     pages, base, built = SitePagesDraft(folder, []), parse_base_url(base_url) or "", dict[str, _BuiltPage]()
     there = [path for path in sorted(paths) if os.path.lexists(folder / path)]
-    for file, metadata, page in _read_pages(pages, there, base, must_be_marked=True):
-        built[file.path] = page
-        visit(file, metadata, page_address(file.path, base, page.canonical, (), is_stated=True) if base else "")
+    for path, content in pages.read_contents(there):
+        key = hashlib.blake2b(f"{base} {path}\n".encode() + content, digest_size=32).hexdigest()
+        known, warnings = cache.read(key), len(pages.warnings)
+        noted, page = _from_json(known) if known else ("", _read_marked_page(pages, path, content, base))
+        if page is None:
+            continue
+        built[path] = page
+        url = page_address(path, base, page.canonical, (), is_stated=True) if base else ""
+        to_note = visit(MarkedFile(path, content, url, noted))
+        # A page that is warned of is read again.
+        if len(pages.warnings) == warnings and (to_note != noted or not known):
+            cache.write(key, json.dumps([to_note, astuple(page)]))
     for path in paths.keys() - set(there):
         pages.left_out[path] = "its page was not written"
     reading = _finish(pages, built, base, set(), is_stated=True)
     left_out = {paths[path]: reason for path, reason in reading.left_out.items()}
     return replace(reading, left_out={**left_out, **excluded})
+
+
+def _read_marked_page(pages: SitePagesDraft, path: str, content: bytes, base: str) -> _BuiltPage | None:
+    """Return a page to index; the draft notes any other."""
+    file = pages.decode(path, content)
+    if file is None:
+        return None
+    metadata = read_metadata(file.text)
+    if reason := _reason_to_leave_out(pages, file, metadata, must_be_marked=True):
+        pages.left_out[path] = reason
+        return None
+    return _page_to_index(pages, file, metadata, base)
+
+
+def _from_json(text: str) -> tuple[str, _BuiltPage]:
+    """Return what `visit` noted, and the page."""
+    noted, (content_hash, facts, *others) = json.loads(text)
+    return noted, _BuiltPage(content_hash, tuple(facts), *others)
 
 
 def hold_changed(reading: SitePages, folder: Path, known: Set[SourceKey]) -> tuple[frozenset[SourceKey], SitePages]:
@@ -161,14 +209,14 @@ def _finish(
 
 
 def _read_pages(
-    pages: SitePagesDraft, paths: Iterable[str], base: str | None, *, must_be_marked: bool = False
+    pages: SitePagesDraft, paths: Iterable[str], base: str | None
 ) -> Iterator[tuple[DecodedFile, PageMetadata, _BuiltPage]]:
     """Yield the pages to index; the draft notes the others."""
     repeated, guessed = RepeatedText(), list[str]()
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
         pages.has_marks = pages.has_marks or metadata.mark is not None
-        reason = _reason_to_leave_out(pages, file, metadata, must_be_marked=must_be_marked)
+        reason = _reason_to_leave_out(pages, file, metadata)
         if reason:
             pages.left_out[file.path] = reason
         elif metadata.is_guess:
@@ -204,7 +252,7 @@ def _page_to_index(
 
 
 def _reason_to_leave_out(
-    pages: SitePagesDraft, file: DecodedFile, metadata: PageMetadata, *, must_be_marked: bool
+    pages: SitePagesDraft, file: DecodedFile, metadata: PageMetadata, *, must_be_marked: bool = False
 ) -> str:
     """Return why a page is not indexed whatever its content is, "" if it may be."""
     mark = metadata.mark

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.project import leads_out
+from chapterverse.project import is_outside
 from chapterverse.readers.page_bounds import MAX_FILE_BYTES
 
 #: A page's path is its identity in the ledger, whose column is this wide.
@@ -82,7 +82,7 @@ def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
     """
     display_name = display_name or path
     real = _resolve(folder, path)
-    if leads_out(real, folder):
+    if is_outside(real, folder):
         raise UnsafePath(f"{display_name} leads out of the project, so it is not read: put the file there.")
     try:
         with open(os.open(real, _OPEN_FLAGS), "rb") as file:  # noqa: PTH123 (flags need a descriptor)

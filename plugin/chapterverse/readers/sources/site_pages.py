@@ -113,15 +113,28 @@ class SitePagesDraft:
 
     def read_files(self, paths: Iterable[str]) -> Iterator[DecodedFile]:
         """Yield the readable files, and keep the errors of the others in `failed`."""
+        for path, content in self.read_contents(paths):
+            if file := self.decode(path, content):
+                yield file
+
+    def read_contents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the paths and bytes of the files that can be read, and keep the errors of the others in `failed`."""
         for path in paths:
             try:
-                content = self.read(self.folder, path)
-                text = decode_page(path, content)
-                if (warning := nul_warning(path, content)) and warning not in self.warnings:
-                    self.warnings.append(warning)
-                yield DecodedFile(path, content, text)
+                yield path, self.read(self.folder, path)
             except UnreadablePage as error:
                 self.failed[path] = error
+
+    def decode(self, path: str, content: bytes) -> DecodedFile | None:
+        """Return a file with its text; None if it has none, with the error in `failed`."""
+        try:
+            text = decode_page(path, content)
+        except UnreadablePage as error:
+            self.failed[path] = error
+            return None
+        if (warning := nul_warning(path, content)) and warning not in self.warnings:
+            self.warnings.append(warning)
+        return DecodedFile(path, content, text)
 
     def empty_error(self, missing: str) -> InputError:
         """Return the error for a folder that holds `missing`, such as "no Markdown", with the first reason known."""
