@@ -1,10 +1,10 @@
 """Caches compiled regular expressions and generated dataclass methods, which no `.pyc` contains.
 
-Compiling them takes a third of the time from a cold start to the first answer: without this file it costs 2.2 times the
-hello of `benchmarks/cold_start.py`, with it 1.5 (medians of nine alternating rounds on a busy machine, index in Qdrant;
-2.3 and 1.8 from S3). `scripts/precompile.py` runs Lambda's
-Python while the package is built and stores the results in a file. At start they are loaded from it. Entries that are
-missing, or made by another Python, are compiled as usual.
+Compiling them takes a third of the time from a cold start to the first answer: without this file it costs 2.2 times
+the hello of `benchmarks/cold_start.py`, with it 1.5 (medians of nine alternating rounds on a busy machine, index in
+Qdrant; 2.3 and 1.8 from S3). `scripts/precompile.py` runs Lambda's Python while the package is built and stores the
+results in a file. At start they are loaded from it. Entries that are missing, or made by another Python, are compiled
+as usual.
 """
 
 from __future__ import annotations

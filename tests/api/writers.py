@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest
+from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 
 
 @dataclass(frozen=True)
@@ -31,3 +31,6 @@ class Scribe:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        return self.write(request)

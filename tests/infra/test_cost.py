@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import Prices
+from chapterverse_api.budget.prices import Prices, Use
 from chapterverse_api.observability import metrics
 from infra.conftest import ROOT
 
@@ -49,9 +49,9 @@ def test_rows_are_of_the_prices(section: str, seconds: float, writes: int) -> No
         "DynamoDB": writes * WRITES,
         "Logs": 6 * LOGS,
         "S3": LISTINGS,
-        "Embedding": prices.embedder.cost(input_tokens=20),
-        "Reranking": prices.reranker.cost(searches=1),
-        "Generating": prices.generator.cost(input_tokens=3500, output_tokens=300),
+        "Embedding": prices.embedder.cost(Use(20)),
+        "Reranking": prices.reranker.cost(Use(searches=1)),
+        "Generating": prices.generator.cost(Use(3500, 300)),
     }
     for name, amounts in rows(section).items():
         if name in million:

@@ -19,7 +19,7 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
-from chapterverse_api.generation.protocols import AnswerGenerator, DataWriter, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, Writer
 from chapterverse_api.observability import log
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
@@ -163,7 +163,6 @@ class TurnModels:
     reranker: Reranker | None
     generator: AnswerGenerator
     writer: Writer | None
-    data_writer: DataWriter | None
     checker: Checker | None
     reader: ReadingModel | None
     circuit: CircuitBreaker
@@ -188,7 +187,6 @@ class TurnModels:
             checker=paid("checker", prices.checker, is_full or prices.checker == FREE, MAX_REASONING_TOKENS),
             generator=generator if price == FREE else model,
             writer=model if isinstance(generator, Writer) else None,
-            data_writer=model if isinstance(generator, DataWriter) else None,
             reader=models.reader,
             circuit=circuit,
             turn_budget=budget,

@@ -32,7 +32,7 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import AnswerEvent, ChatQuery, Events, Meta
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ResponseSchema
 from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.observability.query_state import QueryProgress
@@ -100,7 +100,7 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
         yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
-    writer = turn.models.data_writer if schema else None
+    writer = turn.models.writer if schema else None
     if writer and rounds and rounds.has_site_tools:
         yield from call_tools(turn, rounds)
         sources = trace.sources = rounds.sources
@@ -150,7 +150,7 @@ def _respond(draft: ShownDraft, turn: Turn) -> Events:
 
 
 def _answer_with_data(
-    sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: DataWriter
+    sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: Writer
 ) -> Generator[AnswerEvent, None, bool]:
     """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
     from chapterverse_api.answering.structured import fill_schema
@@ -176,7 +176,7 @@ def _load_schema(name: str, resources: Resources) -> ResponseSchema:
     Raises:
         InputError: there is no schema of this name, it can't be used, or the generator writes no data.
     """
-    if not isinstance(resources.models.generator, DataWriter):
+    if not isinstance(resources.models.generator, Writer):
         raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
     # Lazy: only needed for data.
     from chapterverse_api.structured_output.schema import read_schema

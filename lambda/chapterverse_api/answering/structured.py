@@ -11,7 +11,7 @@ from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation.draft import Check, Span
 from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
-from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -39,7 +39,7 @@ class FilledSchema:
 
 
 def fill_schema(
-    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter, idf: IdfFunction
+    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer, idf: IdfFunction
 ) -> FilledSchema | None:
     """Return the data that a model finds in the passages; None if it failed, which is in the log.
 
@@ -68,7 +68,7 @@ def fill_schema(
     return FilledSchema(data, mirror(data, cited), verified)
 
 
-def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: DataWriter) -> dict[str, Any]:
+def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:
     draft_request, nonce = context.request, new_nonce()
     instructions = data_instructions(draft_request, nonce, schema)
     links = AddressFilter(draft_request.passages, site=SiteText(context.snapshot))
@@ -78,7 +78,7 @@ def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: D
 
 
 def ask_for_data(
-    writer: DataWriter, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
+    writer: Writer, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
 ) -> _Data:
     """Return what `read` makes of a model's reply. After an unusable reply the model is told why, and asked again.
 

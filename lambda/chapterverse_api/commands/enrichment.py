@@ -15,7 +15,7 @@ from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.support_model import load_model
@@ -31,7 +31,7 @@ _QUESTION_MARKS = re.compile(r"(?<![\s?？؟¿;])[\s?？؟¿;]++\Z|\A[\s¿]+")
 class ServiceEnricher:
     """Safe to share between threads, as generators are."""
 
-    writer: DataWriter
+    writer: Writer
     price: Price
 
     @classmethod
@@ -42,7 +42,7 @@ class ServiceEnricher:
             ConfigurationError: the generator has no language model.
         """
         generator = resources.models.generator
-        if not isinstance(generator, DataWriter):
+        if not isinstance(generator, Writer):
             raise ConfigurationError(f"{generator.name} writes no data, so it can't enrich pages.")
         return cls(generator, resources.models.prices.generator)
 

@@ -84,7 +84,7 @@ class BedrockGenerator:
         return read_all(_read_reply(reply))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
-        """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
+        """Return JSON; see `Writer`. A model that takes no schema has it in its instructions."""
         json_schema = {"name": schema.name, "schema": json.dumps(schema.document)}
         structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": json_schema}}}
         body = {**self._body(request.instructions, request.messages), "outputConfig": structure}

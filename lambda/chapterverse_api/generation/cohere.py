@@ -88,7 +88,7 @@ class CohereGenerator:
         return self._write(self._body(request), request.deadline)
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
-        """Return JSON; see `DataWriter`. A model that takes no schema has it in its instructions."""
+        """Return JSON; see `Writer`. A model that takes no schema has it in its instructions."""
         form = {"type": "json_object", "json_schema": schema.document}
         return self._write({**self._body(request), "response_format": form}, request.deadline)
 

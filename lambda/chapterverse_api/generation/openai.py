@@ -204,7 +204,7 @@ class OpenAIGenerator:
         return read_all(self._texts(request))
 
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
-        """Return JSON; see `DataWriter`. A server that takes no schema has it in its instructions."""
+        """Return JSON; see `Writer`. A server that takes no schema has it in its instructions."""
         return read_all(self._texts(request, schema))
 
     def _texts(self, request: ModelRequest, schema: ResponseSchema | None = None) -> ModelText:

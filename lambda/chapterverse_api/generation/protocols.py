@@ -30,7 +30,7 @@ class AnswerGenerator(Protocol):
 
 @runtime_checkable
 class Writer(Protocol):
-    """A generator whose language model also writes short texts without sources."""
+    """A generator with a language model, which also writes short texts without sources, and data."""
 
     def write(self, request: ModelRequest) -> str:
         """Return the model's whole text.
@@ -40,15 +40,10 @@ class Writer(Protocol):
         """
         ...
 
-
-@runtime_checkable
-class DataWriter(Protocol):
-    """A generator whose language model also writes data that fits a schema."""
-
     def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
         """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
 
         Raises:
-            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+            ProviderError: as above.
         """
         ...

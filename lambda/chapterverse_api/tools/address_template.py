@@ -78,11 +78,6 @@ class AddressTemplate:
         return self.parts._replace(path=path, query="&".join(filter(None, (query, rest)))).geturl()
 
 
-def tool_address(template: str, arguments: JsonObject) -> str:
-    """Return the address of a template for these arguments; see `AddressTemplate`."""
-    return AddressTemplate.parse(template).fill(arguments)
-
-
 def _fill_segment(text: str, values: dict[str, str]) -> str:
     for name in _PLACE.findall(text):
         if not is_segment(values[name]):

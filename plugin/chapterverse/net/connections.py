@@ -3,6 +3,9 @@
 The server may have closed an idle connection, which shows only when it is used. The request fails then, and it is
 unknown whether the server got it. A request that costs money must not be sent again, and a reader would get no answer.
 So a connection is used again only if it was idle for seconds, not minutes, and neither data nor an end came over it.
+
+urllib3 has the pool, about a third of this file, but by public means not the rest: a deadline over bytes that come
+slowly, an end from another thread during the handshake, and whether the whole request was sent, which is then billed.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.factory import open_generator
-from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.structured_output.schema import read_schema
 from fakes.bedrock_server import BedrockServer
@@ -162,7 +162,7 @@ def test_both_tries_are_counted(settings: Settings, provider: OpenAIServer) -> N
 
 
 def write(made: object, schema: ResponseSchema = SIMPLE) -> str:
-    assert isinstance(made, DataWriter)
+    assert isinstance(made, Writer)
     return made.write_data(ModelRequest("Fill it in.", (ChatMessage("user", "a"),), 60, Deadline(20)), schema)
 
 

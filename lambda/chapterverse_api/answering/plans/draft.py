@@ -35,7 +35,7 @@ from chapterverse_api.answering.turn_tools import TurnTools
 from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
-from chapterverse_api.generation.protocols import DataWriter
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
@@ -63,7 +63,7 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
     passages, failure = sources.context.request.passages, None
     if not passages:
         return PlanDraft()
-    if writer := turn.models.data_writer:
+    if writer := turn.models.writer:
         try:
             with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
                 return PlanDraft(_ask_model(sources, turn, writer, tools), "model")
@@ -76,7 +76,7 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
     return PlanDraft(plan, "page" if plan else None, failure)
 
 
-def _ask_model(sources: DraftSources, turn: Turn, writer: DataWriter, tools: TurnTools | None) -> Plan:
+def _ask_model(sources: DraftSources, turn: Turn, writer: Writer, tools: TurnTools | None) -> Plan:
     specs, draft_request, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
     tools_json = json.dumps([asdict(spec) for spec in specs]) if tools else ""
     instructions = plan_instructions(draft_request, nonce, SCHEMA, tools_json)
