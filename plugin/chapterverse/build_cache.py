@@ -1,94 +1,108 @@
-"""What a build made of its input, kept for the next build: texts, each by a digest of all that it depends on."""
+"""What a build made of its input, kept for later builds: texts, each by a digest of all that it depends on."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from chapterverse import __version__
 from chapterverse.cache_folder import make_folder
-from chapterverse.model import READER, Scope
+from chapterverse.model import READER
 
-_SCHEMA = "CREATE TABLE IF NOT EXISTS kept (scope TEXT, key TEXT, text TEXT, PRIMARY KEY (scope, key)) WITHOUT ROWID"
-#: What another version of the code wrote is not read, and gone after the next `finish`.
-_MAKER = f"{__version__} {READER}"
+_T = TypeVar("_T")
+
+#: Raise it when a text that is kept is made in another way, be it of a page, of its Markdown or of the widget.
+_FORMAT = 1
+#: What other code wrote is not read. Pages are read by parsers of Python's.
+_MAKER = f"{_FORMAT} {__version__} {READER} {sys.version_info[:2]}"
+_SCHEMA = "CREATE TABLE IF NOT EXISTS kept_1 (key TEXT PRIMARY KEY, text TEXT, day INTEGER) WITHOUT ROWID"
+#: Days after which a text that no build read is removed.
+_MAX_UNUSED_DAYS = 30
+#: Texts of one transaction: another build doesn't wait long for it.
+_BATCH = 64
 #: Seconds to wait for another build's lock.
 _LOCK_SECONDS = 1.0
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class BuildCache:
-    """A SQLite file, of which each site and version has a part.
-
-    It only saves time: after an error of SQLite a build goes on without it. What a build wrote is there for the next
-    one after `finish`; a build that is killed leaves the file as it was.
+    """A SQLite file for all sites and versions of a folder. It only saves time: a build ignores its errors.
 
     Args:
         path: of the file; None keeps nothing.
     """
 
-    def __init__(self, path: Path | None, scope: str = "") -> None:
-        self._path, self._scope = path, scope
-        self._used = set[str]()
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
         self._db: sqlite3.Connection | None = None
+        self._new: list[tuple[object, ...]] = []
+        self._today = datetime.now(UTC).date().toordinal()
+        self._read_again: list[tuple[object, ...]] = []
 
     @classmethod
-    def open(cls, folder: Path, scope: Scope, *, make: bool) -> BuildCache:
+    def open(cls, folder: Path, *, make: bool) -> BuildCache:
         """Return the cache in the folder of what this machine keeps (`Settings.local_folder`).
 
         Args:
             make: whether the folder is made if it isn't there; without it nothing is kept.
         """
-        return cls(folder / "builds.sqlite" if make or folder.is_dir() else None, str(scope))
-
-    def read(self, key: str) -> str | None:
-        """Return the text that was written with a key, None if there is none."""
-        key = f"{_MAKER} {key}"
-        rows = self._run("SELECT text FROM kept WHERE scope = ? AND key = ?", [(key,)])
-        if not (rows and isinstance(rows[0][0], str)):
-            return None
-        self._used.add(key)
-        return rows[0][0]
-
-    def write(self, key: str, text: str) -> None:
-        key = f"{_MAKER} {key}"
-        self._used.add(key)
-        self._run("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", [(key, text)])
-
-    def finish(self) -> None:
-        """Keep what this build read or wrote, and nothing else of its site and version."""
-        if self._db is None:
-            return
-        kept = {key for (key,) in self._run("SELECT key FROM kept WHERE scope = ?", [()])}
-        self._run("DELETE FROM kept WHERE scope = ? AND key = ?", [(key,) for key in kept - self._used])
-        with contextlib.suppress(sqlite3.Error):
-            self._db.commit()
-        self.close()
+        return cls(folder / "builds.sqlite" if make or folder.is_dir() else None)
 
     def __del__(self) -> None:
         # A build that fails has no other end.
-        self.close()
+        with contextlib.suppress(sqlite3.Error):
+            self.finish()
 
-    def close(self) -> None:
-        """Leave the file as it was before this build, unless it has finished."""
+    def read(self, key: str, parse: Callable[[str], _T]) -> _T | None:
+        """Return what `parse` makes of the text that was written with a key; None if there is none that it can read."""
+        rows = self._run("SELECT text, day FROM kept_1 WHERE key = ?", [(f"{_MAKER} {key}",)])
+        try:
+            parsed = parse(rows[0][0]) if rows else None
+        except (ValueError, TypeError, LookupError):
+            return None
+        if rows and rows[0][1] != self._today:
+            self._read_again.append((self._today, f"{_MAKER} {key}"))
+        return parsed
+
+    def write(self, key: str, text: str) -> None:
+        self._new.append((f"{_MAKER} {key}", text, self._today))
+        if len(self._new) >= _BATCH:
+            self._write_new()
+
+    def finish(self) -> None:
+        """Write what is left, and remove what no build has read for long."""
+        self._write_new()
+        if self._read_again:
+            self._run("UPDATE kept_1 SET day = ? WHERE key = ?", self._read_again)
+            self._run("DELETE FROM kept_1 WHERE day < ?", [(self._today - _MAX_UNUSED_DAYS,)])
         if self._db is not None:
             self._db.close()
-        self._used, self._db = set(), None
+        self._db, self._read_again = None, []
 
-    def _run(self, statement: str, rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Run a statement for each row, with the scope before it, and return what the last one finds."""
-        found: list[tuple[str, ...]] = []
-        if self._path is None:
+    def _write_new(self) -> None:
+        self._run("INSERT OR REPLACE INTO kept_1 VALUES (?, ?, ?)", self._new)
+        self._new = []
+
+    def _run(self, statement: str, rows: list[tuple[object, ...]]) -> list[tuple[str, int]]:
+        """Run a statement for each row in one transaction, and return what the last one finds."""
+        found: list[tuple[str, int]] = []
+        if self._path is None or not rows:
             return found
         try:
-            for row in rows:
-                self._db = self._db or _connect(self._path)
-                found = self._db.execute(statement, (self._scope, *row)).fetchall()
+            self._db = self._db or _connect(self._path)
+            with self._db as db:
+                for row in rows:
+                    found = db.execute(statement, row).fetchall()
         except (sqlite3.Error, OSError, UnicodeError) as error:
-            # One that is damaged is made anew by the next build; a lock is another build's.
-            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
                 with contextlib.suppress(OSError):
                     self._path.unlink()
+            # A lock is another build's, which may hold it for long.
             self._path = None
         return found
 

@@ -154,16 +154,14 @@ def test_the_markdown_of_a_page_is_kept_and_made_anew_when_the_page_changed(tmp_
     run(site, cache=cache)
     made = (site / "a.md").read_bytes()
     with closing(sqlite3.connect(cache / "builds.sqlite")) as db, db:
-        db.execute("UPDATE kept SET text = replace(text, 'Hot.', 'Kept.')")
+        db.execute("UPDATE kept_1 SET text = replace(text, 'Hot.', 'Hit.')")
     # As a generator does that empties the folder.
     (site / "a.md").unlink()
     run(site, cache=cache)
-    assert (site / "a.md").read_bytes() == made.replace(b"Hot.", b"Kept.")
+    assert (site / "a.md").read_bytes() == made.replace(b"Hot.", b"Hit.")
     write(site, {"a.html": "<h1>Pots</h1><p>Hot!</p>"})
     run(site, cache=cache)
     assert (site / "a.md").read_bytes() == made.replace(b"Hot.", b"Hot!")
-    with closing(sqlite3.connect(cache / "builds.sqlite")) as db:
-        assert db.execute("SELECT count(*) FROM kept").fetchone() == (2,)
 
 
 def test_markdown_that_was_kept_is_searched_for_the_secrets_of_this_build(

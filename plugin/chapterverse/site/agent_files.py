@@ -19,7 +19,6 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import ConfigurationError, PageTooLarge, UnreadablePage, UnsafePath
-from chapterverse.model import Scope
 from chapterverse.readers.addresses.urls import SAFE, clean_base
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.sources.encoding import decode_page
@@ -147,8 +146,7 @@ class AgentFiles:
         """
         version = settings.docs_version or ""
         facts = SiteFacts(name, clean_base(base_url) or "", description, version, settings.endpoint)
-        scope, make = Scope(settings.site, version), keep and bool(facts.base_url)
-        cache = BuildCache.open(settings.local_folder, scope, make=make)
+        cache = BuildCache.open(settings.local_folder, make=keep and bool(facts.base_url))
         return cls(Path(site), options, facts, cache, settings.secrets)
 
     def __post_init__(self) -> None:
@@ -250,9 +248,9 @@ class AgentFiles:
     def _markdown(self, path: str, page_digest: str, read: Callable[[], BuiltPage]) -> PageFile | None:
         """Return the Markdown of a page, as the last build kept it if it is the same page; None with a warning."""
         key = f"{path} {page_digest}"
-        known = self.cache.read(key)
+        known = self.cache.read(key, PageFile.from_json)
         try:
-            markdown = PageFile.from_json(known) if known else markdown_page(read(), path, self.facts.version)
+            markdown = known or markdown_page(read(), path, self.facts.version)
         except PageTooLarge as error:
             self._warnings.append(f"{read().path} {error}")
             return None

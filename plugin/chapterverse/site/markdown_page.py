@@ -66,11 +66,14 @@ class PageFile:
     text: str
 
     def to_json(self) -> str:
-        return json.dumps(astuple(self), ensure_ascii=False)
+        # The text ends with the body.
+        return json.dumps([*astuple(replace(self, body="")), len(self.body)], ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> PageFile:
-        return cls(*json.loads(text))
+        *values, body_chars = json.loads(text)
+        page = cls(*values)
+        return replace(page, body=page.text[len(page.text) - body_chars :])
 
     def without_text(self) -> PageFile:
         return replace(self, body="", text="")

@@ -66,11 +66,11 @@ def files() -> Mapping[str, bytes]:
 def _kept_files(cache: BuildCache) -> Mapping[str, bytes]:
     """Return `files`, as the last build kept them: to minify them takes longer than all else of an unchanged build."""
     key = "widget " + hashlib.sha256("".join(_join(name) for name in names()).encode()).hexdigest()
-    known = cache.read(key)
+    known: dict[str, str] | None = cache.read(key, json.loads)
     if known is None:
-        known = json.dumps({name: content.decode() for name, content in files().items()})
-        cache.write(key, known)
-    return {name: text.encode() for name, text in json.loads(known).items()}
+        known = {name: content.decode() for name, content in files().items()}
+        cache.write(key, json.dumps(known))
+    return {name: text.encode() for name, text in known.items()}
 
 
 def assets(options: Mapping[str, Any], language: str = "", cache: BuildCache | None = None) -> dict[str, bytes]:

@@ -140,8 +140,8 @@ def read_marked_pages(
     there = [path for path in sorted(paths) if os.path.lexists(folder / path)]
     for path, content in pages.read_contents(there):
         key = hashlib.blake2b(f"{base} {path}\n".encode() + content, digest_size=32).hexdigest()
-        known, warnings = cache.read(key), len(pages.warnings)
-        noted, page = _from_json(known) if known else ("", _read_marked_page(pages, path, content, base))
+        known, warnings = cache.read(key, _from_json), len(pages.warnings)
+        noted, page = known or ("", _read_marked_page(pages, path, content, base))
         if page is None:
             continue
         built[path] = page
