@@ -283,7 +283,7 @@ def _weigh(folder: Path, packed: Path, machine: str, extra: Sequence[str]) -> No
     unpacked = sum(file.stat().st_size for file in _files(folder)) / 1e6
     zipped = packed.stat().st_size / 1e6
     print(f"{packed}: {unpacked:.1f} MB unpacked, {zipped:.1f} MB packed")
-    # The other machine's wheels are larger, and only tests use them.
+    # Without the reading model only tests use the other machine's wheels, which are larger.
     most = MOST_UNPACKED + sum(map(OPTION_UNPACKED.__getitem__, extra))
     most_zipped = MOST_PACKED + sum(map(OPTION_PACKED.__getitem__, extra))
     if (machine == DEPLOYED or "reading" in extra) and (unpacked > most or zipped > most_zipped):

@@ -15,7 +15,6 @@ from chapterverse_api.answering.draft_reader import DraftReader
 from chapterverse_api.answering.response import make_segment
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.contract import Delta, ToolUse
 from chapterverse_api.generation.curated import CuratedAnswer
 from chapterverse_api.generation.draft import Span, silence_error
@@ -168,17 +167,17 @@ def _replace_draft(error: ProviderError, segments: Segments, sources: DraftSourc
     return (yield from quote_documents(sources, turn, _reason(error)))
 
 
-def _reason(error: ProviderError) -> str | None:
-    """Return why the answer is quoted; None if the budget, which has a reason of its own, allows no other."""
-    if isinstance(error, BudgetSpent):
-        return None
+def _reason(error: ProviderError) -> str:
+    """Return why the answer is quoted."""
     if isinstance(error, ModelLoading):
         return _LOADING
     return _WITHHELD if isinstance(error, AnswerWithheld) else _QUOTED
 
 
-def quote_documents(sources: DraftSources, turn: Turn, reason: str | None = _QUOTED) -> DraftSteps:
+def quote_documents(sources: DraftSources, turn: Turn, why: str = _QUOTED) -> DraftSteps:
     """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
+    # The budget has a reason of its own.
+    reason = None if turn.models.turn_budget.reason else why
     documents, segments = sources.documents, _new_segments(sources.documents, sources.idf)
     if not documents.may_be_quoted:
         return ShownDraft(segments, sources, turn.models.generator.name, reason and _FAILED)

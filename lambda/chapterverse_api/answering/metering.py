@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
+from chapterverse.model import EmbedderCard
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.answering.request_size import (
     FRAME_TOKENS,
@@ -65,13 +66,19 @@ class Metered:
     circuit: CircuitBreaker
     thoughts: int = 0
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what costs nothing: the part's name and card."""
-        return getattr(self.part, name)
+    @property
+    def name(self) -> str:
+        return str(self.part.name)
+
+    @property
+    def card(self) -> EmbedderCard:
+        card: EmbedderCard = self.part.card
+        return card
 
     def embed_query(self, text: str) -> Vector:
-        with self.circuit.calling(), self.budget.paying(self.price, _embedding(text)):
+        with self.circuit.calling(), self.budget.paying(self.price, _embedding(text)) as bill:
             vector: Vector = self.part.embed_query(text)
+            bill.use = Use(billed_tokens(text))
             return vector
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -94,11 +101,12 @@ class Metered:
 
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         most = Use(_prompt_tokens(request), prompts.MAX_ANSWER_TOKENS + self.thoughts)
-        # A draft that is left counts its full length: the model may write on.
         with self._writing(most) as bill, closing(self.part.generate(request)) as pieces:
             texts = list[str]()
             for piece in pieces:
                 bill.begun = True
+                # A draft that is left counts its full length: the model may write on.
+                bill.use = replace(most, input_tokens=request.usage.input_tokens or most.input_tokens)
                 texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
                 yield piece
             # A service that doesn't report its usage may have billed thoughts besides the draft.

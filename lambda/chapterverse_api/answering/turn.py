@@ -17,7 +17,7 @@ from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.budget.daily_budget import TurnBudget
+from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.threads import KEEPING_SECONDS, new_thread_id
@@ -128,6 +128,9 @@ class Turn:
 
     def log_failure(self, part: str, error: ProviderError) -> None:
         """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
+        # The answer names the budget, and no part failed.
+        if isinstance(error, BudgetSpent):
+            return
         rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
 
     @contextmanager

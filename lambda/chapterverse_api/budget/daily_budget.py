@@ -1,8 +1,9 @@
 """The day's budget for models, and the share of one turn.
 
 No request is sent before the most that it can cost is reserved, in one atomic step. A turn starts with a reservation
-for its usual requests; a request that needs more adds what is lacking. At the end the actual cost replaces the whole.
-So no race overspends, and a process that is killed in between has counted too much.
+for its usual requests; a request that needs more adds what is lacking. At the end the actual cost replaces the whole; a
+request that is still running counts with its most, and none begins any more. So no race overspends, and a process that
+is killed in between has counted too much.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _SPENT = "The day's budget for models is used up, so none was asked."
 _UNCOUNTED = "What models cost can't be counted right now, so none was asked."
 _SPENT_SINCE = "The day's budget for models is used up, so no more of them were asked."
 _UNCOUNTED_SINCE = "What models cost can't be counted any more, so no more of them were asked."
+_CLOSED = "The answer was given already, so no more models were asked."
 
 
 class BudgetSpent(NotAsked):
@@ -83,6 +85,7 @@ class TurnBudget:
     input_tokens: int = 0
     output_tokens: int = 0
     _open: float = 0.0
+    _is_closed: bool = False
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @property
@@ -113,6 +116,8 @@ class TurnBudget:
 
     def _open_bill(self, most: float) -> None:
         with self._lock:
+            if self._is_closed:
+                raise BudgetSpent(_CLOSED)
             reserved = sum(reservation.micros for reservation in self.reservations)
             lacking = math.ceil(self.micros + self._open + most) - reserved
             if self.reserve and most and lacking > 0:
@@ -122,6 +127,12 @@ class TurnBudget:
                     self.reason = str(error)
                     raise
             self._open += most
+
+    def close(self) -> float:
+        """Allow no request any more, and return the cost: of a request that is still running the most."""
+        with self._lock:
+            self._is_closed = True
+            return self.micros + self._open
 
     def _close_bill(self, price: Price, most: Use, use: Use, writes: bool) -> None:
         with self._lock:
@@ -174,8 +185,9 @@ class DailyBudget:
         try:
             yield turn_budget
         finally:
+            cost = turn_budget.close()
             if turn_budget.reservations:
-                self._settle(turn_budget.reservations, math.ceil(turn_budget.micros))
+                self._settle(turn_budget.reservations, math.ceil(cost))
             share = None if turn_budget.share is None else 100 * turn_budget.share
             metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
 

@@ -6,8 +6,9 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from random import Random
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 
@@ -182,6 +183,32 @@ def test_turns_that_race_for_their_rounds_never_spend_more_than_there_is(seed: i
         list(pool.map(turn, (Random(100 * seed + number) for number in range(16))))
     assert sum(paid) == limiter.spent_micros(ACCOUNT)
     assert denied
+
+
+def test_a_request_that_outlives_its_turn_counts_with_its_most_and_none_begins_after_it() -> None:
+    limiter = MemoryLimiter()
+    budget = DailyBudget(limiter, 1000, "docs", clock=Clock(NOON))
+    begun, ended, paid = Event(), Event(), list[int]()
+
+    def ask_late(turn_budget: TurnBudget) -> None:
+        with turn_budget.paying(TOKEN, Use(500)) as bill:
+            begun.set()
+            assert ended.wait(10)
+            paid.append(int(bill.use.input_tokens))
+        with pytest.raises(BudgetSpent), turn_budget.paying(TOKEN, Use(500)):
+            paid.append(500)
+
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            begun.clear()
+            ended.clear()
+            with budget.reserving(USUAL) as turn_budget:
+                late = pool.submit(ask_late, turn_budget) if turn_budget.level != "free" else None
+                assert late is None or begun.wait(10) or late.done()
+            ended.set()
+            with suppress(BudgetSpent):
+                assert late is None or late.result() is None
+    assert sum(paid) == limiter.spent_micros(ACCOUNT) == 1000
 
 
 def test_a_turn_that_is_lost_between_two_requests_counts_all_that_it_reserved() -> None:
