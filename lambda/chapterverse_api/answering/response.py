@@ -89,8 +89,10 @@ def _cited_urls(sources: Sequence[SourceChunk], cited: Sequence[str]) -> list[st
 
 def make_refusal(context: AnswerContext, degraded: str | None, turn: Turn) -> ChatResponse:
     """Return the refusal, with the nearest pages."""
-    texts = phrases.for_language(context.language)
-    text = texts.purpose if context.off_topic else texts.refused
+    # What a part of the docs is silent about may still be their subject.
+    limited = context.retrieval_used and bool(turn.query.filters)
+    purpose = phrases.for_language(context.language).purpose
+    text = purpose if context.off_topic and not limited else phrases.refusal(context.language, limited=limited)
     return turn.make_response(
         text,
         source_chunks=[],

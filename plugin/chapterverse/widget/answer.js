@@ -151,7 +151,7 @@ export const createTurn = (panel, question, message) => {
     },
 
     show(answer) {
-      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [] } = answer;
+      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [], single } = answer;
       const final = segments.length ? segments : [{ text: content, citations: [] }];
       settle();
       // What was shown stays unless something else has come.
@@ -162,7 +162,7 @@ export const createTurn = (panel, question, message) => {
       [parts, sources] = [final, source_chunks];
       paint();
       const doubts = parts.filter(({ check }) => check === 'unconfirmed').length;
-      const key = state !== 'answered' ? state : doubts ? (doubts > 1 ? 'except_many' : 'except')
+      const key = state !== 'answered' ? (single && state === 'not_in_docs' ? 'not_on_page' : state) : doubts ? (doubts > 1 ? 'except_many' : 'except')
         : mode === 'selected_text' ? mode : parts.some(({ kind }) => kind === 'quote') ? 'quoted' : state;
       const words = (strings[/** @type {'except'} */ (key)] ?? '').replace('{n}', `${doubts}`);
       // A greeting has no state.

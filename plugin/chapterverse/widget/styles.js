@@ -84,9 +84,6 @@ dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_s
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 .status>:empty{display:none}
 .busy{animation:1s infinite alternate pulse}
-.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
-.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
-.error span{flex:1;min-width:50%}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}
 dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}

@@ -1,6 +1,6 @@
 // @ts-check
 // What an answer gets once it is there: its tools, its passages and doubts, and questions to go on with.
-import { unfenced, where } from './answer.js';
+import { where } from './answer.js';
 import { post } from './client.js';
 import { addHeadTools } from './head.js';
 import { addTips, markSentences } from './passages.js';
@@ -51,7 +51,6 @@ h2{min-width:0;overflow:hidden;text-overflow:ellipsis}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}
 .chips{flex-wrap:wrap}
-.chips>:nth-child(3){flex:1 15em;max-width:max-content}
 @media(forced-colors:active){mark{outline:1px solid}}`);
 
 /** Escape cancels an edit, and arrows browse earlier questions. @type {(panel: Panel) => void} */
@@ -88,6 +87,8 @@ export const addTools = async (panel, turn) => {
   const { turn_id } = answer;
   const strings = { ...panel.strings, ...await more(config) };
   const note = el('span');
+  // No more than the session keeps, or a long conversation would make every next turn slower.
+  while (thread.children[25]) thread.firstChild?.remove();
   await addControls(panel);
   browseQuestions(panel);
   markSentences(turn);
@@ -221,27 +222,27 @@ export const addTools = async (panel, turn) => {
   foot.append(el('div', { className: 'next' }, questions(strings.follow_ups, true), questions(strings.subjects, false),
     offer(strings.read_next, next.filter(text => pages.has(text)).map(text => (
       link(pages.get(text)?.url?.replace(/#.*/, ''), 'chip', text))))));
-  // Nothing follows from a greeting.
-  if (answer.status) {
-    panel.follow?.remove();
-    panel.follow = el('button', { type: 'button', className: 'chip', title: strings.alone, onclick() {
-      panel.alone = true;
-      panel.follow?.remove();
-      field.focus();
-    } }, el('span', {}, strings.follow_up.replace('{query}', () => question.text || unfenced(question.selection ?? ''))), icon('close'));
-    panel.chips.append(panel.follow);
-  }
   asked.append(edit);
   const { searched_as: searched } = answer;
-  if (searched && /^(corrected|follow_up)$/.test(searched.reason)) {
-    const { reason } = searched;
-    const [query, original] = [`${searched.query}`, `${searched.original}`];
+  const query = `${searched?.query}`, original = `${searched?.original}`;
+  if (searched?.reason === 'corrected') {
     // The API leaves a word in quotation marks as it is.
-    const text = reason === 'follow_up' ? original : original.split(' ').map(word => (
-      query.split(' ').includes(word) ? word : `"${word}"`)).join(' ');
-    body.before(el('p', { className: 'status searched' }, strings[reason].replace('{query}', () => query), ' ',
-      el('button', { className: 'chip', onclick: () => panel.start({ text, alone: reason === 'follow_up' }) },
-        strings[reason === 'follow_up' ? 'alone' : 'original'].replace('{original}', () => original))));
+    const text = original.split(' ').map(word => (query.split(' ').includes(word) ? word : `"${word}"`)).join(' ');
+    body.before(el('p', { className: 'status searched' }, strings.corrected.replace('{query}', () => query), ' ',
+      el('button', { className: 'chip', onclick: () => panel.start({ text }) }, strings.original.replace('{original}', () => original))));
+  }
+  // The API decides whether a question leans on what was said, and a click takes that back.
+  if (searched?.reason === 'follow_up') {
+    body.before(el('button', { className: 'chip searched', title: strings.alone, onclick() {
+      question.alone = true;
+      panel.retry(turn);
+    } }, el('span', {}, strings.follow_up.replace('{query}', () => query)), icon('close')));
+  }
+  if (answer.single && answer.status === 'not_in_docs') {
+    row.after(el('button', { className: 'chip', onclick() {
+      panel.narrow(false);
+      panel.retry(turn);
+    } }, strings.unscope));
   }
   for (const code of body.querySelectorAll('.code')) {
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));

@@ -461,6 +461,13 @@ def test_small_talk_gets_one_friendly_sentence_in_its_language(service: Service,
     assert (answer.nearest, answer.source_chunks) == ([], [])
 
 
+def test_a_refusal_is_of_the_part_of_the_docs_that_was_searched(service: Service) -> None:
+    texts, question = phrases.for_language("en"), "What is the weather in Paris?"
+    assert ask(service, question, filters={"source_file_path": "cache.md"}).response == texts.refused_here
+    assert ask(service, question).response != texts.refused_here
+    assert ask(service, "thanks!", filters={"source_file_path": "cache.md"}).response == texts.purpose
+
+
 def test_the_first_quote_is_of_the_first_source_and_cites_one_section_to_the_letter(service: Service) -> None:
     answer = ask(service, QUESTION)
     crumb, quote, *_ = answer.segments
