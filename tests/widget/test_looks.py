@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -121,6 +122,42 @@ def test_motion_is_reduced_where_the_reader_asks(browse: Browse) -> None:
     page = browse(reduced_motion="reduce")
     open_chat(page)
     assert page.get_by_role("dialog").evaluate("node => getComputedStyle(node).animationName") == "none"
+
+
+def test_the_panel_opens_in_140_milliseconds_and_waiting_pulses(browse: Browse, site: Site) -> None:
+    wait = Event()
+    site.replies.append(checked(QUOTED, wait))
+    page = browse()
+    motion = "node => [getComputedStyle(node).animationName, getComputedStyle(node).animationDuration]"
+    assert open_chat(page).evaluate(motion) == ["open", "0.14s"]
+    assert ask(page).locator(".busy").evaluate(motion) == ["pulse", "1s"]
+    wait.set()
+
+
+def test_send_looks_so_where_there_is_nothing_to_send(browse: Browse, site: Site) -> None:
+    wait = Event()
+    site.replies.append(checked(QUOTED, wait))
+    page = browse()
+    page.locator("#p1").select_text()
+    opacity = "node => getComputedStyle(node).opacity"
+    page.keyboard.press("Control+i")
+    send = page.get_by_role("button", name="Send")
+    # A selection alone is a question.
+    page.locator("form q").wait_for()
+    assert send.evaluate(opacity) == "1"
+    page.locator(".quote button").click()
+    assert send.evaluate(opacity) == "0.5"
+    page.get_by_role("textbox", name="Ask a question").fill("How?")
+    assert send.evaluate(opacity) == "1"
+    page.keyboard.press("Enter")
+    stop = page.get_by_role("button", name="Stop")
+    assert stop.evaluate(opacity) == "1"
+    wait.set()
+    page.locator(".copy_answer").wait_for()
+    assert send.evaluate(opacity) == "0.5"
+    page.get_by_role("textbox", name="Ask a question").fill("How?")
+    send.hover()
+    assert send.evaluate("node => getComputedStyle(node).filter") == "brightness(1.1)"
 
 
 def test_controls_keep_an_outline_in_forced_colors(browse: Browse, site: Site) -> None:
@@ -248,7 +285,6 @@ READING = """
     - paragraph: Ask next
     - button "How do I sync?"
   - button "Only this page"
-  - button "Following up on How do I lock?"
   - textbox "Ask a question"
   - button "Send"
   - paragraph: /Answers can be wrong/

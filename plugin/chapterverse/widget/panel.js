@@ -86,6 +86,7 @@ export const createPanel = async (place, launcher, config, words) => {
   const showState = () => {
     const name = stop ? 'stop' : 'send';
     action.replaceChildren(icon(name));
+    action.className = `icon ${name}`;
     action.title = strings[name];
   };
 
@@ -160,7 +161,7 @@ export const createPanel = async (place, launcher, config, words) => {
   } });
   const only = el('button', { type: 'button', className: 'chip', onclick: () => panel.narrow(!panel.single) });
   const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: typeof draft === 'string' ? draft.slice(0, 4000) : '' });
-  const action = el('button', { type: 'button', className: 'icon send', onclick: () => (stop ? stop.abort() : send()) });
+  const action = el('button', { type: 'button', onclick: () => (stop ? stop.abort() : send()) });
   const chips = el('div', { className: 'chips' }, scope, only);
   const form = el('form', { className: 'ask' }, chips, el('div', { className: 'field' }, field, action), el('p', { className: 'small' }, strings.disclaimer));
   // What a conversation needs beside it comes with its first answer.

@@ -3,7 +3,7 @@
 import { where } from './answer.js';
 import { post } from './client.js';
 import { addHeadTools } from './head.js';
-import { addTips, markSentences } from './passages.js';
+import { addTips, fadeEdges, foldTabs, markSentences } from './passages.js';
 import { el, icon, link } from './render.js';
 import { more, saveSession } from './session.js';
 import { toMarkdown } from './transcript.js';
@@ -22,7 +22,17 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .code pre{grid-column:1}
-.code::before{content:"";z-index:1;grid-area:1/1/3/2;align-self:stretch;width:14px;background:linear-gradient(90deg,#0000,var(--_shade));pointer-events:none}
+.more{mask:linear-gradient(270deg,#0000,#000 32px)}
+.scroll.more:dir(rtl){mask:linear-gradient(90deg,#0000,#000 32px)}
+blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
+li>*{margin:4px 0}
+.cite~.cite{margin-inline-start:5px}
+dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_soft)}
+h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
+hr{border:0;border-top:1px solid var(--_line)}
+.framing:has(+.card){color:var(--_soft);font-size:13px}
+.tabs{display:flex;flex-wrap:wrap;gap:6px;margin-bottom:6px}
+dialog .tabs .chip{margin:0;padding:3px 10px;font-size:13px}
 mark,:not(pre)>code:has(mark){background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
 :not(pre)>code mark{background:0 0}
 .asked{position:relative}
@@ -92,6 +102,8 @@ export const addTools = async (panel, turn) => {
   await addControls(panel);
   browseQuestions(panel);
   markSentences(turn);
+  foldTabs(body);
+  fadeEdges(body);
   addTips(turn, strings);
   // The status says which part of the answer is missing.
   const reason = answer.status === 'partial' && strings[/** @type {'partial_cut'} */ (`partial_${answer.partial_reason}`)];

@@ -29,7 +29,7 @@ export default {
   nearest: 'Verwandte Seiten',
   network: 'Der Assistent ist nicht erreichbar.',
   retry: 'Erneut versuchen',
-  offline: 'Keine Verbindung. Die Frage bleibt erhalten: Sobald die Verbindung steht, erneut versuchen.',
+  offline: 'Keine Verbindung. Sobald sie steht, erneut versuchen.',
   slow: 'Der Assistent hat zu lange gebraucht.',
   cut_off: 'Die Antwort brach ab.',
   stopped: 'Gestoppt: Die Antwort ist nicht vollständig',

@@ -29,7 +29,7 @@ export default {
   nearest: 'Closest pages',
   network: 'The assistant cannot be reached.',
   retry: 'Try again',
-  offline: 'You are offline. Your question is kept: try again when you are connected.',
+  offline: 'You are offline. Try again when you are connected.',
   slow: 'The assistant took too long.',
   cut_off: 'The answer broke off.',
   stopped: 'Stopped: the answer is not complete',

@@ -29,7 +29,7 @@ export default {
   nearest: 'Páginas más relacionadas',
   network: 'No se puede contactar con el asistente.',
   retry: 'Reintentar',
-  offline: 'Sin conexión. La pregunta se conserva: reintentar al volver a estar en línea.',
+  offline: 'Sin conexión. Reintentar al volver a estar en línea.',
   slow: 'El asistente tardó demasiado.',
   cut_off: 'La respuesta se interrumpió.',
   stopped: 'Detenida: la respuesta no está completa',

@@ -29,7 +29,7 @@ export default {
   nearest: 'Pages les plus proches',
   network: 'L’assistant est injoignable.',
   retry: 'Réessayer',
-  offline: 'Vous êtes hors ligne. Votre question est conservée : réessayez une fois la connexion rétablie.',
+  offline: 'Vous êtes hors ligne. Réessayez une fois la connexion rétablie.',
   slow: 'L’assistant a mis trop de temps à répondre.',
   cut_off: 'La réponse s’est interrompue.',
   stopped: 'Arrêtée : la réponse n’est pas complète',

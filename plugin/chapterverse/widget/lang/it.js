@@ -29,7 +29,7 @@ export default {
   nearest: 'Pagine più attinenti',
   network: 'L’assistente non è raggiungibile.',
   retry: 'Riprova',
-  offline: 'Sei offline. La domanda è conservata: riprova quando torna la connessione.',
+  offline: 'Sei offline. Riprova quando torna la connessione.',
   slow: 'L’assistente ha impiegato troppo tempo.',
   cut_off: 'La risposta si è interrotta.',
   stopped: 'Interrotta: la risposta non è completa',

@@ -29,7 +29,7 @@ export default {
   nearest: 'Meest verwante pagina’s',
   network: 'De assistent is niet bereikbaar.',
   retry: 'Opnieuw proberen',
-  offline: 'Geen verbinding. De vraag blijft bewaard: probeer het opnieuw zodra er verbinding is.',
+  offline: 'Geen verbinding. Probeer het opnieuw zodra er verbinding is.',
   slow: 'De assistent deed er te lang over.',
   cut_off: 'Het antwoord brak af.',
   stopped: 'Gestopt: het antwoord is niet volledig',

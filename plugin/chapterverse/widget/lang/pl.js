@@ -29,7 +29,7 @@ export default {
   nearest: 'Strony najbliższe tematowi',
   network: 'Nie można połączyć się z asystentem.',
   retry: 'Spróbuj ponownie',
-  offline: 'Brak połączenia. Pytanie zostało zachowane: spróbuj ponownie, gdy połączenie wróci.',
+  offline: 'Brak połączenia. Spróbuj ponownie, gdy wróci.',
   slow: 'Asystent odpowiadał zbyt długo.',
   cut_off: 'Odpowiedź urwała się.',
   stopped: 'Zatrzymano: odpowiedź jest niepełna',

@@ -29,7 +29,7 @@ export default {
   nearest: 'Páginas mais relacionadas',
   network: 'O assistente está inacessível.',
   retry: 'Tentar novamente',
-  offline: 'Sem acesso à internet. A pergunta foi mantida: tente novamente quando o acesso voltar.',
+  offline: 'Sem acesso à internet. Tente novamente quando o acesso voltar.',
   slow: 'O assistente demorou demais.',
   cut_off: 'A resposta foi interrompida.',
   stopped: 'Interrompida: a resposta não está completa',

@@ -29,7 +29,7 @@ export default {
   nearest: '最相关的页面',
   network: '无法连接到助手。',
   retry: '重试',
-  offline: '您已离线。问题已保留：联网后请重试。',
+  offline: '您已离线。联网后请重试。',
   slow: '助手响应超时。',
   cut_off: '回答中断了。',
   stopped: '已停止：回答不完整',
