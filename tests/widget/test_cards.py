@@ -299,15 +299,18 @@ def test_the_tip_of_a_citation_is_plain_text_in_a_box_of_the_theme(browse: Brows
     expect(turn.locator("sup a")).to_have_text("1")
 
 
-def test_what_a_finger_presses_is_24_pixels_large(browse: Browse, site: Site) -> None:
+def test_what_a_finger_presses_is_28_pixels_large(browse: Browse, site: Site) -> None:
     site.replies.append(checked(of_segments(segment("Run it. ", "2"), segment("Sync.", check="unconfirmed"))))
     page = browse(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
     turn = ask(page)
     turn.locator(".copy_answer").wait_for()
-    for target in [*turn.locator("a >> visible=true").all(), *page.locator("dialog button >> visible=true").all()]:
+    turn.get_by_role("button", name="Not helpful").click()
+    page.locator(".feedback label").first.wait_for()
+    targets = ("dialog a >> visible=true", "dialog button >> visible=true", ".feedback label")
+    for target in [each for selector in targets for each in page.locator(selector).all()]:
         box = target.bounding_box()
         assert box
-        assert min(box["width"], box["height"]) >= 24, target.evaluate("node => node.outerHTML")
+        assert min(box["width"], box["height"]) >= 28, target.evaluate("node => node.outerHTML")
 
 
 def test_a_task_list_shows_boxes_and_its_mark(browse: Browse, site: Site) -> None:

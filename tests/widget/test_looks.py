@@ -239,6 +239,22 @@ def test_headings_of_an_answer_skip_no_level(browse: Browse, site: Site) -> None
     assert faults(page) == []
 
 
+def test_each_turn_has_a_heading_above_those_of_its_answer(browse: Browse, site: Site) -> None:
+    site.replies += [stream(answer("# Options")), refused(500)]
+    page = browse()
+    ask(page, "How do I lock?").locator(".copy_answer").wait_for()
+    ask(page, "Why?").get_by_role("button", name="Try again").wait_for()
+    page.get_by_role("heading", name="You asked: Why?").wait_for()
+    headings = page.locator(".thread").get_by_role("heading")
+    assert headings.all_text_contents() == [
+        "You asked: How do I lock?",
+        "Options",
+        "You asked: Why?",
+    ]
+    page.reload()
+    expect(page.get_by_role("heading", name="You asked: Why?")).to_have_attribute("aria-level", "2")
+
+
 def test_axe_finds_nothing_with_quotes_a_tip_and_the_feedback_form(browse: Browse, site: Site) -> None:
     site.replies += [checked(QUOTED), checked(HEADED)]
     page = browse("/light.html")
@@ -266,7 +282,7 @@ READING = """
   - button "New chat"
   - button "Close"
   - region "Ask the docs":
-    - text: "You asked: How do I lock?"
+    - 'heading "You asked: How do I lock?" [level=2]'
     - button "Edit the question"
     - paragraph: "Quoted from the documentation:"
     - link "1 Locking › Locks › Section 2"
@@ -331,6 +347,21 @@ def test_a_page_from_right_to_left_has_the_chat_so(browse: Browse, site: Site) -
     assert dialog.locator(".thread .chip").evaluate("node => getComputedStyle(node).unicodeBidi") == "plaintext"
     turn = ask(page)
     turn.locator(".copy_answer").wait_for()
+    mirrored = "node => getComputedStyle(node).scale === '-1 1'"
+    assert page.locator(".dock svg").evaluate(mirrored)
+    assert not page.locator(".reset svg").evaluate(mirrored)
+    tail = "node => getComputedStyle(node, '::before').borderBottomRightRadius"
+    assert page.locator(".launcher").evaluate(tail) == "0px"
+    # An answer in a language from left to right stands so.
+    site.replies.append(stream(answer("Run it:\n\n- first\n- second")))
+    last = ask(page)
+    last.locator(".copy_answer").wait_for()
+    paddings = "node => [getComputedStyle(node).paddingLeft, getComputedStyle(node).paddingRight]"
+    assert last.locator("ul").evaluate(paddings) == ["24px", "0px"]
+    site.replies.append(stream(answer("شغله:\n\n- أولا\n- ثانيا")))
+    last = ask(page)
+    last.locator(".copy_answer").wait_for()
+    assert page.locator(".turn").last.locator("ul").evaluate(paddings) == ["0px", "24px"]
     corners = turn.locator(".asked").evaluate(
         "node => { const s = getComputedStyle(node); return [s.borderBottomLeftRadius, s.borderBottomRightRadius]; }"
     )

@@ -257,7 +257,11 @@ def test_a_new_chat_can_be_undone(browse: Browse, site: Site) -> None:
     ask(page, "One?").locator(".copy_answer").wait_for()
     before = stored(page)
     page.get_by_role("button", name="New chat").click()
-    page.get_by_role("button", name="Back to the last chat").click()
+    back = page.get_by_role("button", name="Back to the last chat")
+    # It is no question that could be asked.
+    expect(back.locator("svg")).to_have_count(1)
+    assert back.evaluate("node => getComputedStyle(node).borderTopColor") == "rgba(0, 0, 0, 0)"
+    back.click()
     expect(page.locator(".answered")).to_be_visible()
     assert stored(page) == before
     ask(page, "Two?").locator(".copy_answer").wait_for()

@@ -1,6 +1,6 @@
 // @ts-check
 // The conversation that the tab keeps: read as text of strangers, drawn again, sent along, and offered after a new one.
-import { el } from './render.js';
+import { el, icon } from './render.js';
 import { more, newSession, saveSession } from './session.js';
 
 /** @type {Restore} */
@@ -30,7 +30,7 @@ export const offerUndo = async (panel, before) => {
     saveSession(before);
     restore(panel, before);
     panel.field.focus();
-  } }, undo));
+  } }, icon('undo', 'M9 7l-5 5 5 5M4 12h16'), undo));
 };
 
 /** @type {Recent} */

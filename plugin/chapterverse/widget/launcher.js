@@ -21,7 +21,7 @@ sheet.replaceSync(`
 .launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
 .launcher[aria-busy=true]{animation:1s infinite alternate pulse}
-@keyframes pulse{from{opacity:.6}}
+@keyframes pulse{from{opacity:.8}}
 @media(prefers-reduced-motion){*{animation:none!important}}
 @media(max-width:480px){.launcher{padding:10px 13px;font-size:0;gap:0}}
 :host::before,:host::after,:host::backdrop{display:none!important}

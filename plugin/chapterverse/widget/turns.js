@@ -54,10 +54,13 @@ label{display:flex;gap:8px;align-items:center}
 a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
 a.crumb:hover{text-decoration:underline}
 .source:hover{border-color:var(--_link)}
-@media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
+@media(hover:none){.cite{padding:9px 12px}sup{line-height:2.5}label{min-height:28px}}
 h2{min-width:0;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:480px),(max-height:480px){.expand,.dock{display:none!important}}
 .page svg{stroke-width:3}
+.undo{border-color:#0000!important;color:var(--_soft)}
+.undo svg{margin-inline:0 6px!important}
+:is(.undo,.dock,.share):dir(rtl) svg{scale:-1 1}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}
 .chips{flex-wrap:wrap}
@@ -86,6 +89,10 @@ const browseQuestions = panel => {
 /** What the panel gets even where the first question failed. @type {(panel: Panel) => Promise<void>} */
 export const addControls = async panel => {
   if (!panel.root.adoptedStyleSheets.includes(sheet)) panel.root.adoptedStyleSheets.push(sheet);
+  // Those who read by headings go from question to question, and from there into its answer, which begins a level below.
+  for (const asked of panel.thread.querySelectorAll('.asked:not(:has([role]))')) {
+    asked.prepend(el('div', { role: 'heading', ariaLevel: '2' }, [...asked.childNodes]));
+  }
   addHeadTools(panel, await more(panel.config));
 };
 
