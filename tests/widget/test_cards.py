@@ -343,6 +343,16 @@ def test_the_tools_end_with_the_card_and_a_long_path_is_short(browse: Browse, si
     assert height <= 3 * 19 + 14
 
 
+def test_the_sign_of_a_sentence_without_a_source_is_as_high_as_a_number(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(of_segments(segment("Run it. ", "2"), segment("Sync.", check="unconfirmed"))))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    number, sign = (turn.locator(selector).bounding_box() for selector in ("sup a", ".unconfirmed"))
+    assert number
+    assert sign
+    assert abs(number["height"] - sign["height"]) <= 4
+
+
 def test_a_signature_is_no_label_of_400_characters(browse: Browse, site: Site) -> None:
     signature = "class flask.Response(" + ", ".join(f"argument_{n}=None" for n in range(25)) + ")"
     short = signature[:80] + "…"

@@ -1,12 +1,12 @@
-"""Finds where to begin reading: pages whose heading is made of words of a beginning, and the home page."""
+"""Finds where to begin reading: pages titled as a beginning, and the home page; without either, sections so headed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from chapterverse.filters import In
 from chapterverse.model import Chunk
-from chapterverse.store import Snapshot
+from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api import phrases
 
@@ -15,32 +15,35 @@ MAX_FIRST_PAGES, _MAX_HITS = 3, 50
 
 
 def find_first_pages(snapshot: Snapshot, language: str) -> list[Chunk]:
-    """Return the first chunk of what to read first, best first; the docs' main language if they have none of this."""
+    """Return where to begin on each page, best first; in the docs' main language if they have none of this."""
     languages = snapshot.head.languages
     spoken = next((tag for tag in languages if lexical.primary_subtag(tag) == lexical.primary_subtag(language)), None)
     spoken = spoken or snapshot.head.main_language
+    chunks = [hit.chunk for hit in _search(snapshot, spoken)]
+    titled = (chunk.source_file_path for chunk in chunks if _begins(chunk.chapter_title, snapshot, spoken))
+    home = (chunk for chunk in snapshot.page("home", "content_type") if chunk.language == spoken)
+    pages = _one_a_page((*(snapshot.page(path)[0] for path in titled), *home))
+    return pages or _one_a_page(chunk for chunk in chunks if _begins(chunk.section_heading or "", snapshot, spoken))
+
+
+def _search(snapshot: Snapshot, language: str) -> list[Hit]:
+    words = phrases.for_language(language).beginning
+    only = In("language", (language,)) if len(snapshot.head.languages) > 1 else None
+    return snapshot.search_lexical(lexical.query_vector(words, (language,)), _MAX_HITS, only)
+
+
+def _begins(heading: str, snapshot: Snapshot, language: str) -> bool:
+    """Whether a heading is made of words of a beginning; "Installing Quill" is one in the docs of Quill."""
+    own, beginning, name = (
+        lexical.terms_of(lexical.words(text, language))
+        for text in (heading, phrases.for_language(language).beginning, snapshot.head.site.replace("-", " "))
+    )
+    return bool(own & beginning) and own <= beginning | name
+
+
+def _one_a_page(chunks: Iterable[Chunk]) -> list[Chunk]:
     pages: dict[str, Chunk] = {}
-    for chunk in (*_find_beginnings(snapshot, spoken), *snapshot.page("home", "content_type")):
-        if chunk.url and (len(languages) < 2 or chunk.language == spoken):
+    for chunk in chunks:
+        if chunk.url:
             pages.setdefault(chunk.source_file_path, chunk)
     return list(pages.values())[:MAX_FIRST_PAGES]
-
-
-def _find_beginnings(snapshot: Snapshot, language: str) -> Iterator[Chunk]:
-    """Yield chunks by their headings: titles of pages before headings on other pages."""
-    words = phrases.for_language(language).beginning
-    terms = lexical.terms_of(lexical.words(words, language))
-    name = lexical.terms_of(lexical.words(snapshot.head.site.replace("-", " "), language))
-    only = In("language", (language,)) if len(snapshot.head.languages) > 1 else None
-    hits = snapshot.search_lexical(lexical.query_vector(words, (language,)), _MAX_HITS, only)
-
-    def begins(heading: str | None) -> bool:
-        own = lexical.terms_of(lexical.words(heading or "", language))
-        # "Installing Quill" is a beginning in the docs of Quill.
-        return bool(own & terms) and own <= terms | name
-
-    chunks = [hit.chunk for hit in hits]
-    for chunk in chunks:
-        if begins(chunk.chapter_title):
-            yield snapshot.page(chunk.source_file_path)[0]
-    yield from (chunk for chunk in chunks if begins(chunk.section_heading))

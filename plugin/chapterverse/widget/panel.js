@@ -122,7 +122,7 @@ export const createPanel = async (place, launcher, config, words) => {
       /** @type {Message} */
       const message = {
         role: 'assistant', content: response, timestamp: new Date().toISOString(),
-        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason, single,
+        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason, single: single || undefined,
         // A greeting is not refused: nothing was searched for it.
         status: status === 'not_in_docs' && retrieval_used === false ? undefined : status,
       };

@@ -57,7 +57,6 @@ pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
 .code{display:grid;grid:auto auto/minmax(0,1fr) auto;place-items:start end;border-radius:10px;direction:ltr}
 .code pre{justify-self:stretch}
-.code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
 sup{margin-inline-start:3px;line-height:0}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}

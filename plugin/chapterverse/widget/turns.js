@@ -22,12 +22,13 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .code pre{grid-column:1}
+.code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
 .more{mask:linear-gradient(270deg,#0000,#000 32px)}
 .scroll.more:dir(rtl){mask:linear-gradient(90deg,#0000,#000 32px)}
 blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 li>*{margin:4px 0}
 .cite~.cite{margin-inline-start:5px}
-dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_soft)}
+dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_soft);line-height:1.1}
 h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
 hr{border:0;border-top:1px solid var(--_line)}
 .framing:has(+.card){color:var(--_soft);font-size:13px}
@@ -59,7 +60,8 @@ h2{min-width:0;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:480px),(max-height:480px){.expand,.dock{display:none!important}}
 .page svg{stroke-width:3}
 .undo{border-color:#0000!important;color:var(--_soft)}
-.undo svg{margin-inline:0 6px!important}
+.chip:is(.undo,.searched){display:flex;align-items:center;gap:6px}
+:is(.undo,.searched) svg{margin:0}
 :is(.undo,.dock,.share):dir(rtl) svg{scale:-1 1}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}

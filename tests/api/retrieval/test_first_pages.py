@@ -22,15 +22,16 @@ def first_pages(pages: dict[str, str], root: Path, language: str = "en") -> list
 
 
 @pytest.mark.parametrize("language", ["en", "de", "ja"])
-def test_titles_come_before_headings_and_the_home_page_last(tmp_path: Path, language: str) -> None:
+def test_pages_so_titled_come_before_the_home_page(tmp_path: Path, language: str) -> None:
     assert first_pages(PAGES, tmp_path, language) == [
         ("Getting started", "Getting started"),
-        ("Plugins", "Introduction"),
         ("Quill", "Quill"),
     ]
 
 
-def test_without_a_beginning_there_is_the_home_page_or_nothing(tmp_path: Path) -> None:
+def test_without_such_pages_there_are_sections_so_headed_or_nothing(tmp_path: Path) -> None:
     pages = {name: PAGES[name] for name in ("index.md", "languages.md")}
     assert first_pages(pages, tmp_path / "a") == [("Quill", "Quill")]
+    pages = {name: PAGES[name] for name in ("plugins.md", "languages.md")}
+    assert first_pages(pages, tmp_path / "c") == [("Plugins", "Introduction")]
     assert first_pages({"languages.md": LANGUAGES}, tmp_path / "b") == []

@@ -9,7 +9,7 @@ export default {
   send: '送信',
   stop: '停止',
   within: '{scope}を検索',
-  unscope: 'すべてのドキュメントを検索',
+  unscope: '全ドキュメントを検索',
   only_page: 'このページのみ',
   you: '質問：',
   searching: 'ドキュメントを検索中…',
