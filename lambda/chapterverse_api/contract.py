@@ -44,12 +44,14 @@ MAX_MESSAGE_CHARS = 4000
 #: Most messages of a history, and their characters in all.
 MAX_HISTORY_MESSAGES, MAX_HISTORY_CHARS = 10, 16_000
 MAX_CONTEXT_CHARS = 10_000
+#: Questions without a word.
+QUESTION_MARKS = ("?", "？", "؟")
 MAX_URL_CHARS, MAX_LANGUAGE_CHARS, MAX_VERSION_CHARS = 2048, 35, 64
 
 
 def _check_text(value: object) -> object:
-    """Reject a question or a selection without a letter or digit, and lone surrogates."""
-    if isinstance(value, str) and not any(c.isalnum() for c in value):
+    """Reject a question or a selection without a letter or digit, and lone surrogates. A mere "?" asks for help."""
+    if isinstance(value, str) and not any(c.isalnum() for c in value) and value.strip() not in QUESTION_MARKS:
         raise ValueError("must hold at least one letter or digit")
     if isinstance(value, str) and SURROGATE.search(value):
         raise ValueError("must be valid Unicode")

@@ -149,7 +149,8 @@ def page(path: str, text: str, base: str = BASE, language: str = "en") -> Page:
     """Return a page as a build with MkDocs' addresses would offer it, its anchors seen."""
     read = read_markdown(text, path)
     sections = tuple(replace(section, anchor_verified=True) for section in read.sections)
-    return Page(path, f"{base}{path.removesuffix('.md')}/", read.title, language, sections)
+    kind = "home" if path == "index.md" else "documentation"
+    return Page(path, f"{base}{path.removesuffix('.md')}/", read.title, language, sections, kind)
 
 
 def source(path: str, text: str, base: str = BASE, language: str = "en") -> Source:

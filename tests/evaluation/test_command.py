@@ -171,7 +171,7 @@ def test_questions_written_for_the_published_address_measure_a_preview(tea: Shel
         ({**LIME, "id": "green"}, "the id 'green' is taken already, by bad.jsonl, line 1."),
         ({**LIME, "question": "\ud800"}, "this is not valid Unicode."),
         ({**LIME, "expected": ["\udfff"]}, "this is not valid Unicode."),
-        ({**LIME, "question": "?"}, "query must hold at least one letter or digit."),
+        ({**LIME, "question": "?!"}, "query must hold at least one letter or digit."),
         ({**LIME, "history": 7}, "conversation_history must be a list."),
     ],
 )

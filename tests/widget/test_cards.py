@@ -299,15 +299,18 @@ def test_the_tip_of_a_citation_is_plain_text_in_a_box_of_the_theme(browse: Brows
     expect(turn.locator("sup a")).to_have_text("1")
 
 
-def test_what_a_finger_presses_is_24_pixels_large(browse: Browse, site: Site) -> None:
+def test_what_a_finger_presses_is_28_pixels_large(browse: Browse, site: Site) -> None:
     site.replies.append(checked(of_segments(segment("Run it. ", "2"), segment("Sync.", check="unconfirmed"))))
     page = browse(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
     turn = ask(page)
     turn.locator(".copy_answer").wait_for()
-    for target in [*turn.locator("a >> visible=true").all(), *page.locator("dialog button >> visible=true").all()]:
+    turn.get_by_role("button", name="Not helpful").click()
+    page.locator(".feedback label").first.wait_for()
+    targets = ("dialog a >> visible=true", "dialog button >> visible=true", ".feedback label")
+    for target in [each for selector in targets for each in page.locator(selector).all()]:
         box = target.bounding_box()
         assert box
-        assert min(box["width"], box["height"]) >= 24, target.evaluate("node => node.outerHTML")
+        assert min(box["width"], box["height"]) >= 28, target.evaluate("node => node.outerHTML")
 
 
 def test_a_task_list_shows_boxes_and_its_mark(browse: Browse, site: Site) -> None:
@@ -340,6 +343,75 @@ def test_the_tools_end_with_the_card_and_a_long_path_is_short(browse: Browse, si
     assert height <= 3 * 19 + 14
 
 
+def test_the_sign_of_a_sentence_without_a_source_is_as_high_as_a_number(browse: Browse, site: Site) -> None:
+    site.replies.append(checked(of_segments(segment("Run it. ", "2"), segment("Sync.", check="unconfirmed"))))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    number, sign = (turn.locator(selector).bounding_box() for selector in ("sup a", ".unconfirmed"))
+    assert number
+    assert sign
+    assert abs(number["height"] - sign["height"]) <= 4
+
+
+def test_a_signature_is_no_label_of_400_characters(browse: Browse, site: Site) -> None:
+    signature = "class flask.Response(" + ", ".join(f"argument_{n}=None" for n in range(25)) + ")"
+    short = signature[:80] + "…"
+    chunk = source(1, chapter=signature, section="Methods")
+    parts = [framing(f"**{signature} › Methods**\n\n"), quote("It is sent.\n\n", "1"), segment("So.", "2")]
+    sources = [chunk, source(2, section=signature)]
+    wait = Event()
+    site.replies.append(checked(of_segments(*parts, source_chunks=sources), wait))
+    turn = ask(browse())
+    expect(turn.locator(".busy")).to_have_text(f"Reading {short} › Methods…")
+    wait.set()
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator(".crumb")).to_have_text(f"1{short} › Methods")
+    expect(turn.locator(".source")).to_have_text(f"2Locking › {short}")
+    expect(turn.locator("sup a")).to_have_attribute("aria-label", f"2: Locking › {short}")
+
+
+def test_what_scrolls_fades_where_there_is_more_of_it(browse: Browse, site: Site) -> None:
+    wide = "```sh\nuv sync " + "x" * 90 + "\n```\n\n```sh\nuv lock\n```\n\n"
+    table = "| " + " | ".join(["a_long_heading"] * 8) + " |\n" + "|---" * 8 + "|\n| b |\n"
+    site.replies.append(checked(of_segments(segment(wide + table, "1"))))
+    turn = ask(browse())
+    faded = "node => getComputedStyle(node).maskImage !== 'none'"
+    expect(turn.locator(".more")).to_have_count(2)
+    code, short, scroll = turn.locator("pre").first, turn.locator("pre").last, turn.locator(".scroll")
+    assert [node.evaluate(faded) for node in (code, short, scroll)] == [True, False, True]
+    for node in (code, scroll):
+        node.evaluate("node => node.scrollLeft = 9999")
+    expect(turn.locator(".more")).to_have_count(0)
+
+
+FORMATS = "".join(f"**{name}**\n\n```{name}\nsample: {name}\n```\n\n" for name in ("yaml", "toml", "json"))
+
+
+def test_a_sample_in_several_formats_stands_once_behind_their_names(browse: Browse, site: Site) -> None:
+    text = f"{FORMATS}**Bold** words.\n\n```sh\nrun\n```\n\n**Alone**\n\n```sh\nstop\n```\n"
+    site.replies.append(checked(of_segments(framing("**Locking › Section 1**\n\n"), quote(text, "1", "sample: toml"))))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator(".tabs button")).to_have_text(["yaml", "toml", "json"])
+    expect(turn.locator("pre >> visible=true")).to_have_text(["sample: toml", "run", "stop"])
+    turn.get_by_role("button", name="json").click()
+    expect(turn.locator("pre >> visible=true")).to_have_text(["sample: json", "run", "stop"])
+    expect(turn.get_by_role("button", name="json")).to_have_attribute("aria-pressed", "true")
+    expect(turn.get_by_role("button", name="toml")).to_have_attribute("aria-pressed", "false")
+    expect(turn.locator(".card")).to_contain_text("Alone")
+
+
+def test_a_link_in_a_quote_leads_there_though_the_mark_crosses_it(browse: Browse, site: Site) -> None:
+    text = "See [the *second* page](/second.html#s2) on locks.\n\n"
+    parts = [framing("**Locking › Section 1**\n\n"), quote(text, "1", text.strip())]
+    site.replies.append(checked(of_segments(*parts)))
+    page = browse()
+    turn = ask(page)
+    turn.locator("mark").first.wait_for()
+    turn.get_by_role("link", name="the second page").click()
+    page.wait_for_url("**/second.html#s2")
+
+
 def test_what_was_quoted_is_no_closest_page_and_what_is_close_is_not_asked_next(browse: Browse, site: Site) -> None:
     near = [source(2), source(3)]
     site.replies.append(
@@ -351,4 +423,4 @@ def test_what_was_quoted_is_no_closest_page_and_what_is_close_is_not_asked_next(
     )
     turn = ask(browse())
     expect(turn.locator(".next button")).to_have_text(["More?"])
-    expect(turn.get_by_role("list", name="Closest pages").get_by_role("link")).to_have_text(["→Locking › Section 3"])
+    expect(turn.get_by_role("list", name="Closest pages").get_by_role("link")).to_have_text(["›Locking › Section 3"])

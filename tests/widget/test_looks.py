@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -123,6 +124,42 @@ def test_motion_is_reduced_where_the_reader_asks(browse: Browse) -> None:
     assert page.get_by_role("dialog").evaluate("node => getComputedStyle(node).animationName") == "none"
 
 
+def test_the_panel_opens_in_140_milliseconds_and_waiting_pulses(browse: Browse, site: Site) -> None:
+    wait = Event()
+    site.replies.append(checked(QUOTED, wait))
+    page = browse()
+    motion = "node => [getComputedStyle(node).animationName, getComputedStyle(node).animationDuration]"
+    assert open_chat(page).evaluate(motion) == ["open", "0.14s"]
+    assert ask(page).locator(".busy").evaluate(motion) == ["pulse", "1s"]
+    wait.set()
+
+
+def test_send_looks_so_where_there_is_nothing_to_send(browse: Browse, site: Site) -> None:
+    wait = Event()
+    site.replies.append(checked(QUOTED, wait))
+    page = browse()
+    page.locator("#p1").select_text()
+    opacity = "node => getComputedStyle(node).opacity"
+    page.keyboard.press("Control+i")
+    send = page.get_by_role("button", name="Send")
+    # A selection alone is a question.
+    page.locator("form q").wait_for()
+    assert send.evaluate(opacity) == "1"
+    page.locator(".quote button").click()
+    assert send.evaluate(opacity) == "0.5"
+    page.get_by_role("textbox", name="Ask a question").fill("How?")
+    assert send.evaluate(opacity) == "1"
+    page.keyboard.press("Enter")
+    stop = page.get_by_role("button", name="Stop")
+    assert stop.evaluate(opacity) == "1"
+    wait.set()
+    page.locator(".copy_answer").wait_for()
+    assert send.evaluate(opacity) == "0.5"
+    page.get_by_role("textbox", name="Ask a question").fill("How?")
+    send.hover()
+    assert send.evaluate("node => getComputedStyle(node).filter") == "brightness(1.1)"
+
+
 def test_controls_keep_an_outline_in_forced_colors(browse: Browse, site: Site) -> None:
     page = browse(forced_colors="active")
     assert page.locator(".launcher").evaluate("node => getComputedStyle(node).borderTopStyle") == "solid"
@@ -202,6 +239,22 @@ def test_headings_of_an_answer_skip_no_level(browse: Browse, site: Site) -> None
     assert faults(page) == []
 
 
+def test_each_turn_has_a_heading_above_those_of_its_answer(browse: Browse, site: Site) -> None:
+    site.replies += [stream(answer("# Options")), refused(500)]
+    page = browse()
+    ask(page, "How do I lock?").locator(".copy_answer").wait_for()
+    ask(page, "Why?").get_by_role("button", name="Try again").wait_for()
+    page.get_by_role("heading", name="You asked: Why?").wait_for()
+    headings = page.locator(".thread").get_by_role("heading")
+    assert headings.all_text_contents() == [
+        "You asked: How do I lock?",
+        "Options",
+        "You asked: Why?",
+    ]
+    page.reload()
+    expect(page.get_by_role("heading", name="You asked: Why?")).to_have_attribute("aria-level", "2")
+
+
 def test_axe_finds_nothing_with_quotes_a_tip_and_the_feedback_form(browse: Browse, site: Site) -> None:
     site.replies += [checked(QUOTED), checked(HEADED)]
     page = browse("/light.html")
@@ -229,7 +282,7 @@ READING = """
   - button "New chat"
   - button "Close"
   - region "Ask the docs":
-    - text: "You asked: How do I lock?"
+    - 'heading "You asked: How do I lock?" [level=2]'
     - button "Edit the question"
     - paragraph: "Quoted from the documentation:"
     - link "1 Locking › Locks › Section 2"
@@ -248,7 +301,6 @@ READING = """
     - paragraph: Ask next
     - button "How do I sync?"
   - button "Only this page"
-  - button "Following up on How do I lock?"
   - textbox "Ask a question"
   - button "Send"
   - paragraph: /Answers can be wrong/
@@ -295,6 +347,21 @@ def test_a_page_from_right_to_left_has_the_chat_so(browse: Browse, site: Site) -
     assert dialog.locator(".thread .chip").evaluate("node => getComputedStyle(node).unicodeBidi") == "plaintext"
     turn = ask(page)
     turn.locator(".copy_answer").wait_for()
+    mirrored = "node => getComputedStyle(node).scale === '-1 1'"
+    assert page.locator(".dock svg").evaluate(mirrored)
+    assert not page.locator(".reset svg").evaluate(mirrored)
+    tail = "node => getComputedStyle(node, '::before').borderBottomRightRadius"
+    assert page.locator(".launcher").evaluate(tail) == "0px"
+    # An answer in a language from left to right stands so.
+    site.replies.append(stream(answer("Run it:\n\n- first\n- second")))
+    last = ask(page)
+    last.locator(".copy_answer").wait_for()
+    paddings = "node => [getComputedStyle(node).paddingLeft, getComputedStyle(node).paddingRight]"
+    assert last.locator("ul").evaluate(paddings) == ["24px", "0px"]
+    site.replies.append(stream(answer("شغله:\n\n- أولا\n- ثانيا")))
+    last = ask(page)
+    last.locator(".copy_answer").wait_for()
+    assert page.locator(".turn").last.locator("ul").evaluate(paddings) == ["0px", "24px"]
     corners = turn.locator(".asked").evaluate(
         "node => { const s = getComputedStyle(node); return [s.borderBottomLeftRadius, s.borderBottomRightRadius]; }"
     )

@@ -69,6 +69,18 @@ def test_the_panel_can_be_widened_and_docked_and_the_tab_remembers(browse: Brows
     assert (width(page, "dialog"), width(page, "main")) == (430, before)
 
 
+@pytest.mark.parametrize(("window", "panel"), [(1280, 430), (1600, 480), (1920, 480)])
+def test_a_large_window_has_a_larger_panel(browse: Browse, window: int, panel: int) -> None:
+    page = browse(viewport={"width": window, "height": 900})
+    open_chat(page)
+    assert width(page, "dialog") == panel
+    before = width(page, "main")
+    ask(page).locator(".copy_answer").wait_for()
+    page.get_by_role("button", name="Beside the page").click()
+    wait_for_text(page, before - panel)
+    assert width(page, "dialog") == panel
+
+
 def test_a_small_window_offers_neither(browse: Browse) -> None:
     page = browse(viewport={"width": 375, "height": 667})
     open_chat(page)

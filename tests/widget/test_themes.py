@@ -327,7 +327,7 @@ def test_a_question_can_be_asked_from_the_theme_s_search(visit: Visit, site: Sit
 
 #: Blocks of text that end under a panel at the end of the window; what scrolls or hides ends its text.
 UNDER = """() => {
-  const edge = document.documentElement.clientWidth - Math.min(430, 0.4 * innerWidth);
+  const edge = document.documentElement.clientWidth - Math.min(Math.max(430, 0.3 * innerWidth), 480, 0.4 * innerWidth);
   return [...document.querySelectorAll('h1,h2,h3,p,li,dt,dd,pre,td,th')].filter(block => {
     const range = new Range();
     range.selectNodeContents(block);

@@ -185,8 +185,10 @@ HARM = """
 ALLOWED = {
     "a": {"href", "class", "title", "target", "rel", "aria-label"}, "p": {"class"}, "h3": set(), "h4": set(),
     "h5": set(), "h6": set(), "ul": set(), "ol": {"start", "class", "aria-label"}, "li": set(), "blockquote": set(),
-    "pre": {"tabindex"}, "code": {"class"}, "em": set(), "strong": set(), "br": set(), "hr": set(), "table": set(),
-    "thead": set(), "tbody": set(), "tr": set(), "th": set(), "td": set(), "div": {"class", "tabindex"},
+    "pre": {"tabindex", "class"}, "code": {"class"}, "em": set(), "strong": set(),
+    "br": set(), "hr": set(), "table": set(),
+    "thead": set(), "tbody": set(), "tr": set(), "th": set(), "td": set(),
+    "div": {"class", "tabindex", "dir", "role", "aria-level", "hidden"},
     "span": {"class", "title", "aria-label"}, "sup": set(), "b": set(), "q": {"class"},
     "svg": {"viewBox", "aria-hidden"},
     "path": {"d"}, "mark": set(), "button": {"type", "class", "title", "aria-label", "aria-pressed"},

@@ -52,23 +52,57 @@ def test_the_named_page_is_the_one_that_is_shown(browse: Browse, site: Site) -> 
     assert {"url": f"{site.url}/second.html"} in site.asked[0]["filters"]["$or"]
 
 
-def test_a_follow_up_is_shown_with_a_way_out(browse: Browse, site: Site) -> None:
+def test_a_follow_up_is_named_where_the_api_took_it_for_one_and_dropped_in_place(browse: Browse, site: Site) -> None:
+    led = {"query": "What is a lock?", "reason": "follow_up", "original": "And then?"}
+    site.replies += [stream(answer("One.")), stream(answer("Two.", searched_as=led)), stream(answer("Three."))]
     page = browse()
     ask(page, "What is a lock?").locator(".copy_answer").wait_for()
-    chip = page.get_by_role("button", name="Following up on What is a lock?")
-    ask(page, "And then?").locator(".copy_answer").wait_for()
+    following = page.get_by_role("button", name="Following up on")
+    expect(following).to_have_count(0)
+    turn = ask(page, "And then?")
+    expect(following).to_have_text("Following up on What is a lock?")
     assert len(site.asked[1]["conversation_history"]) == 2
-    page.get_by_role("button", name="Following up on And then?").click()
-    expect(chip).to_have_count(0)
-    expect(page.get_by_role("textbox", name=FIELD)).to_be_focused()
-    ask(page, "What is a key?").locator(".copy_answer").wait_for()
+    following.click()
+    expect(turn.locator(".copy_answer")).to_be_visible()
+    expect(turn).to_contain_text("Three.")
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(following).to_have_count(0)
+    assert site.asked[2]["query"] == "And then?"
     assert site.asked[2]["conversation_history"] == []
     assert "thread_id" not in site.asked[2]
     # It holds for one question.
     ask(page, "Where?").locator(".copy_answer").wait_for()
-    assert site.asked[3]["conversation_history"]
-    page.get_by_role("button", name="New chat").click()
-    expect(page.get_by_role("button", name="Following up")).to_have_count(0)
+    assert len(site.asked[3]["conversation_history"]) == 4
+
+
+def test_a_page_without_an_answer_leads_to_all_the_docs(browse: Browse, site: Site) -> None:
+    nothing = answer("No answer in this part.", status="not_in_docs", source_chunks=[])
+    site.replies += [stream(nothing), stream(answer("Run it.", citations=["1"]))]
+    page = browse()
+    open_chat(page)
+    page.get_by_role("button", name="Only this page").click()
+    turn = ask(page)
+    expect(turn.locator(".not_in_docs")).to_contain_text("Not on this page")
+    expect(page.locator("[aria-live]")).to_contain_text("Not on this page")
+    everywhere = turn.get_by_role("button", name="Search all the docs")
+    expect(everywhere).to_be_visible()
+    page.reload()
+    expect(turn.locator(".not_in_docs")).to_contain_text("Not on this page")
+    everywhere.click()
+    expect(turn.locator(".answered")).to_be_visible()
+    expect(page.locator(".turn")).to_have_count(1)
+    assert "filters" in site.asked[0]
+    assert "filters" not in site.asked[1]
+    assert site.asked[1]["query"] == "How do I lock?"
+    expect(page.get_by_role("button", name="Only this page")).to_have_text("Only this page")
+
+
+def test_all_the_docs_without_an_answer_say_so(browse: Browse, site: Site) -> None:
+    site.replies.append(stream(answer("No.", status="not_in_docs", source_chunks=[])))
+    turn = ask(browse())
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator(".not_in_docs")).to_contain_text("Not in these docs")
+    expect(turn.get_by_role("button", name="Search all the docs")).to_have_count(0)
 
 
 #: The results of search as the generators have them, made a moment after the first letter.
@@ -223,7 +257,11 @@ def test_a_new_chat_can_be_undone(browse: Browse, site: Site) -> None:
     ask(page, "One?").locator(".copy_answer").wait_for()
     before = stored(page)
     page.get_by_role("button", name="New chat").click()
-    page.get_by_role("button", name="Back to the last chat").click()
+    back = page.get_by_role("button", name="Back to the last chat")
+    # It is no question that could be asked.
+    expect(back.locator("svg")).to_have_count(1)
+    assert back.evaluate("node => getComputedStyle(node).borderTopColor") == "rgba(0, 0, 0, 0)"
+    back.click()
     expect(page.locator(".answered")).to_be_visible()
     assert stored(page) == before
     ask(page, "Two?").locator(".copy_answer").wait_for()
@@ -261,7 +299,6 @@ def test_nothing_follows_from_a_greeting(browse: Browse, site: Site) -> None:
     turn.locator(".copy_answer").wait_for()
     page.wait_for_timeout(300)
     expect(turn.locator("a")).to_have_count(0)
-    expect(page.get_by_role("button", name="Following up on")).to_have_text("Following up on What is a lock?")
 
 
 def test_the_button_shows_that_it_is_loading(browse: Browse) -> None:

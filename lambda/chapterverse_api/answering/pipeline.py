@@ -142,9 +142,11 @@ def _respond(draft: ShownDraft, turn: Turn) -> Events:
     if not segments.shown_spans:
         yield from turn.end(make_refusal(context, degraded, turn))
         return
-    texts, not_in_docs = phrases.for_language(context.language), draft.not_in_docs
+    not_in_docs = draft.not_in_docs
     if not_in_docs or segments.draft_reader.is_cut:
-        yield from map(make_delta, segments.add(texts.refused if not_in_docs else texts.cut))
+        refusal = phrases.refusal(context.language, limited=bool(turn.query.filters))
+        cut = phrases.for_language(context.language).cut
+        yield from map(make_delta, segments.add(refusal if not_in_docs else cut))
     response = make_answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
     yield from turn.end(response, context.faq.entry if context.faq else None)
 

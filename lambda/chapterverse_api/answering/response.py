@@ -89,8 +89,11 @@ def _cited_urls(sources: Sequence[SourceChunk], cited: Sequence[str]) -> list[st
 
 def make_refusal(context: AnswerContext, degraded: str | None, turn: Turn) -> ChatResponse:
     """Return the refusal, with the nearest pages."""
-    texts = phrases.for_language(context.language)
-    text = texts.purpose if context.off_topic else texts.refused
+    # What has a page near it is on the subject, and so may be what a part of the docs is silent about.
+    limited = bool(turn.query.filters)
+    on_subject = context.retrieval_used and (limited or context.nearest)
+    purpose = phrases.for_language(context.language).purpose
+    text = purpose if context.off_topic and not on_subject else phrases.refusal(context.language, limited=limited)
     return turn.make_response(
         text,
         source_chunks=[],

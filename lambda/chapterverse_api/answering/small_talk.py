@@ -1,4 +1,4 @@
-"""Recognizes messages to the chat that ask the documentation nothing: "thanks", "are you human", "tell me a joke".
+"""Recognizes messages to the chat that ask the documentation nothing: "thanks", "are you human", "how do I begin", "?".
 
 Utterances of each language are data, in `small_talk.json`. A message is one of them if it has nearly the same words.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from chapterverse.text.json_text import load_json
+from chapterverse_api.contract import QUESTION_MARKS
 
 #: Least share of the words of a message and an utterance that both have.
 MIN_WORD_OVERLAP = 0.8
@@ -21,7 +22,9 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 
 def small_talk_language(message: str) -> str | None:
-    """Return the language of small talk, BCP 47; None for everything else."""
+    """Return the language of small talk, BCP 47; empty for a mere question mark; None for everything else."""
+    if message.strip() in QUESTION_MARKS:
+        return ""
     words = _words(message) if len(message) <= MAX_MESSAGE_CHARS else frozenset()
     if not words:
         return None

@@ -16,9 +16,10 @@ from chapterverse_api.answering.context import AnswerContext, make_request, make
 from chapterverse_api.answering.small_talk import small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
+from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC, matched_share
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
+from chapterverse_api.retrieval.first_pages import find_first_pages
 from chapterverse_api.retrieval.follow_up_search import FollowUp
 from chapterverse_api.retrieval.passages import (
     Omission,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Pages that a refusal names.
 MAX_NEAREST = 3
+#: Share of a question's words from which a text is near it. The number is not measured.
+MIN_NEAR_SHARE = 0.5
 #: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
 SELECTED_WORDS = 8
 
@@ -53,8 +56,9 @@ def find_sources(turn: Turn, selection: str = "") -> AnswerContext:
         selection: the reader's selection that the question is about; empty without one.
     """
     snapshot = turn.snapshot()
-    if small_talk := small_talk_language(turn.query.query or "") if not selection else None:
-        return _small_talk(turn, small_talk, snapshot)
+    small_talk = small_talk_language(turn.query.query or "") if not selection else None
+    if small_talk is not None:
+        return _small_talk(turn, small_talk or turn.query.language or snapshot.head.main_language, snapshot)
     query = _add_rare_words(selection, turn.query, snapshot) if selection else turn.query
     question = query.query or ""
     models, languages = turn.models, snapshot.head.languages
@@ -86,8 +90,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
     )
     language, persona = results.language or source_language, index.persona(snapshot)
     off_topic = not choice.passages and retrieval.answerability.docs < MIN_ON_TOPIC
-    # The nearest places are then the headings with its words.
-    nearest = [c for c in retrieval.candidates if not off_topic or _heading_has_word(c.chunk, retrieval.question)]
+    nearest = [c for c in retrieval.candidates if _is_near(c, retrieval, off_topic=off_topic)]
     return AnswerContext(
         mode="rag",
         request=replace(
@@ -252,13 +255,18 @@ def _rarest_words(selection: str, snapshot: Snapshot) -> str:
 
 
 def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
-    persona = turn.resources.index.persona(snapshot)
+    index = turn.resources.index
+    persona = index.persona(snapshot)
     return AnswerContext(
         mode="rag",
         request=make_request(
             turn, WeightedQuestion(), (), language=language, source_language=language, persona=persona
         ),
         language=persona.language or language,
+        nearest=tuple(
+            nearest_place(chunk, index.public_url(chunk, snapshot.head))
+            for chunk in find_first_pages(snapshot, language)
+        ),
         snapshot=snapshot,
         off_topic=True,
     )
@@ -278,6 +286,14 @@ def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tu
     for candidate in sorted((c for c in candidates if c.chunk.url), key=lambda c: -c.evidence):
         pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
     return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), MAX_NEAREST))
+
+
+def _is_near(candidate: Candidate, retrieval: Retrieval, *, off_topic: bool) -> bool:
+    """Whether a place shares meaning with a question: a word with its headings, or enough words with its text."""
+    if _heading_has_word(candidate.chunk, retrieval.question):
+        return True
+    by_meaning = "cosine" in candidate.components
+    return not off_topic and (by_meaning or matched_share(candidate, retrieval.question) >= MIN_NEAR_SHARE)
 
 
 def _heading_has_word(chunk: Chunk, question: WeightedQuestion) -> bool:

@@ -23,7 +23,9 @@ REPORTED = "(What the reader says was answered:)\n"
 #: Characters of each question and answer that is recalled.
 _MAX_TEXT_CHARS = 400
 
-_REFUSED_ANSWERS = frozenset(phrases.for_language(tag).refused for tag in phrases.LANGUAGES)
+_REFUSED_ANSWERS = frozenset(
+    phrases.refusal(tag, limited=limited) for tag in phrases.LANGUAGES for limited in (False, True)
+)
 
 
 @dataclass(frozen=True, slots=True)

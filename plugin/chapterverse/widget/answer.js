@@ -3,8 +3,11 @@
 // is drawn by the same functions.
 import { el, icon, link, render } from './render.js';
 
+/** A path of headings, each of which may be a signature, as a label. @type {(path: string) => string} */
+const short = path => path.replace(/([^›\s][^›]{79})[^›]*[^›\s]/g, '$1…');
+
 /** @type {(section: Section) => string} */
-export const where = ({ chapter, section }) => (section && section !== chapter ? `${chapter} › ${section}` : chapter);
+export const where = ({ chapter, section }) => short(section && section !== chapter ? `${chapter} › ${section}` : chapter);
 
 /** @type {(name: Icon, words: string | Node) => HTMLElement} */
 export const status = (name, words) => el('p', { className: `status ${name}` }, icon(name), el('span', {}, words));
@@ -14,7 +17,7 @@ const reference = (source, ...rest) => Object.assign(link(source.url, ...rest), 
 
 /** @type {List} */
 export const list = (label, sections, numbers = []) => el('ol', { className: 'sources', ariaLabel: label }, sections.map((section, at) => (
-  el('li', {}, reference(section, 'source', el('span', { className: 'cite' }, numbers[at] ?? '→'), el('b', {}, where(section)))))));
+  el('li', {}, reference(section, 'source', el('span', { className: 'cite' }, numbers[at] ?? '›'), el('b', {}, where(section)))))));
 
 /** A heading path in bold of its own: the service sends one before a quote. */
 const CRUMB = /^\s*\*\*(?:[^*\\]|\\.)+\*\*\s*$/;
@@ -44,7 +47,8 @@ export const createTurn = (panel, question, message) => {
   const { text, selection } = question;
   const asked = el('div', { className: 'asked' },
     selection ? el('q', { className: 'clip' }, unfenced(selection)) : [], el('span', { className: 'sr' }, strings.you), text);
-  const body = el('div');
+  // Lists and tables of an answer stand by its own direction.
+  const body = el('div', { dir: 'auto' });
   const foot = el('div');
   const node = el('div', { className: 'turn' }, text || selection ? asked : [], body, foot);
   const progress = el('p', { className: 'status busy' });
@@ -70,7 +74,7 @@ export const createTurn = (panel, question, message) => {
 
   /** @type {(group: Segment[]) => HTMLElement} */
   const block = group => {
-    const crumb = isCrumb(group[0]) ? render([{ ...group[0], citations: [] }], () => '').textContent.trim() : '';
+    const crumb = isCrumb(group[0]) ? short(`${render([{ ...group[0], citations: [] }], () => '').textContent}`.trim()) : '';
     const parts = crumb ? group.slice(1) : group;
     const [first] = parts;
     if (!crumb && first.kind !== 'quote') {
@@ -151,7 +155,7 @@ export const createTurn = (panel, question, message) => {
     },
 
     show(answer) {
-      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [] } = answer;
+      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [], single } = answer;
       const final = segments.length ? segments : [{ text: content, citations: [] }];
       settle();
       // What was shown stays unless something else has come.
@@ -162,14 +166,14 @@ export const createTurn = (panel, question, message) => {
       [parts, sources] = [final, source_chunks];
       paint();
       const doubts = parts.filter(({ check }) => check === 'unconfirmed').length;
-      const key = state !== 'answered' ? state : doubts ? (doubts > 1 ? 'except_many' : 'except')
+      const key = state !== 'answered' ? (single && state === 'not_in_docs' ? 'not_on_page' : state) : doubts ? (doubts > 1 ? 'except_many' : 'except')
         : mode === 'selected_text' ? mode : parts.some(({ kind }) => kind === 'quote') ? 'quoted' : state;
       const words = (strings[/** @type {'except'} */ (key)] ?? '').replace('{n}', `${doubts}`);
       // A greeting has no state.
       turn.row = state ? status(state, words) : el('p', { className: 'status' });
       foot.replaceChildren(turn.row);
       // The framing of a quoted answer says already where it is from.
-      const told = [...state && key !== 'quoted' ? [turn.row] : [], render(parts, () => '')].map(({ textContent }) => textContent).join('. ');
+      const told = `${state && key !== 'quoted' ? `${words}. ` : ''}${render(parts, () => '').textContent}`;
       turn.cited = order.flatMap(id => sources.filter(source => source.id === id));
       // The head of a card names and links its source.
       const heads = [...body.querySelectorAll('.crumb')].map(head => /** @type {any} */ (head).source?.id);

@@ -4,8 +4,15 @@ import { list } from './answer.js';
 import { el, link } from './render.js';
 import { more } from './session.js';
 
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(`
+.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
+.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
+.error span{flex:1;min-width:50%}`);
+
 /** @type {(panel: Panel, turn: Turn, failure: Failure) => Promise<string>} */
 export const explain = async (panel, turn, { kind: found, detail, wait }) => {
+  if (!panel.root.adoptedStyleSheets.includes(sheet)) panel.root.adoptedStyleSheets.push(sheet);
   /** @type {any} */
   const strings = { ...panel.strings, ...await more(panel.config) };
   // Pages in place of answers: that of a firewall rejects the words of this one question, a proxy's says by its status

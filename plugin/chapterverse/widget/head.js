@@ -36,7 +36,6 @@ export const addHeadTools = (panel, strings) => {
     const { session } = panel;
     panel.forget?.(true);
     panel.quote?.remove();
-    panel.follow?.remove();
     panel.selection = '';
     panel.begin(newSession());
     import('./history.js').then(({ offerUndo }) => offerUndo(panel, session)).catch(() => {});

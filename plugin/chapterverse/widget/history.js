@@ -1,6 +1,6 @@
 // @ts-check
 // The conversation that the tab keeps: read as text of strangers, drawn again, sent along, and offered after a new one.
-import { el } from './render.js';
+import { el, icon } from './render.js';
 import { more, newSession, saveSession } from './session.js';
 
 /** @type {Restore} */
@@ -30,7 +30,7 @@ export const offerUndo = async (panel, before) => {
     saveSession(before);
     restore(panel, before);
     panel.field.focus();
-  } }, undo));
+  } }, icon('undo', 'M9 7l-5 5 5 5M4 12h16'), undo));
 };
 
 /** @type {Recent} */
@@ -107,6 +107,7 @@ const readMessage = value => {
     follow_ups: listOf(value.follow_ups, question => text(question, 500)),
     searched_as: reason && { query: text(searched.query, 4000), original: text(searched.original, 4000), reason },
     partial_reason: oneOf(value.partial_reason, 'left_open', 'unconfirmed', 'may_help', 'cut', 'language', 'choice') ?? null,
+    single: value.single === true || undefined,
     rating: oneOf(value.rating, 'up', 'down'),
   };
   return message;

@@ -16,11 +16,12 @@ sheet.replaceSync(`
 :host(chapter-verse){position:fixed!important;z-index:9999!important;inset-block-end:var(--_bottom)!important;inset-inline-end:var(--_end)!important}
 .launcher{all:unset;display:flex;align-items:center;gap:8px;padding:10px 18px;border:1px solid #8884;border-radius:24px;
   background:var(--_accent);color:var(--_on);font-weight:600;font-size:15px;line-height:24px;cursor:pointer;box-shadow:0 4px 16px #0003}
-.launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px 5px 5px 0}
+.launcher::before{content:"";width:14px;height:10px;border:2px solid;border-radius:5px;border-end-start-radius:0}
+.launcher:hover,.send:hover{filter:brightness(1.1)}
 .launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
 .launcher[aria-busy=true]{animation:1s infinite alternate pulse}
-@keyframes pulse{from{opacity:.6}}
+@keyframes pulse{from{opacity:.8}}
 @media(prefers-reduced-motion){*{animation:none!important}}
 @media(max-width:480px){.launcher{padding:10px 13px;font-size:0;gap:0}}
 :host::before,:host::after,:host::backdrop{display:none!important}

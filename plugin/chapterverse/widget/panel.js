@@ -78,8 +78,7 @@ export const createPanel = async (place, launcher, config, words) => {
     const text = field.value.trim();
     if (stop || !(text || selection)) return;
     panel.forget?.();
-    panel.start({ text, selection, alone: panel.alone });
-    panel.alone = false;
+    panel.start({ text, selection });
     field.value = panel.selection = '';
     panel.quote?.remove();
   };
@@ -87,6 +86,7 @@ export const createPanel = async (place, launcher, config, words) => {
   const showState = () => {
     const name = stop ? 'stop' : 'send';
     action.replaceChildren(icon(name));
+    action.className = `icon ${name}`;
     action.title = strings[name];
   };
 
@@ -94,6 +94,7 @@ export const createPanel = async (place, launcher, config, words) => {
   const ask = async turn => {
     const { question } = turn;
     const { text, selection } = question;
+    const { single } = panel;
     const { lang } = document.documentElement;
     const page = (location.origin + location.pathname).slice(0, 2048);
     /** @type {Failure | undefined} */
@@ -114,14 +115,14 @@ export const createPanel = async (place, launcher, config, words) => {
         ...(!only.hidden && {
           ...(scoped && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
           // A page's address may be written with its file, and its sections have addresses of their own.
-          ...(panel.single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
+          ...(single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
         }),
       }, stop.signal, turn.hear);
       const { response, retrieval_used, mode, source_chunks, segments, status, turn_id, signature, nearest, follow_ups, searched_as, partial_reason } = answer;
       /** @type {Message} */
       const message = {
         role: 'assistant', content: response, timestamp: new Date().toISOString(),
-        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason,
+        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason, single: single || undefined,
         // A greeting is not refused: nothing was searched for it.
         status: status === 'not_in_docs' && retrieval_used === false ? undefined : status,
       };
@@ -158,13 +159,9 @@ export const createPanel = async (place, launcher, config, words) => {
     showScope();
     field.focus();
   } });
-  const only = el('button', { type: 'button', className: 'chip', onclick() {
-    panel.single = !panel.single;
-    showScope();
-    field.focus();
-  } });
+  const only = el('button', { type: 'button', className: 'chip', onclick: () => panel.narrow(!panel.single) });
   const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: typeof draft === 'string' ? draft.slice(0, 4000) : '' });
-  const action = el('button', { type: 'button', className: 'icon send', onclick: () => (stop ? stop.abort() : send()) });
+  const action = el('button', { type: 'button', onclick: () => (stop ? stop.abort() : send()) });
   const chips = el('div', { className: 'chips' }, scope, only);
   const form = el('form', { className: 'ask' }, chips, el('div', { className: 'field' }, field, action), el('p', { className: 'small' }, strings.disclaimer));
   // What a conversation needs beside it comes with its first answer.
@@ -211,15 +208,12 @@ export const createPanel = async (place, launcher, config, words) => {
     chips,
     live,
     phone,
-    alone: false,
     single: false,
 
     addTurn(question, message) {
       const turn = createTurn(panel, question, message);
       if (!thread.querySelector('.turn')) thread.replaceChildren();
       thread.append(turn.node);
-      // No more than the session keeps, or a long conversation would make every next turn slower.
-      while (thread.children[25]) thread.firstChild?.remove();
       thread.scrollTop = turn.node.offsetTop;
       return turn;
     },
@@ -261,11 +255,16 @@ export const createPanel = async (place, launcher, config, words) => {
       return true;
     },
 
+    narrow(single) {
+      panel.single = single;
+      showScope();
+      field.focus();
+    },
+
     begin(session) {
       stop?.abort();
-      panel.single = panel.alone = false;
       scoped = true;
-      showScope();
+      panel.narrow(false);
       saveSession(panel.session = session);
       greet();
     },

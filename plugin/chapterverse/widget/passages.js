@@ -82,3 +82,39 @@ export const addTips = ({ body }, strings) => {
     for (const marker of body.querySelectorAll('.shown')) if (marker !== target) marker.classList.remove('shown');
   }, true);
 };
+
+/** Whether a paragraph is the label of the sample behind it, as pages with tabs are read. @type {(node?: Element | null) => unknown} */
+const isLabel = node => node?.matches('p:has(>strong:only-child)') && node.nextElementSibling?.matches('.code')
+  && node.textContent.trim() === node.firstElementChild?.textContent;
+
+/** Lets a sample of several formats stand once, behind their labels. @type {(body: HTMLElement) => void} */
+export const foldTabs = body => {
+  for (const start of body.querySelectorAll('p')) {
+    /** @type {[HTMLElement, HTMLElement][]} */
+    const tabs = [];
+    for (let label = /** @type {any} */ (start); isLabel(label); label = tabs.at(-1)?.[1].nextElementSibling) {
+      const sample = label.nextElementSibling;
+      tabs.push([el('button', { type: 'button', className: 'chip', onclick: () => choose(sample) }, label.textContent), sample]);
+    }
+    if (!tabs[1]) continue;
+    /** @type {(chosen?: HTMLElement) => void} */
+    const choose = chosen => {
+      for (const [button, sample] of tabs) {
+        sample.hidden = sample !== chosen;
+        button.ariaPressed = `${!sample.hidden}`;
+      }
+    };
+    for (const [, sample] of tabs) sample.previousElementSibling?.remove();
+    tabs[0][1].before(el('div', { className: 'tabs' }, tabs.map(([button]) => button)));
+    choose((tabs.find(([, sample]) => sample.querySelector('mark')) ?? tabs[0])[1]);
+  }
+};
+
+/** Fades the edge of what scrolls where there is more behind it. @type {(body: HTMLElement) => void} */
+export const fadeEdges = body => {
+  for (const box of body.querySelectorAll('pre,.scroll')) {
+    const look = () => box.classList.toggle('more', box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft) > 1);
+    box.addEventListener('scroll', look);
+    new ResizeObserver(look).observe(box);
+  }
+};

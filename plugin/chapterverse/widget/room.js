@@ -4,7 +4,7 @@
 // contents gives way.
 import { el } from './render.js';
 
-const WIDTH = 'min(430px,40vw)';
+const WIDTH = 'min(clamp(430px,30vw,480px),40vw)';
 const page = new CSSStyleSheet();
 page.replaceSync(`@media screen and (min-width:1000px){html{margin-inline-end:${WIDTH}!important}.VPNav,.page>.header,.wy-grid-for-nav{width:calc(100% - ${WIDTH})!important}
 .main>.content{width:auto!important;min-width:0!important}}
@@ -16,7 +16,7 @@ page.replaceSync(`@media screen and (min-width:1000px){html{margin-inline-end:${
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .wide{width:min(860px,100% - 40px);height:auto;inset-block:20px}
-.side{inset-block:0;inset-inline-end:0;width:min(430px,100%);height:auto;border-radius:0}
+.side{inset-block:0;inset-inline-end:0;width:min(clamp(430px,30vw,480px),100%);height:auto;border-radius:0}
 @media(min-width:1000px){.side{width:${WIDTH}}}
 .pill{position:fixed;inset-block-end:var(--_bottom);inset-inline-end:var(--_end)}`);
 
@@ -46,7 +46,7 @@ const edges = block => {
 /** Whether the page has made room: no text lies under the panel, and a column is left that can be read. */
 const hasRoom = () => {
   const { clientWidth } = document.documentElement;
-  const width = Math.min(430, 0.4 * innerWidth);
+  const width = Math.min(Math.max(430, 0.3 * innerWidth), 480, 0.4 * innerWidth);
   const rtl = document.documentElement.matches(':dir(rtl)');
   const blocks = [...document.querySelectorAll(BLOCKS)].filter(block => block.checkVisibility());
   const columns = blocks.filter(({ localName }) => localName === 'p').map(block => block.clientWidth);

@@ -8,7 +8,8 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .clip{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden;color:var(--_soft);font-size:13px;line-height:1.5}
 q{flex:1;margin-bottom:6px;padding-inline-start:10px;border-inline-start:3px solid var(--_line);quotes:none;unicode-bidi:plaintext}
-dialog .quote .icon{background:0 0;color:inherit}`);
+dialog .quote .icon{background:0 0;color:inherit}
+.quote~.field .send{opacity:1}`);
 
 /** @type {(panel: Panel) => Promise<void>} */
 export const quoteSelection = async panel => {

@@ -28,10 +28,11 @@ sheet.replaceSync(`
   --_tint:color-mix(in srgb,var(--_link) 12%,var(--_bg));
   --_shade:color-mix(in srgb,var(--_fg) 5%,var(--_bg))}
 dialog{position:fixed;inset-block:auto var(--_bottom);inset-inline:auto var(--_end);box-sizing:border-box;
-  width:min(430px,100% - 40px);height:min(700px,100% - 84px - var(--_bottom));max-width:none;max-height:none;margin:0;padding:0;
+  width:min(clamp(430px,30vw,480px),100% - 40px);height:min(700px,100% - 84px - var(--_bottom));max-width:none;max-height:none;margin:0;padding:0;
   flex-direction:column;border-radius:16px;background:var(--_bg);color:var(--_fg);font-size:15px;line-height:1.6;
   overflow:hidden;outline:0;box-shadow:0 4px 16px #0003;user-select:text}
-dialog[open]{display:flex}
+dialog[open]{display:flex;animation:140ms open}
+@keyframes open{from{opacity:0}}
 .inline{position:static;width:auto;height:min(700px,100dvh);box-shadow:none}
 dialog button{all:unset;box-sizing:border-box;cursor:pointer}
 dialog,.code,.card,dialog .chip,.field{border:1px solid var(--_line)}
@@ -48,9 +49,7 @@ dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
 .asked{width:fit-content;max-width:85%;margin:0 0 12px;margin-inline-start:auto;padding:8px 14px;border-radius:16px;border-end-end-radius:4px;background:var(--_tint);white-space:pre-wrap}
 p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
 ul,ol{padding-inline-start:24px}
-li>*{margin:4px 0}
 a{color:inherit;text-decoration-color:var(--_link)}
-blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
 code,.code{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
@@ -58,44 +57,35 @@ pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
 .code{display:grid;grid:auto auto/minmax(0,1fr) auto;place-items:start end;border-radius:10px;direction:ltr}
 .code pre{justify-self:stretch}
-.code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
 sup{margin-inline-start:3px;line-height:0}
-.cite~.cite{margin-inline-start:5px}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
-dialog .chip{display:block;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
+dialog .chip{display:block;box-sizing:border-box;width:fit-content;max-width:100%;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
 .chip span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-dialog .chip{box-sizing:border-box;width:fit-content;max-width:100%}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
-h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
-hr{border:0;border-top:1px solid var(--_line)}
 table{border-collapse:collapse;font-size:14px}
 th,td{border:1px solid var(--_line);min-width:4.5em;padding:6px 10px;text-align:start;vertical-align:top}
 th{background:var(--_shade)}
-dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_soft)}
 .sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
 .sources li{max-width:100%}
 .source{display:flex;align-items:baseline;gap:8px;padding:3px 10px;border:1px solid var(--_line);border-radius:10px;text-decoration:none}
 .source b{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
-.framing:has(+.card){color:var(--_soft);font-size:13px}
 .card{border-radius:10px;overflow:hidden}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 .status>:empty{display:none}
 .busy{animation:1s infinite alternate pulse}
-.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
-.error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
-.error span{flex:1;min-width:50%}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}
-dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:24px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
+dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:28px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
 [aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
 .small{margin:6px 4px 0;color:var(--_soft);font-size:12px;line-height:1.4}
 .field{margin-top:8px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
 .field:focus-within{border-color:var(--_link)}
 textarea{flex:1;max-height:130px;padding:6px 8px;border:0;outline:0!important;resize:none;field-sizing:content;background:0 0;color:inherit;font:inherit;font-size:16px}
 ::placeholder{color:var(--_soft)}
+:placeholder-shown+.send{opacity:.5}
 dialog .field .icon{background:var(--_accent);color:var(--_on)}
 .sr{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 [hidden]{display:none!important}

@@ -1,9 +1,9 @@
 // @ts-check
 // What an answer gets once it is there: its tools, its passages and doubts, and questions to go on with.
-import { unfenced, where } from './answer.js';
+import { where } from './answer.js';
 import { post } from './client.js';
 import { addHeadTools } from './head.js';
-import { addTips, markSentences } from './passages.js';
+import { addTips, fadeEdges, foldTabs, markSentences } from './passages.js';
 import { el, icon, link } from './render.js';
 import { more, saveSession } from './session.js';
 import { toMarkdown } from './transcript.js';
@@ -22,7 +22,18 @@ const REASONS = /** @type {const} */ (['wrong', 'incomplete', 'unclear', 'outdat
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .code pre{grid-column:1}
-.code::before{content:"";z-index:1;grid-area:1/1/3/2;align-self:stretch;width:14px;background:linear-gradient(90deg,#0000,var(--_shade));pointer-events:none}
+.code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
+.more{mask:linear-gradient(270deg,#0000,#000 32px)}
+.scroll.more:dir(rtl){mask:linear-gradient(90deg,#0000,#000 32px)}
+blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
+li>*{margin:4px 0}
+.cite~.cite{margin-inline-start:5px}
+dialog .unconfirmed{border:1px dashed var(--_soft);background:0 0;color:var(--_soft);line-height:1.1}
+h3,h4,h5,h6{margin:14px 0 8px;font-size:16px}
+hr{border:0;border-top:1px solid var(--_line)}
+.framing:has(+.card){color:var(--_soft);font-size:13px}
+.tabs{display:flex;flex-wrap:wrap;gap:6px;margin-bottom:6px}
+dialog .tabs .chip{margin:0;padding:3px 10px;font-size:13px}
 mark,:not(pre)>code:has(mark){background:color-mix(in srgb,var(--_link) 22%,var(--_bg));color:inherit;border-radius:3px}
 :not(pre)>code mark{background:0 0}
 .asked{position:relative}
@@ -44,14 +55,17 @@ label{display:flex;gap:8px;align-items:center}
 a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
 a.crumb:hover{text-decoration:underline}
 .source:hover{border-color:var(--_link)}
-@media(hover:none){.cite{padding:7px 10px}sup{line-height:2.2}}
+@media(hover:none){.cite{padding:9px 12px}sup{line-height:2.5}label{min-height:28px}}
 h2{min-width:0;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:480px),(max-height:480px){.expand,.dock{display:none!important}}
 .page svg{stroke-width:3}
+.undo{border-color:#0000!important;color:var(--_soft)}
+.chip:is(.undo,.searched){display:flex;align-items:center;gap:6px}
+:is(.undo,.searched) svg{margin:0}
+:is(.undo,.dock,.share):dir(rtl) svg{scale:-1 1}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}
 .chips{flex-wrap:wrap}
-.chips>:nth-child(3){flex:1 15em;max-width:max-content}
 @media(forced-colors:active){mark{outline:1px solid}}`);
 
 /** Escape cancels an edit, and arrows browse earlier questions. @type {(panel: Panel) => void} */
@@ -77,6 +91,10 @@ const browseQuestions = panel => {
 /** What the panel gets even where the first question failed. @type {(panel: Panel) => Promise<void>} */
 export const addControls = async panel => {
   if (!panel.root.adoptedStyleSheets.includes(sheet)) panel.root.adoptedStyleSheets.push(sheet);
+  // Those who read by headings go from question to question, and from there into its answer, which begins a level below.
+  for (const asked of panel.thread.querySelectorAll('.asked:not(:has([role]))')) {
+    asked.prepend(el('div', { role: 'heading', ariaLevel: '2' }, [...asked.childNodes]));
+  }
   addHeadTools(panel, await more(panel.config));
 };
 
@@ -88,9 +106,13 @@ export const addTools = async (panel, turn) => {
   const { turn_id } = answer;
   const strings = { ...panel.strings, ...await more(config) };
   const note = el('span');
+  // No more than the session keeps, or a long conversation would make every next turn slower.
+  while (thread.children[25]) thread.firstChild?.remove();
   await addControls(panel);
   browseQuestions(panel);
   markSentences(turn);
+  foldTabs(body);
+  fadeEdges(body);
   addTips(turn, strings);
   // The status says which part of the answer is missing.
   const reason = answer.status === 'partial' && strings[/** @type {'partial_cut'} */ (`partial_${answer.partial_reason}`)];
@@ -221,27 +243,27 @@ export const addTools = async (panel, turn) => {
   foot.append(el('div', { className: 'next' }, questions(strings.follow_ups, true), questions(strings.subjects, false),
     offer(strings.read_next, next.filter(text => pages.has(text)).map(text => (
       link(pages.get(text)?.url?.replace(/#.*/, ''), 'chip', text))))));
-  // Nothing follows from a greeting.
-  if (answer.status) {
-    panel.follow?.remove();
-    panel.follow = el('button', { type: 'button', className: 'chip', title: strings.alone, onclick() {
-      panel.alone = true;
-      panel.follow?.remove();
-      field.focus();
-    } }, el('span', {}, strings.follow_up.replace('{query}', () => question.text || unfenced(question.selection ?? ''))), icon('close'));
-    panel.chips.append(panel.follow);
-  }
   asked.append(edit);
   const { searched_as: searched } = answer;
-  if (searched && /^(corrected|follow_up)$/.test(searched.reason)) {
-    const { reason } = searched;
-    const [query, original] = [`${searched.query}`, `${searched.original}`];
+  const query = `${searched?.query}`, original = `${searched?.original}`;
+  if (searched?.reason === 'corrected') {
     // The API leaves a word in quotation marks as it is.
-    const text = reason === 'follow_up' ? original : original.split(' ').map(word => (
-      query.split(' ').includes(word) ? word : `"${word}"`)).join(' ');
-    body.before(el('p', { className: 'status searched' }, strings[reason].replace('{query}', () => query), ' ',
-      el('button', { className: 'chip', onclick: () => panel.start({ text, alone: reason === 'follow_up' }) },
-        strings[reason === 'follow_up' ? 'alone' : 'original'].replace('{original}', () => original))));
+    const text = original.split(' ').map(word => (query.split(' ').includes(word) ? word : `"${word}"`)).join(' ');
+    body.before(el('p', { className: 'status searched' }, strings.corrected.replace('{query}', () => query), ' ',
+      el('button', { className: 'chip', onclick: () => panel.start({ text }) }, strings.original.replace('{original}', () => original))));
+  }
+  // The API decides whether a question leans on what was said, and a click takes that back.
+  if (searched?.reason === 'follow_up') {
+    body.before(el('button', { className: 'chip searched', title: strings.alone, onclick() {
+      question.alone = true;
+      panel.retry(turn);
+    } }, el('span', {}, strings.follow_up.replace('{query}', () => query)), icon('close')));
+  }
+  if (answer.single && answer.status === 'not_in_docs') {
+    row.after(el('button', { className: 'chip', onclick() {
+      panel.narrow(false);
+      panel.retry(turn);
+    } }, strings.unscope));
   }
   for (const code of body.querySelectorAll('.code')) {
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));

@@ -98,6 +98,8 @@ interface Kept {
   searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
   /** What "partial" means. */
   partial_reason?: 'left_open' | 'unconfirmed' | 'may_help' | 'cut' | 'language' | 'choice' | null;
+  /** Whether only the page was searched that the reader was on. */
+  single?: boolean;
   mode?: 'rag' | 'selected_text';
   source_chunks?: Source[];
   segments?: Segment[];
@@ -199,9 +201,6 @@ interface Panel {
   field: HTMLTextAreaElement;
   /** What the next question is asked about, above the field. */
   chips: HTMLElement;
-  /** Offers to ask the next question without the conversation; and whether the reader has taken that. */
-  follow?: HTMLElement;
-  alone: boolean;
   /** Whether the next question searches this page alone. */
   single: boolean;
   /** A window so small that the panel fills it. */
@@ -212,6 +211,8 @@ interface Panel {
   explain(turn: Turn, failure: Failure): Promise<string>;
   /** Asks a turn's question again, in its place. */
   retry(turn: Turn): void;
+  /** Searches this page alone from the next question on, or everything. */
+  narrow(single: boolean): void;
   /** Begins another conversation. */
   begin(session: Session): void;
   setShape(name: string): Promise<void>;

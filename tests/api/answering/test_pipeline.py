@@ -161,6 +161,7 @@ def test_a_refusal_points_to_the_nearest_pages(service: Service) -> None:
     answer = ask(service, "Who won the cache world cup of 1966 in Paris?")
     assert answer.status == "not_in_docs"
     assert [(n.chapter, n.section) for n in answer.nearest] == [("Caching", "Clearing the cache")]
+    assert answer.response == phrases.for_language("en").refused
 
 
 def test_a_model_may_answer_in_its_own_words(index: Path) -> None:
@@ -454,11 +455,21 @@ def test_without_a_model_the_docs_are_quoted_on_a_selection_and_not_the_selectio
     assert quote.mark == "`quill deploy --to 41` makes deployment 41 live again, within 30 days."
 
 
-@pytest.mark.parametrize(("said", "language"), [("thanks!", "en"), ("Bist du ein Mensch?", "de"), ("讲个笑话", "zh")])
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [("thanks!", "en"), ("Bist du ein Mensch?", "de"), ("讲个笑话", "zh"), ("?", "en"), ("How do I begin?", "en")],
+)
 def test_small_talk_gets_one_friendly_sentence_in_its_language(service: Service, said: str, language: str) -> None:
     answer = ask(service, said)
     assert (answer.status, answer.response) == ("not_in_docs", phrases.for_language(language).purpose)
-    assert (answer.nearest, answer.source_chunks) == ([], [])
+    assert ([place.chapter for place in answer.nearest], answer.source_chunks) == (["Installing Quill"], [])
+
+
+def test_a_refusal_is_of_the_part_of_the_docs_that_was_searched(service: Service) -> None:
+    texts, question = phrases.for_language("en"), "What is the weather in Paris?"
+    assert ask(service, question, filters={"source_file_path": "cache.md"}).response == texts.refused_here
+    assert ask(service, question).response != texts.refused_here
+    assert ask(service, "thanks!", filters={"source_file_path": "cache.md"}).response == texts.purpose
 
 
 def test_the_first_quote_is_of_the_first_source_and_cites_one_section_to_the_letter(service: Service) -> None:

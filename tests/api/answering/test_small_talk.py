@@ -11,7 +11,10 @@ from chapterverse_api.answering.small_talk import _utterances, small_talk_langua
     [
         ("thanks", "en"), ("Thank you!", "en"), ("tell me a funny joke", "en"), ("Are you human?", "en"),
         ("What’s up", "en"), ("who are you?", "en"), ("Bist du ein Mensch?", "de"), ("qui es-tu ?", "fr"),
-        ("¿Quién eres?", "es"), ("你是机器人吗？", "zh"), ("ありがとう", "ja"), ("شكرا", "ar"),
+        ("¿Quién eres?", "es"), ("help", "en"), ("Get started", "en"),
+        ("How do I begin?", "en"), ("Who made this?", "en"),
+        ("Wie fange ich an?", "de"), ("par où commencer ?", "fr"), ("?", ""), (" ? ", ""), ("？", ""),
+        ("你是机器人吗？", "zh"), ("ありがとう", "ja"), ("شكرا", "ar"),
     ],
 )  # fmt: skip
 def test_small_talk_is_recognized_with_its_language(message: str, language: str) -> None:
@@ -21,8 +24,9 @@ def test_small_talk_is_recognized_with_its_language(message: str, language: str)
 @pytest.mark.parametrize(
     "message",
     [
-        "", "?!", "what is a bot", "what is it", "what can it do", "how do I say thanks to a contributor",
-        "hello world example", "help", "test", "are you able to deploy a joke server with one command and a config",
+        "", "{}", "&&", "what is a bot", "what is it", "what can it do", "how do I say thanks to a contributor",
+        "hello world example", "help text",
+        "get started with caching", "test", "are you able to deploy a joke server with one command and a config",
         "no", "yes", "what are hooks", "wie installiere ich das", "tell me about yaml",
     ],
 )  # fmt: skip

@@ -113,6 +113,14 @@ def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) 
     assert [n.section for n in context.nearest] == ["Clearing the cache"]
 
 
+def test_a_page_that_holds_few_words_of_a_question_and_none_in_its_headings_is_not_near(service: Service) -> None:
+    context = context_of(service, "Is the zebra xylophone folder of Paris numbered in Go?")
+    assert context.request.passages == ()
+    assert context.retrieval
+    assert context.retrieval.candidates
+    assert context.nearest == ()
+
+
 def test_nearest_are_three_pages_at_most_each_once(service: Service) -> None:
     context = context_of(service, "quill zebra xylophone caching themes deploying options")
     assert len({n.chapter for n in context.nearest}) == len(context.nearest) == 3
@@ -127,7 +135,8 @@ def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not
 
 def test_small_talk_is_not_searched_for(service: Service) -> None:
     context = context_of(service, "Danke schön!")
-    assert (context.request.passages, context.off_topic, context.nearest) == ((), True, ())
+    assert (context.request.passages, context.off_topic, context.retrieval_used) == ((), True, False)
+    assert [place.url for place in context.nearest] == [f"{quill.BASE}install/#installing-quill"]
     assert (context.language, context.retrieval_used) == ("de", False)
 
 

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api import quill
+from chapterverse_api.retrieval.first_pages import find_first_pages
+
+LANGUAGES = "# Languages\n\n| tag | name |\n| --- | --- |\n| hi | Hindi |\n| el | Greek, to help you get started |\n"
+PAGES = {
+    "index.md": "# Quill\n\nQuill builds sites.\n",
+    "start.md": "# Getting started\n\nWrite a page.\n\n## First steps\n\nBuild it.\n",
+    "plugins.md": "# Plugins\n\n## Getting started with plugins\n\nStart one.\n\n## Introduction\n\nA program.\n",
+    "languages.md": LANGUAGES,
+}
+
+
+def first_pages(pages: dict[str, str], root: Path, language: str = "en") -> list[tuple[str, str | None]]:
+    snapshot = quill.service(quill.publish(root, pages)).resources.index.snapshot()
+    return [(chunk.chapter_title, chunk.section_heading) for chunk in find_first_pages(snapshot, language)]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "ja"])
+def test_pages_so_titled_come_before_the_home_page(tmp_path: Path, language: str) -> None:
+    assert first_pages(PAGES, tmp_path, language) == [
+        ("Getting started", "Getting started"),
+        ("Quill", "Quill"),
+    ]
+
+
+def test_without_such_pages_there_are_sections_so_headed_or_nothing(tmp_path: Path) -> None:
+    pages = {name: PAGES[name] for name in ("index.md", "languages.md")}
+    assert first_pages(pages, tmp_path / "a") == [("Quill", "Quill")]
+    pages = {name: PAGES[name] for name in ("plugins.md", "languages.md")}
+    assert first_pages(pages, tmp_path / "c") == [("Plugins", "Introduction")]
+    assert first_pages({"languages.md": LANGUAGES}, tmp_path / "b") == []
