@@ -291,7 +291,7 @@ def test_the_official_client_raises_its_own_errors(address: str) -> None:
         OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0) as client,
         pytest.raises(openai.UnprocessableEntityError) as error,
     ):
-        client.chat.completions.create(model="a", messages=[{"role": "user", "content": "?"}])
+        client.chat.completions.create(model="a", messages=[{"role": "user", "content": "!"}])
     assert (error.value.param, error.value.code) == ("messages", "out_of_contract")
 
 
