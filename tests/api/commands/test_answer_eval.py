@@ -133,4 +133,4 @@ def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
 
 def test_a_question_out_of_contract_is_one_sentence(service: Service) -> None:
     with pytest.raises(InputError, match="query must hold at least one letter or digit"):
-        judge_answer(service.resources, "?", None)
+        judge_answer(service.resources, "!", None)
