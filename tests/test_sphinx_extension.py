@@ -134,7 +134,7 @@ def test_what_a_published_build_lacks_is_told_and_fails_one_that_takes_warnings_
     [
         ({"stroe": "edge:x"}, "There is no option 'stroe': the nearest is store."),
         ({"exclude": "a.rst"}, "The option 'exclude' must be a list of patterns."),
-        ({"enabled": "no"}, "The option 'enabled' must be True or False."),
+        ({"enabled": "no"}, "The option 'enabled' must be true or false."),
         ({"chunk_tokens": True}, "The option 'chunk_tokens' must be a number."),
         ({"endpoint": "api.example.com"}, "The endpoint must be an address like https://api.example.com"),
         ({"widget": {"layout": "left"}}, "widget.layout must be floating or side."),

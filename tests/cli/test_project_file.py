@@ -83,8 +83,11 @@ def test_it_knows_each_option_and_setting_but_secrets() -> None:
     ("text", "complaint"),
     [
         ('\nstor = "x"', "line 2: There is no option 'stor': the nearest is store."),
-        ("publish = 'yes'", "line 1: The option 'publish' must be True or False."),
+        ("publish = 'yes'", "line 1: The option 'publish' must be true or false."),
         ('exclude = "x"', "line 1: The option 'exclude' must be a list of patterns."),
+        ("include = ['a/', 1]", "line 1: The option 'include' must be a list of patterns."),
+        ("\nexclude = [[]]", "line 2: The option 'exclude' must be a list of patterns."),
+        ("widget = 1", "line 1: The option 'widget' must be a mapping."),
         ("site = 1", "line 1: The option 'site' must be a text."),
         ("faq_top_k = 200", "line 1: CHAPTERVERSE_FAQ_TOP_K must be a whole number from 1 to 10."),
         ("\n[documents]\nfaq_topk = 3", "line 3: There is no option 'faq_topk' of documents"),
