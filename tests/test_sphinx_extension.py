@@ -127,6 +127,9 @@ def test_what_a_published_build_lacks_is_told_and_fails_one_that_takes_warnings_
     project.build("-W", code=1)
     assert warnings(project.build("-W", CHAPTERVERSE_ENDPOINT="/", READTHEDOCS_CANONICAL_URL=BASE)) == []
     assert {chunk.url.partition("#")[0] for chunk in project.chunks()} >= {f"{BASE}guide/brew.html"}
+    (project.root / "chapterverse.toml").write_text('base_url = "https://pot.example/"\nendpoint = "/"\n')
+    assert warnings(project.build("-W")) == []
+    assert {chunk.url.partition("#")[0] for chunk in project.chunks()} >= {"https://pot.example/guide/brew.html"}
 
 
 @pytest.mark.parametrize(

@@ -169,3 +169,27 @@ def test_the_address_of_a_site_is_said_once(tmp_path: Path, monkeypatch: pytest.
     assert run("check", "site", "--fail-on", "note")[0].endswith("3 pages checked: nothing wrong.\n")
     # The index of another site says nothing of this one.
     assert "states no address" in run("index", "other", code=1)[1]
+    # Nor does another site in the store, and two of these files do.
+    run("index", "other", "--base-url", "https://pot.example/", "--site", "pot")
+    run("index", "site")
+    run("index", "site", "--base-url", "https://old.example/", "--site", "old")
+    assert "say which with --site and --docs-version." in run("index", "site", code=1)[1]
+    assert "There is no store" in run("index", "site", "--store", "nonsense:x", code=1)[1]
+
+
+def test_the_address_of_markdown_and_of_a_plugins_site_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/tea.md").write_text("# Tea\n\nHot tea.\n")
+    run("index", "docs", "--source", "--base-url", "https://tea.example/")
+    assert "Indexed 1 pages (0 new" in run("index", "docs", "--source")[1]
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.html").write_text(BARE)
+    (tmp_path / "options.json").write_text('{"endpoint": "/", "store": "edge:there", "strict": true}')
+    publish = ("publish", "site", "--config", "options.json")
+    run(*publish, "--base-url", "https://tea.example/")
+    said = run(*publish)[1]
+    assert "Indexed 1 pages (0 new" in said
+    assert "Warning" not in said

@@ -195,7 +195,7 @@ def agent_files(
     """Return the writer of the files for agents, their pages, and a sentence if no file is written."""
     try:
         reading = read_known_site(site, settings, include, exclude)
-    except InputError as error:
+    except (InputError, ConfigurationError) as error:
         return None, None, f"No files for agents were written: {error}" if options.any else ""
     return open_agent_files(site, options, settings, reading), reading, ""
 
