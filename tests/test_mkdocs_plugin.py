@@ -446,6 +446,9 @@ def test_the_file_of_the_project_fills_in_and_what_is_overridden_is_said_once(si
     site.configure({"chunk_tokens": 64})
     assert site.build("--strict").count("mkdocs.yml overrides chunk_tokens, base_url of chapterverse.toml.") == 1
     assert site.heads("file")
+    site.configure({"chunk_tokens": 64}, site_url=None)
+    site.build("--strict")
+    assert "https://x.example/" in [head.base_url for head in site.heads("file")]
     (site.root / "chapterverse.toml").write_text("stor = 1\n")
     assert "chapterverse.toml line 1: There is no option 'stor': the nearest is store." in site.build(code=1)
 

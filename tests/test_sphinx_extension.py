@@ -127,6 +127,9 @@ def test_what_a_published_build_lacks_is_told_and_fails_one_that_takes_warnings_
     project.build("-W", code=1)
     assert warnings(project.build("-W", CHAPTERVERSE_ENDPOINT="/", READTHEDOCS_CANONICAL_URL=BASE)) == []
     assert {chunk.url.partition("#")[0] for chunk in project.chunks()} >= {f"{BASE}guide/brew.html"}
+    (project.root / "chapterverse.toml").write_text('base_url = "https://pot.example/"\nendpoint = "/"\n')
+    assert warnings(project.build("-W")) == []
+    assert {chunk.url.partition("#")[0] for chunk in project.chunks()} >= {"https://pot.example/guide/brew.html"}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_what_a_published_build_lacks_is_told_and_fails_one_that_takes_warnings_
     [
         ({"stroe": "edge:x"}, "There is no option 'stroe': the nearest is store."),
         ({"exclude": "a.rst"}, "The option 'exclude' must be a list of patterns."),
-        ({"enabled": "no"}, "The option 'enabled' must be True or False."),
+        ({"enabled": "no"}, "The option 'enabled' must be true or false."),
         ({"chunk_tokens": True}, "The option 'chunk_tokens' must be a number."),
         ({"endpoint": "api.example.com"}, "The endpoint must be an address like https://api.example.com"),
         ({"widget": {"layout": "left"}}, "widget.layout must be floating or side."),

@@ -117,8 +117,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._depth > 1:
             return
         self._reading, self._strict = None, self._options.strict or config.strict
-        mike = config.plugins.get("mike")
-        self._base = site_address(config.site_url, mike.config.get("canonical_version") if mike else None)
+        mike, address = config.plugins.get("mike"), config.site_url or self._settings.base_url
+        self._base = site_address(address, mike.config.get("canonical_version") if mike else None)
         globs = PageGlobs.of(self._options.exclude, self._options.include)
         paths = {**self._pages.paths} if self._dirty else {}  # a dirty build writes again only what changed
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)

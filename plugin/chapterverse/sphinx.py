@@ -65,7 +65,7 @@ class _Extension:
         """Write the widget's files, and have every page load them."""
         if not self._is_active(app):
             return
-        for problem in list_problems(self.settings, _base_url(app.config), "html_baseurl"):
+        for problem in list_problems(self.settings, self._base_url(app), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
         options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options()}
         files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
@@ -76,7 +76,7 @@ class _Extension:
         """Write the files for agents, and make the index hold exactly the built pages."""
         if failure is not None or not self._is_active(app):
             return
-        base_url = _base_url(app.config)
+        base_url = self._base_url(app)
         if base_url and self.agent_options.any:
             try:
                 self._write_agent_files(app, base_url)
@@ -134,6 +134,10 @@ class _Extension:
         pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
         return [*self.options.include, *pages]
 
+    def _base_url(self, app: Sphinx) -> str:
+        """Return the site's address, "" if nothing states it."""
+        return _base_url(app.config) or self.settings.base_url
+
     def _is_active(self, app: Sphinx) -> bool:
         return self.options.enabled and app.builder.name in _BUILDERS
 
@@ -155,7 +159,7 @@ def _failure(error: Exception) -> SystemExit:
 
 
 def _base_url(config: Config) -> str:
-    """Return the site's address, which Read the Docs knows too."""
+    """Return the site's address as its configuration states it, which Read the Docs knows too."""
     return str(config.html_baseurl or os.environ.get("READTHEDOCS_CANONICAL_URL") or "")
 
 

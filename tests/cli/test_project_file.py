@@ -83,8 +83,11 @@ def test_it_knows_each_option_and_setting_but_secrets() -> None:
     ("text", "complaint"),
     [
         ('\nstor = "x"', "line 2: There is no option 'stor': the nearest is store."),
-        ("publish = 'yes'", "line 1: The option 'publish' must be True or False."),
+        ("publish = 'yes'", "line 1: The option 'publish' must be true or false."),
         ('exclude = "x"', "line 1: The option 'exclude' must be a list of patterns."),
+        ("include = ['a/', 1]", "line 1: The option 'include' must be a list of patterns."),
+        ("\nexclude = [[]]", "line 2: The option 'exclude' must be a list of patterns."),
+        ("widget = 1", "line 1: The option 'widget' must be a mapping."),
         ("site = 1", "line 1: The option 'site' must be a text."),
         ("faq_top_k = 200", "line 1: CHAPTERVERSE_FAQ_TOP_K must be a whole number from 1 to 10."),
         ("\n[documents]\nfaq_topk = 3", "line 3: There is no option 'faq_topk' of documents"),
@@ -166,3 +169,27 @@ def test_the_address_of_a_site_is_said_once(tmp_path: Path, monkeypatch: pytest.
     assert run("check", "site", "--fail-on", "note")[0].endswith("3 pages checked: nothing wrong.\n")
     # The index of another site says nothing of this one.
     assert "states no address" in run("index", "other", code=1)[1]
+    # Nor does another site in the store, and two of these files do.
+    run("index", "other", "--base-url", "https://pot.example/", "--site", "pot")
+    run("index", "site")
+    run("index", "site", "--base-url", "https://old.example/", "--site", "old")
+    assert "say which with --site and --docs-version." in run("index", "site", code=1)[1]
+    assert "There is no store" in run("index", "site", "--store", "nonsense:x", code=1)[1]
+
+
+def test_the_address_of_markdown_and_of_a_plugins_site_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/tea.md").write_text("# Tea\n\nHot tea.\n")
+    run("index", "docs", "--source", "--base-url", "https://tea.example/")
+    assert "Indexed 1 pages (0 new" in run("index", "docs", "--source")[1]
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.html").write_text(BARE)
+    (tmp_path / "options.json").write_text('{"endpoint": "/", "store": "edge:there", "strict": true}')
+    publish = ("publish", "site", "--config", "options.json")
+    run(*publish, "--base-url", "https://tea.example/")
+    said = run(*publish)[1]
+    assert "Indexed 1 pages (0 new" in said
+    assert "Warning" not in said

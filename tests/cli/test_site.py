@@ -204,6 +204,52 @@ def test_only_findings_that_are_not_in_the_baseline_fail(site: Path) -> None:
     assert document["known"] == {"left_out": 1, "mended": 1}
 
 
+def test_no_baseline_accepts_a_secret_or_a_link_out_of_the_site(site: Path) -> None:
+    key = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"
+    file = site.parent / "baseline.json"
+    link(site, "gone/")
+    (site / "config.js").write_text(f'key = "{key}"')
+    (site / "out.txt").symlink_to("/etc/hostname")
+    out, err = run("check", site, "--no-index", "--write-baseline", file, code=3)
+    assert err == f"{file}: 1 findings are accepted.\n"
+    assert "(secret)" in out
+    # Not by hand either.
+    known = json.loads(file.read_text())
+    report = json.loads(run("check", site, "--no-index", "--json", code=3)[0])["findings"]
+    known["findings"] |= {f["kind"]: [e["says"] for e in f["examples"]] for f in report if f["rank"] == "error"}
+    file.write_text(json.dumps(known))
+    document = json.loads(run("check", site, "--no-index", "--baseline", file, "--json", code=3)[0])
+    assert {f["kind"] for f in document["findings"]} == {"secret", "link_out"}
+
+
+def test_a_baseline_made_with_an_index_serves_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = '<main><h1 id="a">Tea</h1><p>Hot tea.</p><a href="gone/">Gone</a></main>'
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/index.html").write_text(f"<html><body>{page}</body></html>")
+    run("index", "site", "--base-url", "https://tea.example/")
+    run("inject", "site", "--endpoint", "/")
+    run("check", "site", "--write-baseline", "known.json")
+    out, _ = run("check", "site", "--no-index", "--baseline", "known.json")
+    assert "dead_link" not in out
+    assert "site.invalid" not in run("check", "site", "--no-index")[0]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "missing/a.json"])
+def test_a_baseline_that_can_not_be_written_is_named_as_given(site: Path, name: str) -> None:
+    err = run("check", site, "--no-index", "--write-baseline", name, code=1)[1]
+    assert err.startswith(f"Error: {Path(name)} can't be written: ")
+
+
+def test_a_written_baseline_keeps_its_link_and_is_the_only_one(site: Path) -> None:
+    file, alias = site.parent / "real.json", site.parent / "alias.json"
+    alias.symlink_to(file)
+    run("check", site, "--no-index", "--write-baseline", alias)
+    assert alias.is_symlink()
+    assert file.is_file()
+    run("check", site, "--no-index", "--write-baseline", alias, "--baseline", file, code=2)
+
+
 def test_a_number_of_pages_may_change_in_a_finding_of_the_baseline() -> None:
     one, two = Findings(), Findings()
     one.add("no_endpoint", "c.js", "c.js names no API, so the chat of 2 pages can't answer.")
@@ -218,9 +264,10 @@ def test_a_number_of_pages_may_change_in_a_finding_of_the_baseline() -> None:
         ("{", "FILE is no baseline: write one with --write-baseline FILE."),
         ("[]", "FILE is no baseline: write one with --write-baseline FILE."),
         ('{"site": "https://tea.example/", "findings": {"dead_link": 1}}', "FILE is no baseline: write one with"),
+        ('{"site": "https://tea.example/", "findings": {"dead_link": "x"}}', "FILE is no baseline: write one with"),
         (
             '{"site": "https://coffee.example/", "findings": {}}',
-            "FILE is the baseline of https://coffee.example/, and not of https://tea.example/: write one with",
+            "FILE is the baseline of https://coffee.example/, and not of https://tea.example/: use --write-baseline.",
         ),
     ],
 )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urljoin
@@ -33,6 +34,7 @@ from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers.addresses.urls import clean_base
 from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages, parse_base_url
 from chapterverse.settings import Settings
@@ -128,10 +130,8 @@ def _read(
     documents = Documents.of(settings, folder if slugs else None, Path())
     project = project_options()
     patterns = include or project.include, exclude or project.exclude
-    if slugs is None:
-        return read_known_site(folder, settings, *patterns), documents
-    choice = folder, settings.base_url or None, *patterns
-    return read_markdown_folder(*choice, generator=slugs, no_pages=documents.no_pages), documents
+    read = partial(read_markdown_folder, generator=slugs, no_pages=documents.no_pages) if slugs else read_site
+    return read_known_site(folder, settings, *patterns, read), documents
 
 
 def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:

@@ -25,6 +25,7 @@ from chapterverse.cli.parameters import with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.indexing import maintenance
+from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.problems import explain_withheld, list_problems
@@ -33,7 +34,6 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
 from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
@@ -87,9 +87,9 @@ def publish(
         return
     # Without a name the index has that of the site's address, as with `index`.
     settings = with_secrets(options.settings(Path.cwd(), None, docs_version))
-    address = base_url or settings.base_url or None
-    reading = _put_chat(site_dir, options, settings.override(base_url=address))
-    unplaced = bool(address_setting) and not address
+    placed = settings.override(base_url=base_url or None)
+    reading = _put_chat(site_dir, options, placed)
+    unplaced = bool(address_setting) and not placed.base_url
     for problem in list_problems(settings, None if unplaced else "stated", address_setting):
         if options.strict:
             raise ConfigurationError(problem)
@@ -103,7 +103,7 @@ def publish(
 
     def update() -> None:
         # `reading` is None if the site could not be read. Reading it again raises the reason.
-        read = reading or read_site(site_dir, address, options.include, options.exclude)
+        read = reading or read_known_site(site_dir, placed, options.include, options.exclude)
         _index_versions(read, settings, options, version_path or ())
 
     if error := try_to_index(update, _Log(), options.strict):
@@ -271,13 +271,13 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
     warnings = [*result.warnings]
     reading = None
     try:
-        reading = read_site(site_dir, settings.base_url or None, options.include, options.exclude)
+        reading = read_known_site(site_dir, settings, options.include, options.exclude)
         files = open_agent_files(site_dir, agents, settings, reading)
         files.add_built_pages(reading)
         # The plugin of a generator may have written files into the same folder.
         outcome = files.finish(remove=not result.other_widgets)
         warnings += [*outcome.warnings, *outcome.notes]
-    except InputError as error:
+    except (InputError, ConfigurationError) as error:
         warnings += [f"No files for agents were written: {error}"] * agents.any
     for warning in warnings:
         _Log().warning(warning)

@@ -21,7 +21,7 @@ from chapterverse.settings import Settings
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site
 from chapterverse.site.delivery import deliver, replace_file, widget_files
-from chapterverse.site.findings import KINDS, RANKS
+from chapterverse.site.findings import KINDS, RANKS, Findings
 from chapterverse.site.inject import inject as inject_into
 from chapterverse.site.script_tag import plain_tag
 
@@ -121,14 +121,17 @@ def check(
     no_index: Annotated[bool, typer.Option("--no-index", help="Check only the site, without its index.")] = False,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", help="Kind of finding to leave out; may be repeated.", metavar="KIND"),
+        typer.Option(
+            "--ignore", help="Kind of finding to leave out, as the report names it; may be repeated.", metavar="KIND"
+        ),
     ] = None,
     fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Lowest rank that fails the check.")] = FailOn.error,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", help="Findings to leave out, of an earlier check.", metavar="FILE")
     ] = None,
     write_baseline: Annotated[
-        Path | None, typer.Option("--write-baseline", help="Accept all findings: write them.", metavar="FILE")
+        Path | None,
+        typer.Option("--write-baseline", help="Accept all findings but secrets.", metavar="FILE"),
     ] = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
@@ -140,10 +143,13 @@ def check(
 ) -> None:
     """Report mistakes in a built site and its index.
 
-    Finds pages without a chat, dead links, secrets in files, a stale index. Exits with 3 if readers would notice one.
+    Finds pages without a chat, secrets in files, a stale index, dead links. Exits with 3 on an error; a dead link is a
+    warning.
     To adopt it on a site with findings, accept these with --write-baseline, and fail on new ones with --baseline.
     """
     _check_kinds(ignore or ())
+    if baseline and write_baseline:
+        raise typer.BadParameter("Give --baseline or --write-baseline: the written one is used at once.")
     settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
     project = project_options()
     include, exclude = include or project.include, exclude or project.exclude
@@ -153,9 +159,7 @@ def check(
         )
     findings.ignore(ignore or ())
     if write_baseline:
-        replace_file(write_baseline, findings.baseline().encode())
-        note(f"{write_baseline}: {findings.counts.total():,} findings are accepted.")
-        findings.leave_out_known(write_baseline)
+        _accept(findings, write_baseline)
     elif baseline:
         findings.leave_out_known(baseline)
     if as_json:
@@ -165,6 +169,17 @@ def check(
             typer.echo(line)
     if fail_on is not FailOn.never and any(findings.ranks()[rank] for rank in RANKS[: RANKS.index(fail_on.value) + 1]):
         raise typer.Exit(3)
+
+
+def _accept(findings: Findings, file: Path) -> None:
+    """Write a baseline, and leave out what it holds. A symbolic link stays one."""
+    try:
+        replace_file(file.resolve(), findings.baseline().encode())
+    except OSError as error:
+        raise InputError(f"{file} can't be written: {error.strerror}.") from None
+    count = findings.counts.total()
+    findings.leave_out_known(file)
+    note(f"{file}: {count - findings.counts.total():,} findings are accepted.")
 
 
 def _check_kinds(kinds: Iterable[str]) -> None:
@@ -180,7 +195,7 @@ def agent_files(
     """Return the writer of the files for agents, their pages, and a sentence if no file is written."""
     try:
         reading = read_known_site(site, settings, include, exclude)
-    except InputError as error:
+    except (InputError, ConfigurationError) as error:
         return None, None, f"No files for agents were written: {error}" if options.any else ""
     return open_agent_files(site, options, settings, reading), reading, ""
 

@@ -103,7 +103,7 @@ def check(
     scanner = secret_scan.Scanner(environ, settings.secrets)
     _note_files(site, findings, scanner, progress)
     # Findings quote addresses and file names, which may contain a secret.
-    findings.scrub(scanner.scrub)
+    findings.scrub(lambda text: scanner.scrub(text.replace(NOWHERE, "/")))
     return findings
 
 

@@ -86,7 +86,7 @@ def deliver(folder: Path, files: Mapping[str, bytes]) -> int:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file's content atomically: readers get the old or the new content, never a part."""
-    name = path.with_name(f".chapterverse-{os.urandom(8).hex()}")
+    name = path.parent / f".chapterverse-{os.urandom(8).hex()}"
     try:
         with name.open("xb") as file:
             if path.exists():

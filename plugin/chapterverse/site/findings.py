@@ -19,6 +19,8 @@ from chapterverse.text.json_text import parse_json
 
 _MAX_EXAMPLES = 1000
 _MAX_LISTED = 10
+#: Kinds of findings that no baseline accepts: what is published is in others' hands.
+_NEVER_KNOWN = frozenset({"secret", "link_out"})
 #: In a sentence about many pages, whose number may change while the fault stays.
 _PAGES = re.compile(r"\d[\d,]*(?= (?:of the )?pages)")
 
@@ -171,11 +173,6 @@ class Finding:
     file: str
     says: str
 
-    @property
-    def stable(self) -> str:
-        """What it says, without a number that other pages change."""
-        return _PAGES.sub("…", self.says)
-
 
 @dataclass(slots=True)
 class Findings:
@@ -209,8 +206,9 @@ class Findings:
         self.found = {kind: found for kind, found in self.found.items() if kind not in kinds}
 
     def baseline(self) -> str:
-        """Return all findings as a baseline: JSON, sorted, without what changes from run to run."""
-        findings = {kind: sorted({finding.stable for finding in found}) for kind, found in sorted(self.found.items())}
+        """Return the findings that a baseline may hold: JSON, sorted, without what changes from run to run."""
+        kinds = sorted(self.found.keys() - _NEVER_KNOWN)
+        findings = {kind: sorted({self._stable(finding) for finding in self.of(kind)}) for kind in kinds}
         return json.dumps({"site": self.site, "findings": findings}, ensure_ascii=False, indent=2) + "\n"
 
     def leave_out_known(self, file: Path) -> None:
@@ -220,15 +218,18 @@ class Findings:
             InputError: the file is no baseline, or one of another site.
         """
         site, known = _read_baseline(file)
-        if site != self.site:
-            raise InputError(
-                f"{file} is the baseline of {site or 'a site without an address'}, and not of "
-                f"{self.site or 'this site, which states no address'}: write one with --write-baseline."
-            )
-        seen = {(kind, finding.stable) for kind, found in self.found.items() for finding in found}
+        # Without its index a site may state no address.
+        if site and self.site and site != self.site:
+            raise InputError(f"{file} is the baseline of {site}, and not of {self.site}: use --write-baseline.")
+        seen = {(kind, self._stable(finding)) for kind, found in self.found.items() for finding in found}
         self.known = Counter(one in seen for one in known)
-        new = {kind: [f for f in found if (kind, f.stable) not in known] for kind, found in self.found.items()}
+        new = {kind: [f for f in found if (kind, self._stable(f)) not in known] for kind, found in self.found.items()}
         self.found = {kind: found for kind, found in new.items() if found}
+
+    def _stable(self, finding: Finding) -> str:
+        """Return what a finding says, without the site's address and a number that other pages change."""
+        says = finding.says.replace(self.site, "/") if self.site else finding.says
+        return _PAGES.sub("…", says)
 
     @property
     def counts(self) -> Counter[str]:
@@ -289,7 +290,8 @@ def _read_baseline(file: Path) -> tuple[str, set[tuple[str, str]]]:
     """
     try:
         document = parse_json(file.read_text("utf-8"))
-        findings = document["findings"].items()
+        # `list.copy` refuses a text, which has letters.
+        findings = ((kind, list.copy(says)) for kind, says in document["findings"].items() if kind not in _NEVER_KNOWN)
         return str(document["site"]), {(kind, str(says)) for kind, sentences in findings for says in sentences}
     except OSError as error:
         raise InputError(f"{file} can't be read: {error.strerror}.") from None

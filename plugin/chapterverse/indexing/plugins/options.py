@@ -112,7 +112,9 @@ def explain_type(option: Field[Any], value: object) -> str:
     """Return a sentence if a value has another type than an option or a setting."""
     kinds = _KINDS[str(option.type).partition("[")[0]]
     # A switch is an int to Python, and no number here.
-    if isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds):
+    fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+    items = value if option.type == "list[str]" and isinstance(value, (list, tuple)) else ()
+    if fits and all(isinstance(item, str) for item in items):
         return ""
     return f"The option {option.name!r} must be {'a list of sources' if option.name == 'also' else _NAMES[kinds[0]]}."
 
@@ -125,4 +127,4 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,), "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,),
     "list": (list, tuple), "dict": (dict,), "bool | dict": (bool, dict),
 }  # fmt: skip
-_NAMES = {bool: "True or False", str: "a text", int: "a number", list: "a list of patterns", dict: "a dict"}
+_NAMES = {bool: "true or false", str: "a text", int: "a number", list: "a list of patterns", dict: "a mapping"}
