@@ -370,35 +370,63 @@ def test_a_signature_is_no_label_of_400_characters(browse: Browse, site: Site) -
     expect(turn.locator("sup a")).to_have_attribute("aria-label", f"2: Locking › {short}")
 
 
-def test_what_scrolls_fades_where_there_is_more_of_it(browse: Browse, site: Site) -> None:
+def test_what_scrolls_is_shaded_where_there_is_more_of_it(browse: Browse, site: Site) -> None:
     wide = "```sh\nuv sync " + "x" * 90 + "\n```\n\n```sh\nuv lock\n```\n\n"
     table = "| " + " | ".join(["a_long_heading"] * 8) + " |\n" + "|---" * 8 + "|\n| b |\n"
     site.replies.append(checked(of_segments(segment(wide + table, "1"))))
     turn = ask(browse())
-    faded = "node => getComputedStyle(node).maskImage !== 'none'"
+    shaded = "node => getComputedStyle(node).backgroundImage !== 'none'"
     expect(turn.locator(".more")).to_have_count(2)
     code, short, scroll = turn.locator("pre").first, turn.locator("pre").last, turn.locator(".scroll")
-    assert [node.evaluate(faded) for node in (code, short, scroll)] == [True, False, True]
+    assert [node.evaluate(shaded) for node in (code, short, scroll)] == [True, False, True]
     for node in (code, scroll):
         node.evaluate("node => node.scrollLeft = 9999")
     expect(turn.locator(".more")).to_have_count(0)
 
 
-FORMATS = "".join(f"**{name}**\n\n```{name}\nsample: {name}\n```\n\n" for name in ("yaml", "toml", "json"))
+def test_a_tip_in_a_table_that_scrolls_is_drawn_whole(browse: Browse, site: Site) -> None:
+    table = "| " + " | ".join(["a_long_heading"] * 8) + " |\n" + "|---" * 8 + "|\n| b |\n"
+    site.replies.append(checked(of_segments(segment(table, "1"), segment("\n\nWords. " * 40, "2"))))
+    page = browse()
+    turn = ask(page)
+    turn.locator(".copy_answer").wait_for()
+    turn.locator("td .cite").hover()
+    expect(turn.locator(".scroll.more")).to_have_count(1)
+    tip = turn.locator("td .tip").bounding_box()
+    assert tip
+    shown = page.screenshot(clip=tip)
+    turn.locator(".scroll").evaluate("node => node.classList.remove('more')")
+    assert page.screenshot(clip=tip) == shown
+
+
+FORMATS = "".join(f"**{name.upper()}**\n\n```{name}\nsample: {name}\n```\n\n" for name in ("yaml", "toml", "json"))
 
 
 def test_a_sample_in_several_formats_stands_once_behind_their_names(browse: Browse, site: Site) -> None:
     text = f"{FORMATS}**Bold** words.\n\n```sh\nrun\n```\n\n**Alone**\n\n```sh\nstop\n```\n"
     site.replies.append(checked(of_segments(framing("**Locking › Section 1**\n\n"), quote(text, "1", "sample: toml"))))
+    page = browse()
+    turn = ask(page)
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator(".tabs button")).to_have_text(["YAML", "TOML", "JSON"])
+    expect(turn.locator("pre >> visible=true")).to_have_text(["sample: toml", "run", "stop"])
+    turn.get_by_role("button", name="JSON").click()
+    expect(turn.locator("pre >> visible=true")).to_have_text(["sample: json", "run", "stop"])
+    expect(turn.get_by_role("button", name="JSON")).to_have_attribute("aria-pressed", "true")
+    expect(turn.get_by_role("button", name="TOML")).to_have_attribute("aria-pressed", "false")
+    expect(turn.locator(".card")).to_contain_text("Alone")
+    page.emulate_media(media="print")
+    displays = turn.locator(".code").evaluate_all("nodes => nodes.map(node => getComputedStyle(node).display)")
+    assert displays == ["grid"] * 5
+
+
+def test_steps_are_no_formats(browse: Browse, site: Site) -> None:
+    text = "".join(f"**Step {n}**\n\n```sh\nrun {n}\n```\n\n" for n in (1, 2))
+    site.replies.append(checked(of_segments(segment(text, "1"))))
     turn = ask(browse())
     turn.locator(".copy_answer").wait_for()
-    expect(turn.locator(".tabs button")).to_have_text(["yaml", "toml", "json"])
-    expect(turn.locator("pre >> visible=true")).to_have_text(["sample: toml", "run", "stop"])
-    turn.get_by_role("button", name="json").click()
-    expect(turn.locator("pre >> visible=true")).to_have_text(["sample: json", "run", "stop"])
-    expect(turn.get_by_role("button", name="json")).to_have_attribute("aria-pressed", "true")
-    expect(turn.get_by_role("button", name="toml")).to_have_attribute("aria-pressed", "false")
-    expect(turn.locator(".card")).to_contain_text("Alone")
+    expect(turn.locator("pre >> visible=true")).to_have_text(["run 1", "run 2"])
+    expect(turn.locator("strong")).to_have_text(["Step 1", "Step 2"])
 
 
 def test_a_link_in_a_quote_leads_there_though_the_mark_crosses_it(browse: Browse, site: Site) -> None:

@@ -13,7 +13,7 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api.answering.context import AnswerContext, make_request, make_source, nearest_place
-from chapterverse_api.answering.small_talk import small_talk_language
+from chapterverse_api.answering.small_talk import opening_language, small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC, matched_share
@@ -255,8 +255,10 @@ def _rarest_words(selection: str, snapshot: Snapshot) -> str:
 
 
 def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
+    """Return no passage; to one who begins, the pages to read first."""
     index = turn.resources.index
     persona = index.persona(snapshot)
+    begins = opening_language(turn.query.query or "") is not None
     return AnswerContext(
         mode="rag",
         request=make_request(
@@ -265,7 +267,7 @@ def _small_talk(turn: Turn, language: str, snapshot: Snapshot) -> AnswerContext:
         language=persona.language or language,
         nearest=tuple(
             nearest_place(chunk, index.public_url(chunk, snapshot.head))
-            for chunk in find_first_pages(snapshot, language)
+            for chunk in (find_first_pages(snapshot, language) if begins else ())
         ),
         snapshot=snapshot,
         off_topic=True,

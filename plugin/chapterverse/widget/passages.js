@@ -83,9 +83,9 @@ export const addTips = ({ body }, strings) => {
   }, true);
 };
 
-/** Whether a paragraph is the label of the sample behind it, as pages with tabs are read. @type {(node?: Element | null) => unknown} */
-const isLabel = node => node?.matches('p:has(>strong:only-child)') && node.nextElementSibling?.matches('.code')
-  && node.textContent.trim() === node.firstElementChild?.textContent;
+/** Whether a paragraph names the language of the code behind it, as pages with tabs are read. Other names may be steps. @type {(node?: Element | null) => unknown} */
+const isLabel = node => node?.matches('p:has(>strong:only-child)')
+  && node.nextElementSibling?.querySelector('pre>code')?.className === `language-${node.textContent.trim().toLowerCase()}`;
 
 /** Lets a sample of several formats stand once, behind their labels. @type {(body: HTMLElement) => void} */
 export const foldTabs = body => {
@@ -110,7 +110,7 @@ export const foldTabs = body => {
   }
 };
 
-/** Fades the edge of what scrolls where there is more behind it. @type {(body: HTMLElement) => void} */
+/** Shades the edge of what scrolls where there is more behind it. A mask would cut off the tips in a table. @type {(body: HTMLElement) => void} */
 export const fadeEdges = body => {
   for (const box of body.querySelectorAll('pre,.scroll')) {
     const look = () => box.classList.toggle('more', box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft) > 1);

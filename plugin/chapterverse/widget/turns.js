@@ -23,8 +23,8 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .code pre{grid-column:1}
 .code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
-.more{mask:linear-gradient(270deg,#0000,#000 32px)}
-.scroll.more:dir(rtl){mask:linear-gradient(90deg,#0000,#000 32px)}
+.more{background:linear-gradient(270deg,var(--_line),#0000 32px)}
+.scroll.more:dir(rtl){background:linear-gradient(90deg,var(--_line),#0000 32px)}
 blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 li>*{margin:4px 0}
 .cite~.cite{margin-inline-start:5px}
@@ -66,6 +66,7 @@ h2{min-width:0;overflow:hidden;text-overflow:ellipsis}
 .turn:not(:last-child) .next{display:none}
 .crumb .cite,.source .cite{padding:1px 5px}
 .chips{flex-wrap:wrap}
+@media print{.code[hidden]{display:grid!important}}
 @media(forced-colors:active){mark{outline:1px solid}}`);
 
 /** Escape cancels an edit, and arrows browse earlier questions. @type {(panel: Panel) => void} */

@@ -456,13 +456,18 @@ def test_without_a_model_the_docs_are_quoted_on_a_selection_and_not_the_selectio
 
 
 @pytest.mark.parametrize(
-    ("said", "language"),
-    [("thanks!", "en"), ("Bist du ein Mensch?", "de"), ("讲个笑话", "zh"), ("?", "en"), ("How do I begin?", "en")],
-)
-def test_small_talk_gets_one_friendly_sentence_in_its_language(service: Service, said: str, language: str) -> None:
+    ("said", "language", "begins"),
+    [
+        ("thanks!", "en", False), ("Bist du ein Mensch?", "de", False), ("讲个笑话", "zh", False),
+        ("Hi!", "en", True), ("?", "en", True), ("How do I begin?", "en", True),
+    ],
+)  # fmt: skip
+def test_small_talk_gets_one_friendly_sentence_in_its_language_and_beginners_the_first_pages(
+    service: Service, said: str, language: str, *, begins: bool
+) -> None:
     answer = ask(service, said)
     assert (answer.status, answer.response) == ("not_in_docs", phrases.for_language(language).purpose)
-    assert ([place.chapter for place in answer.nearest], answer.source_chunks) == (["Installing Quill"], [])
+    assert ([place.chapter for place in answer.nearest], answer.source_chunks) == (["Installing Quill"] * begins, [])
 
 
 def test_a_refusal_is_of_the_part_of_the_docs_that_was_searched(service: Service) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse_api import phrases
-from chapterverse_api.answering.small_talk import _utterances, small_talk_language
+from chapterverse_api.answering.small_talk import _openings, _talk, opening_language, small_talk_language
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,10 @@ def test_small_talk_is_recognized_with_its_language(message: str, language: str)
         "", "{}", "&&", "what is a bot", "what is it", "what can it do", "how do I say thanks to a contributor",
         "hello world example", "help text",
         "get started with caching", "test", "are you able to deploy a joke server with one command and a config",
+        "How do I start nginx", "Where do I start celery?", "how do I begin transactions",
+        "How do I get nginx started?", "how do I start debugging", "how do I start over?",
+        "Wie fange ich Transaktionen an?", "wie fange ich damit an",
+        "怎么开始用", "どうやって止めますか", "--help", "help()",
         "no", "yes", "what are hooks", "wie installiere ich das", "tell me about yaml",
     ],
 )  # fmt: skip
@@ -34,5 +38,17 @@ def test_questions_are_not(message: str) -> None:
     assert small_talk_language(message) is None
 
 
+@pytest.mark.parametrize(
+    ("message", "opens"),
+    [
+        ("Hello!", True), ("how do I begin?", True), ("Who made this ?", True), ("怎么开始？", True),
+        ("¿Cómo empiezo?", True), ("?", True),
+        ("thanks", False), ("tell me a joke", False), ("you are stupid", False), ("what are hooks", False),
+    ],
+)  # fmt: skip
+def test_greetings_and_calls_for_help_open_a_conversation(message: str, *, opens: bool) -> None:
+    assert (opening_language(message) is not None) == opens
+
+
 def test_every_language_of_ours_has_small_talk() -> None:
-    assert {tag for tag, _ in _utterances()} == set(phrases.LANGUAGES)
+    assert set(_openings()) == set(_talk()) == set(phrases.LANGUAGES)

@@ -136,6 +136,8 @@ def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not
 def test_small_talk_is_not_searched_for(service: Service) -> None:
     context = context_of(service, "Danke schön!")
     assert (context.request.passages, context.off_topic, context.retrieval_used) == ((), True, False)
+    assert context.nearest == ()
+    context = context_of(service, "Guten Tag!")
     assert [place.url for place in context.nearest] == [f"{quill.BASE}install/#installing-quill"]
     assert (context.language, context.retrieval_used) == ("de", False)
 
