@@ -7,13 +7,13 @@ import re
 from chapterverse.text.key_shapes import find_keys
 
 #: What stands before the host: a password, which may contain any character, or of a web address any token.
-_LOGIN = re.compile(r"https?://[^/\s@]+@|//[^/\s@:]*:(?!\d+(?:[/?#]|$))\S*@", re.IGNORECASE)
+_LOGIN = re.compile(r"https?://[^/\s@]{1,200}@|//[^/\s@:]{0,99}:(?!\d{1,5}(?:[/?#]|$))\S{0,200}@", re.IGNORECASE)
 _QUERY = re.compile(
-    r"([?&;](?:[\w-]*[_-])?(?:api)?(?:key|token|secret|password|signature|sig)s?=)[^&;\s'\"]+", re.IGNORECASE
+    r"([?&;](?:[\w-]{0,40}[_-])?(?:api)?(?:key|token|secret|password|signature|sig)s?=)[^&;\s'\"]+", re.IGNORECASE
 )
 #: For a mask, which may hide too much.
-_BEFORE_HOST = re.compile(r"//[^\s'\"]*@")
-_ANY_QUERY = re.compile(r"([?&;][^=&;\s'\"]+=)[^&;\s'\"]+")
+_BEFORE_HOST = re.compile(r"//[^\s'\"]{0,400}@")
+_ANY_QUERY = re.compile(r"([?&;][^=&;\s'\"]{1,99}=)[^&;\s'\"]+")
 
 
 def has_secret(text: str) -> bool:
