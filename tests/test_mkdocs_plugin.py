@@ -441,7 +441,7 @@ def test_a_variable_outranks_its_option(site: Site) -> None:
 
 def test_the_file_of_the_project_fills_in_and_what_is_overridden_is_said_once(site: Site) -> None:
     (site.root / "chapterverse.toml").write_text(
-        'store = "edge:file"\nchunk_tokens = 7\nbase_url = "https://x.example"\n'
+        'store = "edge:file"\nchunk_tokens = 70\nbase_url = "https://x.example"\n'
     )
     site.configure({"chunk_tokens": 64})
     assert site.build("--strict").count("mkdocs.yml overrides chunk_tokens, base_url of chapterverse.toml.") == 1

@@ -37,11 +37,12 @@ class ExternalEntry:
     depth: int = DEFAULT_DEPTH
 
     @classmethod
-    def of(cls, value: object, root: Path) -> ExternalEntry:
+    def of(cls, value: object, root: Path, *, must_exist: bool = True) -> ExternalEntry:
         """Return an entry of the option `also`: a text, or a mapping.
 
         Args:
             root: the folder that paths are relative to.
+            must_exist: whether a file must be there already.
 
         Raises:
             ConfigurationError: it is neither, names no file of the project, or holds another key or value.
@@ -59,20 +60,20 @@ class ExternalEntry:
         if not 1 <= depth <= _MAX_DEPTH:
             raise ConfigurationError(f"also: the depth of {place[:100]} must be 1 to {_MAX_DEPTH}.")
         if kind == "file":
-            return cls._file(place, url, root)
+            return cls._file(place, url, root, must_exist=must_exist)
         if not is_web_address(place):
             raise _malformed_error(value)
         return cls("url" if kind == "url" else "sitemap", urldefrag(place)[0], depth=depth)
 
     @classmethod
-    def _file(cls, name: str, url: object, root: Path) -> ExternalEntry:
+    def _file(cls, name: str, url: object, root: Path, *, must_exist: bool) -> ExternalEntry:
         path = root / name
         if leads_out(path, root):
             raise ConfigurationError(
                 f"also names the file {name[:100]}, which is outside of the project: put it there."
             )
-        if not path.is_file():
-            raise ConfigurationError(f"also names the file {name[:100]}, which is not there.")
+        if must_exist:
+            require_file(path, name)
         if not isinstance(url, str) or (url and not is_web_address(url)):
             raise ConfigurationError(
                 f"also: the url of {name[:100]} must be an address, such as https://example.com/a."
@@ -81,9 +82,15 @@ class ExternalEntry:
         return cls("file", str(path.resolve()), display_name, url)
 
 
-def parse_entries(values: Iterable[object], root: Path) -> tuple[ExternalEntry, ...]:
+def parse_entries(values: Iterable[object], root: Path, *, must_exist: bool = True) -> tuple[ExternalEntry, ...]:
     """Return the entries of the option `also`; raises as `ExternalEntry.of`."""
-    return tuple(ExternalEntry.of(each, root) for each in values)
+    return tuple(ExternalEntry.of(each, root, must_exist=must_exist) for each in values)
+
+
+def require_file(path: Path, name: str) -> None:
+    """Raise `ConfigurationError` if an entry's file is not there."""
+    if not path.is_file():
+        raise ConfigurationError(f"also names the file {name[:100]}, which is not there.")
 
 
 def is_web_address(text: str) -> bool:

@@ -218,10 +218,15 @@ class Settings:
 
     def resolve_paths(self, root: Path) -> Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
-        kind, _, path = self.store.partition(":")
-        store = f"edge:{root / path}" if kind == "edge" and path else None
         files = {name: str(root / path) for name in ("persona", "knowledge") if (path := getattr(self, name))}
-        return self.override(store=store, **files)
+        places = {name: _resolve(getattr(self, name), "edge", root) for name in ("store", "preview_store")}
+        if self.reading_model not in ("auto", "none"):
+            files["reading_model"] = str(root / Path(self.reading_model).expanduser())
+        # Any other model is one by name.
+        _, _, model = self.embedder.partition(":")
+        if model.startswith((".", "~")) or model.endswith(".onnx") or (root / model).exists():
+            files["embedder"] = _resolve(self.embedder, "fastembed", root)
+        return self.override(**places, **files)
 
     def override(self, **values: Any) -> Settings:
         """Return a copy with every value that is not None replaced."""
@@ -297,6 +302,12 @@ def document_options(options: object) -> dict[str, Any]:
         elif not isinstance(value, bool):
             raise ConfigurationError(f"documents.{name} must be true or false.")
     return dict(options)
+
+
+def _resolve(setting: str, scheme: str, root: Path) -> str:
+    """Return SCHEME:PATH with the path resolved against `root`; a setting of another scheme stays."""
+    kind, _, path = setting.partition(":")
+    return f"{kind}:{root / Path(path).expanduser()}" if kind == scheme and path else setting
 
 
 def _check_count(name: str, value: object, most: int) -> None:

@@ -67,6 +67,16 @@ def test_help_of_a_command_explains_each_option(indexed: Shell, name: str, optio
         assert re.search(rf"^  {option}\b[^\n]*\s+[A-Z]\w", text, re.MULTILINE), option
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")
+def test_a_full_disk_gets_one_sentence(indexed: Shell) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("status", "--json"), cwd=indexed.root, env=clean(), stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: No space left on device.\n"
+
+
 def test_a_plan_is_a_pages_own_steps(shell: Shell) -> None:
     steps = "<ol><li>Boil the water.</li><li>Wait four minutes for black tea.</li></ol>"
     shell.write("black/index.html", "Black tea", f'<h2 id="brew">Brewing black tea</h2>{steps}')

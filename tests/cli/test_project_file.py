@@ -75,7 +75,8 @@ def test_it_knows_each_option_and_setting_but_secrets() -> None:
 
     secrets = {name for name, setting in SETTINGS.items() if setting.metadata.get("secret")}
     assert "signing_key" in secrets
-    assert not secrets & _KNOWN.keys()
+    # These are places, and a secret only with a password.
+    assert secrets & _KNOWN.keys() == {"ledger", "records"}
     assert {"base_url", "generator", "exclude", "widget", "chunk_tokens"} <= _KNOWN.keys()
 
 
@@ -88,6 +89,12 @@ def test_it_knows_each_option_and_setting_but_secrets() -> None:
         ("include = ['a/', 1]", "line 1: The option 'include' must be a list of patterns."),
         ("\nexclude = [[]]", "line 2: The option 'exclude' must be a list of patterns."),
         ("widget = 1", "line 1: The option 'widget' must be a mapping."),
+        ("\nchunk_tokens = 5", "line 2: chunk_tokens must be between 32 and 512."),
+        ("\nendpoint = 'foo bar'", "line 2: The endpoint must be an address like"),
+        ("\nbase_url = 'ftp://x'", "line 2: The base URL must be an address like"),
+        ('store = "edge:a\\u0000b"', "line 1: The option 'store' holds a NUL character."),
+        (f"x = {'9' * 5000}", "can't be read: Exceeds the limit"),
+        (f"x = {'[' * 3000}", "can't be read: maximum recursion depth exceeded"),
         ("site = 1", "line 1: The option 'site' must be a text."),
         ("faq_top_k = 200", "line 1: CHAPTERVERSE_FAQ_TOP_K must be a whole number from 1 to 10."),
         ("\n[documents]\nfaq_topk = 3", "line 3: There is no option 'faq_topk' of documents"),
@@ -99,11 +106,19 @@ def test_it_knows_each_option_and_setting_but_secrets() -> None:
             "line 1: cohere_api_key may hold a secret, and this file is committed: set",
         ),
         (
-            'ledger = "postgresql://x"',
+            'ledger = "postgresql://me:sk-1@x"',
             "line 1: ledger may hold a secret, and this file is committed: set",
         ),
         ('api_token = "sk-1"', "line 1: 'api_token' names a secret, and this file is committed"),
-        ('openai_url = "https://me:sk-1@x.example"', "line 1: 'openai_url' holds an address with a password"),
+        ('openai_url = "https://me:sk-1@x.example"', "line 1: 'openai_url' holds a key or a password"),
+        ('openai_url = "https://me:sk-1/w@x.example"', "line 1: 'openai_url' holds a key or a password"),
+        ('openai_url = "https://sk-1@x.example"', "line 1: 'openai_url' holds a key or a password"),
+        ('store = "qdrant:https://x?api-key=sk-1"', "line 1: 'store' holds a key or a password"),
+        ('also = [{url = "https://x/y?token=sk-1"}]', "line 1: 'also' holds a key or a password"),
+        (
+            f'generator = "openai:sk-proj-{"sk-1B2c3D4e5F6g7H8i9J" * 3}"',
+            "line 1: 'generator' holds a key or a password",
+        ),
         ("x = = 3", "can't be read: Invalid value (at line 1, column 5)."),
     ],
 )
@@ -112,6 +127,52 @@ def test_what_can_not_be_used_is_refused_with_its_line(shell: Shell, text: str, 
     sentence = shell.refused("status")
     assert sentence.startswith(f"chapterverse.toml {complaint}")
     assert "sk-1" not in sentence
+
+
+def test_a_place_without_a_password_is_no_secret(shell: Shell) -> None:
+    write(
+        shell,
+        'ledger = "sqlite:x.db"\nrecords = "dynamodb:T"\nopenai_url = "http://localhost:8080/@me"\n'
+        'also = ["https://social.example/@me?page=2"]\n',
+    )
+    settings = ProjectFile.find(shell.root).settings
+    assert (settings["ledger"], settings["records"]) == (f"sqlite:{shell.root.resolve() / 'x.db'}", "dynamodb:T")
+
+
+def test_nothing_secret_is_printed(indexed: Shell) -> None:
+    for value in (
+        "https://me:hush@hush@x.example",
+        "https://x.example?key=hush&a=hush",
+        "https://me:hu/hush@x.example",
+    ):
+        said = indexed.run("status", "-v", environment={"CHAPTERVERSE_OPENAI_URL": value}).stderr
+        assert "openai_url = 'https://" in said
+        assert "hush" not in said
+
+
+def test_paths_start_at_the_file(shell: Shell) -> None:
+    write(shell, 'embedder = "fastembed:./model"\nreading_model = "rm"\npreview_store = "edge:p"\n')
+    (inner := shell.root / "site").mkdir(exist_ok=True)
+    (shell.root / ".git").mkdir()
+    root = shell.root.resolve()
+    assert ProjectFile.find(inner).settings == {
+        "embedder": f"fastembed:{root / 'model'}",
+        "reading_model": str(root / "rm"),
+        "preview_store": f"edge:{root / 'p'}",
+    }
+    write(shell, 'embedder = "fastembed:BAAI/bge-small-en-v1.5"\nreading_model = "none"\n')
+    named = {"embedder": "fastembed:BAAI/bge-small-en-v1.5", "reading_model": "none"}
+    assert ProjectFile.find(inner).settings == named
+
+
+def test_a_source_that_is_not_there_yet_is_missed_by_index_alone(shell: Shell) -> None:
+    write(shell, 'also = ["built/api.txt"]\n')
+    assert "also names the file built/api.txt, which is not there." in shell.refused("index", "site")
+    (shell.root / "built").mkdir()
+    (shell.root / "built/api.txt").write_text("Endpoints of tea.")
+    shell.run("index", "site")
+    (shell.root / "built/api.txt").unlink()
+    shell.run("search", "green tea")
 
 
 def test_a_broken_file_of_another_program_is_its_own_matter(indexed: Shell) -> None:

@@ -204,6 +204,10 @@ def test_only_findings_that_are_not_in_the_baseline_fail(site: Path) -> None:
     assert document["known"] == {"left_out": 1, "mended": 1}
 
 
+def test_inject_says_once_where_a_setting_is_from(site: Path) -> None:
+    assert run("inject", site, "--endpoint", "/", "-v")[1].count("endpoint = '/' is from a flag.") == 1
+
+
 def test_no_baseline_accepts_a_secret_or_a_link_out_of_the_site(site: Path) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"
     file = site.parent / "baseline.json"

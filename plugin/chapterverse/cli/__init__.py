@@ -5,6 +5,7 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` m
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -67,7 +68,10 @@ def _report_failure(sentence: str, code: str, arguments: Sequence[str]) -> int:
 def _print_error(sentence: str, code: str, arguments: Sequence[str]) -> None:
     """Print an error as the document that a program waits for."""
     if "--json" in arguments:
-        typer.echo(json.dumps({"error": {"code": code, "message": sentence}}, ensure_ascii=False, indent=2))
+        document = json.dumps({"error": {"code": code, "message": sentence}}, ensure_ascii=False, indent=2)
+        # The error may be that nothing can be written there.
+        with contextlib.suppress(OSError):
+            typer.echo(document)
 
 
 def _print_version(value: bool) -> None:

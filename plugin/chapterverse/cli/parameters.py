@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ from chapterverse.cli.messages import detail, warn
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import ProjectFile
 from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
+from chapterverse.text.secrets_in_text import mask
 
 Store = Annotated[
     str | None,
@@ -59,9 +59,6 @@ History = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
-#: A name and a password in an address.
-_LOGIN = re.compile(r"//[^/\s@]+@")
-
 
 def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
     """Return the settings of a command's options, the environment and the project's file, with the secrets they name.
@@ -81,7 +78,7 @@ def configure(**flags: Any) -> Settings:
         value, variable = getattr(settings, name), setting.metadata["env"]
         if value != setting.default and not setting.metadata.get("secret"):
             place = variable if os.environ.get(variable) else file.path.name
-            shown = _LOGIN.sub("//…@", repr(value))
+            shown = mask(repr(value))
             detail(f"{name} = {shown} is from {place if flags.get(name) is None else 'a flag'}.")
     return settings
 

@@ -57,7 +57,7 @@ def widget(
 
     Use it if your generator adds the tag to its pages. DIR should contain nothing else.
     """
-    files = _files(endpoint, title, config, docs_version)
+    files = _files(configure(endpoint=endpoint or None, docs_version=docs_version), title, config)
     written = deliver(folder, files)
     tag = plain_tag(f"{folder.resolve().name}/launcher.js")
     if as_json:
@@ -89,7 +89,8 @@ def inject(
 
     Adds one script tag before </body>. A second run changes nothing. Run it after each build.
     """
-    files = _files(endpoint, title, config, docs_version)
+    settings = configure(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
+    files = _files(settings, title, config)
     project = project_options()
     flags = {
         "markdown": markdown,
@@ -100,7 +101,6 @@ def inject(
     }
     stated = {name: value for name, value in flags.items() if value is not None}
     options = replace(AgentOptions.of(project.agents), **stated)
-    settings = configure(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
     patterns = include or project.include, exclude or project.exclude
     agents, reading, problem = agent_files(site_dir, options, settings, *patterns)
     with progress_bar() as report:
@@ -208,11 +208,10 @@ def open_agent_files(site: Path, options: AgentOptions, settings: Settings, read
     return AgentFiles.open(site, options, settings, name, reading.base_url, about)
 
 
-def _files(endpoint: str | None, title: str | None, config: Path | None, docs_version: str | None) -> dict[str, bytes]:
-    """Return the widget's files, configured by flags, else by the file, else by the environment."""
+def _files(settings: Settings, title: str | None, config: Path | None) -> dict[str, bytes]:
+    """Return the widget's files, with the options of flags, else of the file, else of the project's."""
     from chapterverse.widget.options import read_file, read_options
 
-    settings = configure(endpoint=endpoint or None, docs_version=docs_version)
     if not settings.endpoint:
         raise typer.BadParameter("Give --endpoint URL, or --endpoint / where the API is at the site's own origin.")
     try:

@@ -21,7 +21,7 @@ from typing import NoReturn
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from chapterverse.errors import FetchFailed, UnreadablePage
-from chapterverse.external_entries import ExternalEntry, is_web_address
+from chapterverse.external_entries import ExternalEntry, is_web_address, require_file
 from chapterverse.indexing.downloads import Downloads, StoredDownload
 from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source, main_language
@@ -70,7 +70,7 @@ def collect_external(settings: Settings, pages: Iterable[Source], base_url: str,
         docs: the folder of the documentation's sources, if available.
 
     Raises:
-        ConfigurationError: `settings.allow_private` is malformed.
+        ConfigurationError: `settings.allow_private` is malformed, or a file is not there.
         UnsafePath: a file is a link out of its folder, a pipe or a device.
     """
     if not settings.also:
@@ -100,6 +100,7 @@ class _CollectionRun:
 
     def add_file(self, entry: ExternalEntry, base_url: str, docs: Path | None) -> None:
         path, name = Path(entry.place), entry.name
+        require_file(path, name)
         if docs and path.resolve().is_relative_to(docs.resolve()):
             name = path.resolve().relative_to(docs.resolve()).as_posix()
         url = entry.url or urljoin(base_url, quote(name, safe=SAFE.replace("%", "")))

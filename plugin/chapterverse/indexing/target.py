@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
+from chapterverse.indexing.plugins.options import check_chunk_tokens
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
 from chapterverse.model import READER, EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import Settings
@@ -55,8 +56,7 @@ class Target:
             ConfigurationError: a name is unknown, a key is missing, or the chunk size is out of range.
             IndexFault: the ledger can't be used.
         """
-        if not 32 <= chunk_tokens <= CAP:
-            raise ConfigurationError(f"chunk_tokens must be between 32 and {CAP}.")
+        check_chunk_tokens(chunk_tokens)
         if replace_unstorable(str(scope)) != str(scope):
             raise ConfigurationError("The names of a site and of its version must be text without control characters.")
         store = open_store(settings)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
-from chapterverse.site.key_shapes import find_keys
+from chapterverse.text.key_shapes import find_keys
 
 #: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.
 _WINDOW, _OVERLAP = 8_000_000, 16_000

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.external_entries import parse_entries
-from chapterverse.model import slug
+from chapterverse.model import CHUNK_TOKENS, slug
 from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 from chapterverse.widget.endpoint import clean_endpoint
 
@@ -99,6 +99,12 @@ def is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
     """Whether a live preview is being built: into a temporary folder, for the preview server's own address."""
     temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
     return temporary and urlsplit(site_url or "").netloc == address
+
+
+def check_chunk_tokens(tokens: int) -> None:
+    """Raise `ConfigurationError` if chunks can't be packed to this size."""
+    if not 32 <= tokens <= CHUNK_TOKENS:
+        raise ConfigurationError(f"chunk_tokens must be between 32 and {CHUNK_TOKENS}.")
 
 
 def explain_unknown_options(names: Iterable[object], options: Collection[str]) -> dict[str, str]:

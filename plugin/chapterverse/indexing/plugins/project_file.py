@@ -8,29 +8,39 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.external_entries import parse_entries
-from chapterverse.indexing.plugins.options import OPTIONS, Options, explain_type, explain_unknown_options
+from chapterverse.indexing.plugins.options import (
+    OPTIONS,
+    Options,
+    check_chunk_tokens,
+    explain_type,
+    explain_unknown_options,
+)
+from chapterverse.readers.sources.site_pages import parse_base_url
 from chapterverse.settings import SETTINGS, Settings, document_options, secret_fields
+from chapterverse.text.secrets_in_text import has_secret
+from chapterverse.widget.endpoint import clean_endpoint
 
 #: Each file with the table in it that is ours, in the order of precedence.
 _FILES: Mapping[str, tuple[str, ...]] = {"chapterverse.toml": (), "pyproject.toml": ("tool", "chapterverse")}
+#: Settings that are a secret only with a password in them.
+_PLACES = ("ledger", "records")
 #: What a file may set. MkDocs itself reads `enabled`.
 _KNOWN = {
     name: option
     for name, option in (SETTINGS | OPTIONS).items()
-    if name != "enabled" and not option.metadata.get("secret")
+    if name != "enabled" and (name in _PLACES or not option.metadata.get("secret"))
 }
 #: Options that `ProjectFile.settings` holds.
 _OF_SETTINGS = {*SETTINGS, "documents", "also"}
 _SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)s?$", re.IGNORECASE)
-#: A name and a password in an address.
-_LOGIN = re.compile(r"//[^/\s@]*:[^/\s@]+@")
 _HEADER = re.compile(r"\s*\[+([^\]]+)\]")
 _KEY = re.compile(r"([^=#]+)=")
 
@@ -110,7 +120,8 @@ class _Draft:
             values = tomllib.loads(text)
         except OSError as error:
             raise ConfigurationError(f"{file.name} can't be read: {error.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # Also a number that is too long, and too many brackets.
+        except (ValueError, RecursionError) as error:
             # The file of another program, unless it names us.
             if table and b".".join(map(str.encode, table)) not in file.read_bytes():
                 return None
@@ -130,23 +141,29 @@ class _Draft:
             unknown = explain_unknown_options([name], _KNOWN).get(name)
             if sentence := _explain_secret(name, value) or unknown or explain_type(_KNOWN[name], value):
                 raise self._error(sentence, name)
+            if any("\0" in text for text in _texts(value)):
+                raise self._error(f"The option {name!r} holds a NUL character.", name)
         root = self.path.parent
         settings = {name: value for name, value in self.values.items() if name in SETTINGS}
         settings |= {name: str(root / settings[name]) for name in ("schemas", "tools") if name in settings}
+        for name in _PLACES:
+            kind, _, place = settings.get(name, "").partition(":")
+            settings |= {name: f"sqlite:{root / place}"} if kind == "sqlite" and place else {}
         settings |= self._read_option("documents", document_options)
-        settings |= self._read_option("also", lambda also: {"also": parse_entries(also, root)})
-        self._read_option("widget", _read_widget)
+        settings |= self._read_option("also", lambda also: {"also": parse_entries(also, root, must_exist=False)})
+        for name, check in _CHECKS.items():
+            self._read_option(name, check)
         try:
             resolved = Settings(**settings).resolve_paths(root)
         except ConfigurationError as error:
             raise self._error(str(error)) from None
         return {name: getattr(resolved, name) for name in settings}
 
-    def _read_option(self, name: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    def _read_option(self, name: str, read: Callable[[Any], Any]) -> Any:
         """Return what `read` makes of an option; the sentences of its errors name the key."""
         value = self.values.get(name)
         try:
-            return read(value) if value else {}
+            return {} if value in (None, "") else read(value)
         except (ConfigurationError, InputError) as error:
             keys = value if isinstance(value, dict) else ()
             raise self._error(str(error), name, *[key for key in keys if key in str(error)][:1]) from None
@@ -175,20 +192,39 @@ def _folders(folder: Path) -> list[Path]:
 def _explain_secret(name: str, value: object) -> str:
     """Return a sentence if a value may be a secret."""
     variables = {field_name: variable for variable, field_name in secret_fields().items()}
-    if name in variables:
+    leaks = any(map(has_secret, _texts(value)))
+    if name in variables and (leaks or name not in _PLACES):
         return f"{name} may hold a secret, and this file is committed: set {variables[name]} instead."
-    if _LOGIN.search(str(value)):
-        return f"{name[:60]!a} holds an address with a password, and this file is committed: set a variable instead."
+    if leaks:
+        return f"{name[:60]!a} holds a key or a password, and this file is committed: set a variable instead."
     if name not in _KNOWN and _SECRET.search(name):
         return f"{name[:60]!a} names a secret, and this file is committed: set a variable of the environment instead."
     return ""
 
 
-def _read_widget(options: Any) -> dict[str, Any]:
+def _texts(value: object) -> Iterator[str]:
+    """Yield each text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        items = value if isinstance(value, list) else [*value, *value.values()]
+        yield from chain.from_iterable(map(_texts, items))
+
+
+def _read_widget(options: Any) -> None:
     # Imported here: it loads pydantic.
     from chapterverse.widget.options import read_options
 
-    return read_options(options, "widget.").config()
+    read_options(options, "widget.").config()
+
+
+#: What raises for a value of the right type that can't be used.
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "widget": _read_widget,
+    "endpoint": clean_endpoint,
+    "base_url": parse_base_url,
+    "chunk_tokens": check_chunk_tokens,
+}
 
 
 def _line(keys: tuple[str, ...], text: str) -> int:
