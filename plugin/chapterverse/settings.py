@@ -222,10 +222,7 @@ class Settings:
         places = {name: _resolve(getattr(self, name), "edge", root) for name in ("store", "preview_store")}
         if self.reading_model not in ("auto", "none"):
             files["reading_model"] = str(root / Path(self.reading_model).expanduser())
-        # Any other model is one by name.
-        _, _, model = self.embedder.partition(":")
-        if model.startswith((".", "~")) or model.endswith(".onnx") or (root / model).exists():
-            files["embedder"] = _resolve(self.embedder, "fastembed", root)
+        # The embedder's path stays: it is the name by which an index knows its vectors, on any machine.
         return self.override(**places, **files)
 
     def override(self, **values: Any) -> Settings:

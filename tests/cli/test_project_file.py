@@ -156,7 +156,7 @@ def test_paths_start_at_the_file(shell: Shell) -> None:
     (shell.root / ".git").mkdir()
     root = shell.root.resolve()
     assert ProjectFile.find(inner).settings == {
-        "embedder": f"fastembed:{root / 'model'}",
+        "embedder": "fastembed:./model",
         "reading_model": str(root / "rm"),
         "preview_store": f"edge:{root / 'p'}",
     }

@@ -22,7 +22,7 @@ _MAX_LISTED = 10
 #: Kinds of findings that no baseline accepts: what is published is in others' hands.
 _NEVER_KNOWN = frozenset({"secret", "link_out"})
 #: In a sentence about many pages, whose number may change while the fault stays.
-_PAGES = re.compile(r"\d[\d,]*(?= (?:of the )?pages)")
+_PAGES = re.compile(r"(?<![\d,])\d[\d,]{0,20}(?= (?:of the )?pages)")
 
 Way = Literal["plugin", "html", "source"]
 """How a site's index is made: by the plugin during the build, from built HTML, or from Markdown with --source."""

@@ -41,7 +41,7 @@ _KNOWN = {
 #: Options that `ProjectFile.settings` holds.
 _OF_SETTINGS = {*SETTINGS, "documents", "also"}
 _SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)s?$", re.IGNORECASE)
-_HEADER = re.compile(r"\s*\[+([^\]]+)\]")
+_HEADER = re.compile(r"\s*\[{1,2}([^\[\]]+)\]")
 _KEY = re.compile(r"([^=#]+)=")
 
 
