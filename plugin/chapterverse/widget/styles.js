@@ -62,7 +62,7 @@ sup{margin-inline-start:3px;line-height:0}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
 dialog .chip{display:block;box-sizing:border-box;width:fit-content;max-width:100%;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
-.chip span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.chip span,.busy span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 table{border-collapse:collapse;font-size:14px}
 th,td{border:1px solid var(--_line);min-width:4.5em;padding:6px 10px;text-align:start;vertical-align:top}
