@@ -179,10 +179,9 @@ export const createTurn = (panel, question, message) => {
       if (listed.length) foot.append(list(strings.sources, listed, listed.map(({ id }, at) => `${order.indexOf(id) + 1 || at + 1}`)));
       const near = nearest.filter(({ url }) => turn.cited.every(source => source.url !== url));
       // After a greeting they are no results, but what there is to read.
-      const label = state ? strings.nearest : '';
-      if (near.length) foot.append(label && el('p', { className: 'status' }, label), list(label, near));
+      if (near.length) foot.append(state ? el('p', { className: 'status' }, strings.nearest) : '', list(state ? strings.nearest : '', near));
       turn.answer = answer;
-      return label ? told : [told, ...near.map(where)].join('\n');
+      return state ? told : [told, ...near.map(where)].join('\n');
     },
 
     fail(kind, words) {

@@ -97,7 +97,6 @@ export const createPanel = async (place, launcher, config, words) => {
   const ask = async turn => {
     const { question } = turn;
     const { text, selection } = question;
-    const single = turn.single = panel.single && !only.hidden && !question.everywhere;
     const { lang } = document.documentElement;
     const page = (location.origin + location.pathname).slice(0, 2048);
     /** @type {Failure | undefined} */
@@ -106,6 +105,7 @@ export const createPanel = async (place, launcher, config, words) => {
     const drop = () => stop?.abort('offline');
     addEventListener('offline', drop);
     showState();
+    turn.single = panel.single;
     turn.busy();
     emit('ask', question);
     try {
@@ -117,7 +117,7 @@ export const createPanel = async (place, launcher, config, words) => {
         thread_id: question.alone ? undefined : panel.session.session_id,
         ...(scoped && !only.hidden && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
         // A page's address may be written with its file, and its sections have addresses of their own.
-        ...(single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
+        ...(turn.single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
       }, stop.signal, turn.hear);
       const { response, retrieval_used, mode, source_chunks, segments, status, turn_id, signature, nearest, follow_ups, searched_as, partial_reason } = answer;
       /** @type {Message} */

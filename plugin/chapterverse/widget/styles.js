@@ -51,7 +51,7 @@ p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
 ul,ol{padding-inline-start:24px}
 a{color:inherit;text-decoration-color:var(--_link)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
-code,.code{background:var(--_shade)}
+code,.code,.error{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
 pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
@@ -75,6 +75,7 @@ th{background:var(--_shade)}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 .status>:empty{display:none}
+.error{padding:8px 14px;border-inline-start:4px solid #d32f2f}
 .busy{animation:1s infinite alternate pulse}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}

@@ -258,7 +258,13 @@ export const addTools = async (panel, turn) => {
     body.before(el('button', { className: 'chip searched', title: strings.alone, onclick: () => panel.start({ ...question, alone: true }) }, el('span', {}, strings.follow_up.replace('{query}', () => query)), icon('close')));
   }
   if (turn.single && answer.status === 'not_in_docs') {
-    row.after(el('button', { className: 'chip', onclick: () => panel.start({ ...question, everywhere: true }) && panel.narrow(false) }, strings.unscope));
+    row.after(el('button', { className: 'chip', onclick() {
+      const { single } = panel;
+      panel.single = false;
+      // While another answer comes nothing is asked, and the label stays.
+      if (panel.start(question)) panel.narrow(false);
+      else panel.single = single;
+    } }, strings.unscope));
   }
   for (const code of body.querySelectorAll('.code')) {
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));

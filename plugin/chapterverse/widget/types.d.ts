@@ -134,8 +134,6 @@ interface Question {
   selection?: string;
   /** Asked without the conversation before it. */
   alone?: boolean;
-  /** Asked of all the docs, also where the panel searches a single page. */
-  everywhere?: boolean;
 }
 
 /** Body of `POST /v1/chat`. */
