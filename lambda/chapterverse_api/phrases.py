@@ -22,7 +22,7 @@ class Phrases:
         more: states how much a quote leaves out of a list, a table or a paragraph, and links to its section.
         purpose: answers small talk, and questions about something else entirely.
         curated: introduces an answer from the FAQ of the docs' authors.
-        beginning: the words of headings under which docs begin.
+        beginning: headings under which docs begin, with "; " between them.
     """
 
     unsure: str
@@ -50,7 +50,8 @@ _PHRASES = {
         more="… {count} more in {place}",
         purpose="I am here for questions about these docs, and answer in their own words: what would you like to know?",
         curated="Answered by the docs' authors:",
-        beginning="getting started quick start quickstart tutorial first steps introduction installation overview",
+        beginning="getting started; get started; quick start; quickstart; tutorial; first steps; "
+        "introduction; installation; installing; overview",
     ),
     "de": Phrases(
         unsure="Vielleicht beantwortet das diese Dokumentation nicht. Die nächste Stelle:",
@@ -64,7 +65,8 @@ _PHRASES = {
         purpose="Ich bin für Fragen zu dieser Dokumentation da und antworte mit ihren eigenen Worten:"
         " Was möchtest du wissen?",
         curated="Von den Autoren der Dokumentation beantwortet:",
-        beginning="erste schritte loslegen schnellstart schnelleinstieg tutorial einführung installation überblick",
+        beginning="erste schritte; loslegen; schnellstart; schnelleinstieg; tutorial; einführung; "
+        "installation; überblick",
     ),
     "fr": Phrases(
         unsure="Cette documentation n’y répond peut-être pas. Le passage le plus proche :",
@@ -77,7 +79,7 @@ _PHRASES = {
         more="… {count} de plus dans {place}",
         purpose="Je réponds aux questions sur cette documentation, avec ses propres mots : que voulez-vous savoir ?",
         curated="Réponse des auteurs de la documentation :",
-        beginning="premiers pas démarrage rapide prise en main bien démarrer tutoriel introduction installation",
+        beginning="premiers pas; démarrage rapide; prise en main; bien démarrer; tutoriel; introduction; installation",
     ),
     "es": Phrases(
         unsure="Puede que esta documentación no lo responda. El pasaje más cercano:",
@@ -91,7 +93,7 @@ _PHRASES = {
         purpose="Estoy aquí para preguntas sobre esta documentación y respondo con sus propias palabras:"
         " ¿qué quieres saber?",
         curated="Respuesta de los autores de la documentación:",
-        beginning="primeros pasos inicio rápido guía de inicio empezar tutorial introducción instalación",
+        beginning="primeros pasos; inicio rápido; guía de inicio; empezar; tutorial; introducción; instalación",
     ),
     "it": Phrases(
         unsure="Forse questa documentazione non risponde. Il passaggio più vicino:",
@@ -104,7 +106,7 @@ _PHRASES = {
         more="… altri {count} in {place}",
         purpose="Sono qui per le domande su questa documentazione e rispondo con le sue parole: che cosa vuoi sapere?",
         curated="Risposta degli autori della documentazione:",
-        beginning="primi passi avvio rapido guida rapida per iniziare tutorial introduzione installazione",
+        beginning="primi passi; avvio rapido; guida rapida; per iniziare; tutorial; introduzione; installazione",
     ),
     "pt": Phrases(
         unsure="Talvez esta documentação não responda a isso. O trecho mais próximo:",
@@ -118,7 +120,7 @@ _PHRASES = {
         purpose="Estou aqui para perguntas sobre esta documentação e respondo com as palavras dela:"
         " o que você quer saber?",
         curated="Resposta dos autores da documentação:",
-        beginning="primeiros passos início rápido guia de início começando tutorial introdução instalação",
+        beginning="primeiros passos; início rápido; guia de início; começando; tutorial; introdução; instalação",
     ),
     "nl": Phrases(
         unsure="Misschien beantwoordt deze documentatie dit niet. De dichtstbijzijnde passage:",
@@ -131,7 +133,7 @@ _PHRASES = {
         more="… nog {count} in {place}",
         purpose="Ik ben er voor vragen over deze documentatie en antwoord in haar eigen woorden: wat wil je weten?",
         curated="Beantwoord door de auteurs van de documentatie:",
-        beginning="aan de slag snelstart eerste stappen handleiding introductie inleiding installatie",
+        beginning="aan de slag; snelstart; eerste stappen; handleiding; introductie; inleiding; installatie",
     ),
     "pl": Phrases(
         unsure="Być może tej odpowiedzi nie ma w dokumentacji. Najbliższy fragment:",
@@ -144,7 +146,7 @@ _PHRASES = {
         more="… jeszcze {count} w {place}",
         purpose="Odpowiadam na pytania o tę dokumentację jej własnymi słowami: co chcesz wiedzieć?",
         curated="Odpowiedź autorów dokumentacji:",
-        beginning="pierwsze kroki szybki start wprowadzenie samouczek instalacja",
+        beginning="pierwsze kroki; szybki start; wprowadzenie; samouczek; instalacja",
     ),
     "zh": Phrases(
         unsure="这些文档可能没有答案。最接近的段落：",
@@ -157,7 +159,7 @@ _PHRASES = {
         more="… 还有 {count} 项，见 {place}",
         purpose="我负责回答有关这些文档的问题，并引用其原文：您想了解什么？",
         curated="文档作者的回答：",
-        beginning="快速开始 快速入门 快速上手 入门 开始使用 教程 简介 介绍 安装",
+        beginning="快速开始; 快速入门; 快速上手; 入门; 开始使用; 教程; 简介; 介绍; 安装",
     ),
     "ja": Phrases(
         unsure="このドキュメントには答えがないかもしれません。最も近い箇所：",
@@ -170,7 +172,7 @@ _PHRASES = {
         more="… 他 {count} 件：{place}",
         purpose="このドキュメントについての質問に、その文章でお答えします。何を知りたいですか？",
         curated="ドキュメントの著者による回答：",
-        beginning="はじめに クイックスタート 入門 始めましょう チュートリアル 導入 インストール",
+        beginning="はじめに; クイックスタート; 入門; 始めましょう; チュートリアル; 導入; インストール",
     ),
     "ar": Phrases(
         unsure="قد لا تجيب هذه الوثائق عن ذلك. أقرب مقطع:",
@@ -183,7 +185,7 @@ _PHRASES = {
         more="… {count} أخرى في {place}",
         purpose="أنا هنا للأسئلة عن هذه الوثائق، وأجيب بكلماتها: ماذا تريد أن تعرف؟",
         curated="إجابة مؤلفي الوثائق:",
-        beginning="البدء السريع بدء الاستخدام ابدأ الخطوات الأولى دليل البداية مقدمة التثبيت",
+        beginning="البدء السريع; بدء الاستخدام; ابدأ; الخطوات الأولى; دليل البداية; مقدمة; التثبيت",
     ),
 }
 

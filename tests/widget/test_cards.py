@@ -353,21 +353,28 @@ def test_the_sign_of_a_sentence_without_a_source_is_as_high_as_a_number(browse: 
     assert abs(number["height"] - sign["height"]) <= 4
 
 
-def test_a_signature_is_no_label_of_400_characters(browse: Browse, site: Site) -> None:
+def test_a_signature_of_400_characters_is_short_on_screen_and_whole_where_it_is_kept(
+    browse: Browse, site: Site
+) -> None:
     signature = "class flask.Response(" + ", ".join(f"argument_{n}=None" for n in range(25)) + ")"
-    short = signature[:80] + "…"
     chunk = source(1, chapter=signature, section="Methods")
     parts = [framing(f"**{signature} › Methods**\n\n"), quote("It is sent.\n\n", "1"), segment("So.", "2")]
     sources = [chunk, source(2, section=signature)]
     wait = Event()
     site.replies.append(checked(of_segments(*parts, source_chunks=sources), wait))
-    turn = ask(browse())
-    expect(turn.locator(".busy")).to_have_text(f"Reading {short} › Methods…")
+    page = browse(permissions=["clipboard-read", "clipboard-write"])
+    turn = ask(page)
+    height = "node => node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).fontSize)"
+    expect(turn.locator(".busy")).to_have_text(f"Reading {signature} › Methods…")
+    assert turn.locator(".busy span").evaluate(height) < 2
     wait.set()
-    turn.locator(".copy_answer").wait_for()
-    expect(turn.locator(".crumb")).to_have_text(f"1{short} › Methods")
-    expect(turn.locator(".source")).to_have_text(f"2Locking › {short}")
-    expect(turn.locator("sup a")).to_have_attribute("aria-label", f"2: Locking › {short}")
+    turn.locator(".copy_answer").click()
+    expect(turn.get_by_text("Copied")).to_be_visible()
+    assert turn.locator(".crumb > span").last.evaluate(height) < 5
+    assert turn.locator(".source").evaluate(height) < 3
+    turn.locator("sup a").hover()
+    assert turn.locator(".tip b").evaluate(height) < 5
+    assert f"Locking › {signature}" in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_what_scrolls_is_shaded_where_there_is_more_of_it(browse: Browse, site: Site) -> None:

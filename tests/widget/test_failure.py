@@ -122,7 +122,10 @@ def test_offline_from_the_first_question_on_it_is_told_and_can_be_asked_again(br
     open_chat(page)
     page.context.set_offline(True)
     try:
-        expect(ask(page).locator(".error")).to_contain_text("You are offline.")
+        error = ask(page).locator(".error")
+        expect(error).to_contain_text("You are offline.")
+        # No more can be loaded, its look included.
+        assert error.evaluate("node => getComputedStyle(node).borderLeftWidth") == "4px"
     finally:
         page.context.set_offline(False)
     expect_retry(page, site)

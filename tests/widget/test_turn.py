@@ -236,6 +236,19 @@ def test_a_greeting_is_not_said_to_be_missing_from_the_docs(browse: Browse, site
     expect(page.locator("[aria-live=polite]")).to_contain_text("Hello.")
 
 
+def test_pages_to_read_first_are_no_closest_pages_and_are_told(browse: Browse, site: Site) -> None:
+    first = {key: source(1)[key] for key in ("chapter", "section", "url")}
+    hello = answer("Hello.", status="not_in_docs", source_chunks=[], retrieval_used=False, nearest=[first])
+    site.replies.append(stream(hello))
+    page = browse()
+    turn = ask(page, "hi")
+    turn.locator(".copy_answer").wait_for()
+    expect(turn.locator(".sources a")).to_have_text(["›Locking › Section 1"])
+    expect(turn.get_by_text("Closest pages")).to_have_count(0)
+    expect(turn.get_by_role("list", name="Closest pages")).to_have_count(0)
+    expect(page.locator("[aria-live=polite]")).to_have_text("Hello. Locking › Section 1")
+
+
 def test_nothing_of_the_turn_before_is_left_above_a_question(browse: Browse, site: Site) -> None:
     page = browse()
     # Its tools are the last of it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -52,49 +53,71 @@ def test_the_named_page_is_the_one_that_is_shown(browse: Browse, site: Site) -> 
     assert {"url": f"{site.url}/second.html"} in site.asked[0]["filters"]["$or"]
 
 
-def test_a_follow_up_is_named_where_the_api_took_it_for_one_and_dropped_in_place(browse: Browse, site: Site) -> None:
+def test_a_follow_up_is_named_where_the_api_took_it_for_one_and_asked_anew_alone(browse: Browse, site: Site) -> None:
     led = {"query": "What is a lock?", "reason": "follow_up", "original": "And then?"}
     site.replies += [stream(answer("One.")), stream(answer("Two.", searched_as=led)), stream(answer("Three."))]
     page = browse()
     ask(page, "What is a lock?").locator(".copy_answer").wait_for()
     following = page.get_by_role("button", name="Following up on")
     expect(following).to_have_count(0)
-    turn = ask(page, "And then?")
+    ask(page, "And then?")
     expect(following).to_have_text("Following up on What is a lock?")
     assert len(site.asked[1]["conversation_history"]) == 2
     following.click()
-    expect(turn.locator(".copy_answer")).to_be_visible()
-    expect(turn).to_contain_text("Three.")
-    expect(page.locator(".turn")).to_have_count(2)
-    expect(following).to_have_count(0)
+    expect(page.locator(".turn").nth(2)).to_contain_text("Three.")
+    expect(page.locator(".turn").nth(2).locator(".copy_answer")).to_be_visible()
+    # What was said stays.
+    expect(page.locator(".turn").nth(1)).to_contain_text("Two.")
     assert site.asked[2]["query"] == "And then?"
     assert site.asked[2]["conversation_history"] == []
     assert "thread_id" not in site.asked[2]
     # It holds for one question.
     ask(page, "Where?").locator(".copy_answer").wait_for()
-    assert len(site.asked[3]["conversation_history"]) == 4
+    assert len(site.asked[3]["conversation_history"]) == 6
 
 
 def test_a_page_without_an_answer_leads_to_all_the_docs(browse: Browse, site: Site) -> None:
     nothing = answer("No answer in this part.", status="not_in_docs", source_chunks=[])
-    site.replies += [stream(nothing), stream(answer("Run it.", citations=["1"]))]
+    site.replies += [stream(nothing), refused(429)]
     page = browse()
     open_chat(page)
     page.get_by_role("button", name="Only this page").click()
-    turn = ask(page)
+    ask(page)
+    turn = page.locator(".turn").first
     expect(turn.locator(".not_in_docs")).to_contain_text("Not on this page")
     expect(page.locator("[aria-live]")).to_contain_text("Not on this page")
     everywhere = turn.get_by_role("button", name="Search all the docs")
     expect(everywhere).to_be_visible()
-    page.reload()
-    expect(turn.locator(".not_in_docs")).to_contain_text("Not on this page")
     everywhere.click()
-    expect(turn.locator(".answered")).to_be_visible()
-    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn").nth(1)).to_contain_text("Too many questions at once.")
+    # A failure takes nothing away.
+    expect(turn.locator(".not_in_docs")).to_be_visible()
+    assert [message["content"] for message in stored(page)["messages"]][:2] == ["How do I lock?", nothing["response"]]
     assert "filters" in site.asked[0]
     assert "filters" not in site.asked[1]
     assert site.asked[1]["query"] == "How do I lock?"
     expect(page.get_by_role("button", name="Only this page")).to_have_text("Only this page")
+    # What was the page may be another one after a load.
+    page.reload()
+    expect(turn.locator(".not_in_docs")).to_contain_text("Not in these docs")
+    expect(everywhere).to_have_count(0)
+
+
+def test_all_the_docs_are_not_asked_while_an_answer_comes(browse: Browse, site: Site) -> None:
+    wait = Event()
+    nothing = answer("No.", status="not_in_docs", source_chunks=[])
+    site.replies += [stream(nothing), checked(answer("Run it."), wait)]
+    page = browse()
+    open_chat(page)
+    only = page.get_by_role("button", name="Only this page")
+    only.click()
+    everywhere = ask(page).get_by_role("button", name="Search all the docs")
+    everywhere.wait_for()
+    ask(page, "And now?").locator(".busy").wait_for()
+    page.locator(".turn").first.get_by_role("button", name="Search all the docs").click()
+    expect(only).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".turn")).to_have_count(2)
+    wait.set()
 
 
 def test_all_the_docs_without_an_answer_say_so(browse: Browse, site: Site) -> None:

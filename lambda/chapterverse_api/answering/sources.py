@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from chapterverse.calibration import WeightedQuestion, count_terms
@@ -90,7 +89,6 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
     )
     language, persona = results.language or source_language, index.persona(snapshot)
     off_topic = not choice.passages and retrieval.answerability.docs < MIN_ON_TOPIC
-    nearest = [c for c in retrieval.candidates if _is_near(c, retrieval, off_topic=off_topic)]
     return AnswerContext(
         mode="rag",
         request=replace(
@@ -115,7 +113,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
             make_source(passage, candidate.chunk.chapter_title, candidate.chunk.section_heading)
             for passage, candidate in zip(choice.passages, choice.candidates, strict=False)
         ),
-        nearest=_nearest(nearest, url),
+        nearest=_nearest(retrieval, url, off_topic=off_topic),
         candidates=retrieval.total,
         evidence=retrieval.evidence,
         retrieval_used=True,
@@ -282,20 +280,28 @@ def _describe_search(question: str, results: SiteResults) -> SearchedAs | None:
     return SearchedAs(query=searched, reason="corrected", original=question) if searched != question else None
 
 
-def _nearest(candidates: Sequence[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
+def _nearest(retrieval: Retrieval, url: Callable[[Chunk], str], *, off_topic: bool) -> tuple[Nearest, ...]:
     """Return the best place on each of the nearest pages."""
+    by_meaning = any("cosine" in c.components for c in retrieval.candidates)
     pages: dict[str, Chunk] = {}
-    for candidate in sorted((c for c in candidates if c.chunk.url), key=lambda c: -c.evidence):
-        pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
-    return tuple(nearest_place(chunk, url(chunk)) for chunk in islice(pages.values(), MAX_NEAREST))
+    for candidate in sorted((c for c in retrieval.candidates if c.chunk.url), key=lambda c: -c.evidence):
+        # No more is read than is named: most answers need none of these.
+        if len(pages) == MAX_NEAREST:
+            break
+        path = candidate.chunk.source_file_path
+        if path not in pages and _is_near(candidate, retrieval.question, off_topic=off_topic, by_meaning=by_meaning):
+            pages[path] = candidate.chunk
+    return tuple(nearest_place(chunk, url(chunk)) for chunk in pages.values())
 
 
-def _is_near(candidate: Candidate, retrieval: Retrieval, *, off_topic: bool) -> bool:
-    """Whether a place shares meaning with a question: a word with its headings, or enough words with its text."""
-    if _heading_has_word(candidate.chunk, retrieval.question):
-        return True
-    by_meaning = "cosine" in candidate.components
-    return not off_topic and (by_meaning or matched_share(candidate, retrieval.question) >= MIN_NEAR_SHARE)
+def _is_near(candidate: Candidate, question: WeightedQuestion, *, off_topic: bool, by_meaning: bool) -> bool:
+    """Whether a place shares a word with a question in its headings, or enough words in its text.
+
+    Args:
+        by_meaning: whether an embedder found the places, which may then share no word.
+    """
+    near = not off_topic and (by_meaning or matched_share(candidate, question) >= MIN_NEAR_SHARE)
+    return near or _heading_has_word(candidate.chunk, question)
 
 
 def _heading_has_word(chunk: Chunk, question: WeightedQuestion) -> bool:

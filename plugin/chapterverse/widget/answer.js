@@ -3,11 +3,8 @@
 // is drawn by the same functions.
 import { el, icon, link, render } from './render.js';
 
-/** A path of headings, each of which may be a signature, as a label. @type {(path: string) => string} */
-const short = path => path.replace(/([^›\s][^›]{79})[^›]*[^›\s]/g, '$1…');
-
 /** @type {(section: Section) => string} */
-export const where = ({ chapter, section }) => short(section && section !== chapter ? `${chapter} › ${section}` : chapter);
+export const where = ({ chapter, section }) => (section && section !== chapter ? `${chapter} › ${section}` : chapter);
 
 /** @type {(name: Icon, words: string | Node) => HTMLElement} */
 export const status = (name, words) => el('p', { className: `status ${name}` }, icon(name), el('span', {}, words));
@@ -74,7 +71,7 @@ export const createTurn = (panel, question, message) => {
 
   /** @type {(group: Segment[]) => HTMLElement} */
   const block = group => {
-    const crumb = isCrumb(group[0]) ? short(`${render([{ ...group[0], citations: [] }], () => '').textContent}`.trim()) : '';
+    const crumb = isCrumb(group[0]) ? `${render([{ ...group[0], citations: [] }], () => '').textContent}`.trim() : '';
     const parts = crumb ? group.slice(1) : group;
     const [first] = parts;
     if (!crumb && first.kind !== 'quote') {
@@ -155,7 +152,7 @@ export const createTurn = (panel, question, message) => {
     },
 
     show(answer) {
-      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [], single } = answer;
+      const { content, source_chunks = [], segments = [], status: state, mode, nearest = [] } = answer;
       const final = segments.length ? segments : [{ text: content, citations: [] }];
       settle();
       // What was shown stays unless something else has come.
@@ -166,7 +163,7 @@ export const createTurn = (panel, question, message) => {
       [parts, sources] = [final, source_chunks];
       paint();
       const doubts = parts.filter(({ check }) => check === 'unconfirmed').length;
-      const key = state !== 'answered' ? (single && state === 'not_in_docs' ? 'not_on_page' : state) : doubts ? (doubts > 1 ? 'except_many' : 'except')
+      const key = state !== 'answered' ? (turn.single && state === 'not_in_docs' ? 'not_on_page' : state) : doubts ? (doubts > 1 ? 'except_many' : 'except')
         : mode === 'selected_text' ? mode : parts.some(({ kind }) => kind === 'quote') ? 'quoted' : state;
       const words = (strings[/** @type {'except'} */ (key)] ?? '').replace('{n}', `${doubts}`);
       // A greeting has no state.
@@ -181,9 +178,10 @@ export const createTurn = (panel, question, message) => {
       const listed = turn.cited[0] ? rest : sources;
       if (listed.length) foot.append(list(strings.sources, listed, listed.map(({ id }, at) => `${order.indexOf(id) + 1 || at + 1}`)));
       const near = nearest.filter(({ url }) => turn.cited.every(source => source.url !== url));
-      if (near.length) foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, near));
+      // After a greeting they are no results, but what there is to read.
+      if (near.length) foot.append(state ? el('p', { className: 'status' }, strings.nearest) : '', list(state ? strings.nearest : '', near));
       turn.answer = answer;
-      return told;
+      return state ? told : [told, ...near.map(where)].join('\n');
     },
 
     fail(kind, words) {

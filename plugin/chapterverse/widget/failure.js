@@ -6,7 +6,7 @@ import { more } from './session.js';
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
-.error{padding:8px 12px;border-inline-start:4px solid #d32f2f;border-radius:6px;background:var(--_shade);color:var(--_fg);font-size:15px}
+.error{border-radius:6px;color:var(--_fg);font-size:15px}
 .error svg{color:color-mix(in srgb,#d32f2f 55%,var(--_fg))}
 .error span{flex:1;min-width:50%}`);
 

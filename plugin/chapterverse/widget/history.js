@@ -107,7 +107,6 @@ const readMessage = value => {
     follow_ups: listOf(value.follow_ups, question => text(question, 500)),
     searched_as: reason && { query: text(searched.query, 4000), original: text(searched.original, 4000), reason },
     partial_reason: oneOf(value.partial_reason, 'left_open', 'unconfirmed', 'may_help', 'cut', 'language', 'choice') ?? null,
-    single: value.single === true || undefined,
     rating: oneOf(value.rating, 'up', 'down'),
   };
   return message;

@@ -39,6 +39,9 @@ export const createPanel = async (place, launcher, config, words) => {
     only.replaceChildren(el('span', {}, strings.only_page, panel.single ? `: ${title}` : ''), panel.single ? icon('close') : '');
   };
 
+  /** On a phone the keyboard would hide what there is to read. */
+  const focus = () => (phone.matches ? dialog : field).focus();
+
   const keepView = () => {
     if (dialog.open) top = thread.scrollTop;
     store('chapterverse_view', JSON.stringify([panel.shape, field.value, top]));
@@ -94,7 +97,6 @@ export const createPanel = async (place, launcher, config, words) => {
   const ask = async turn => {
     const { question } = turn;
     const { text, selection } = question;
-    const { single } = panel;
     const { lang } = document.documentElement;
     const page = (location.origin + location.pathname).slice(0, 2048);
     /** @type {Failure | undefined} */
@@ -103,6 +105,7 @@ export const createPanel = async (place, launcher, config, words) => {
     const drop = () => stop?.abort('offline');
     addEventListener('offline', drop);
     showState();
+    turn.single = panel.single;
     turn.busy();
     emit('ask', question);
     try {
@@ -112,17 +115,15 @@ export const createPanel = async (place, launcher, config, words) => {
         user_context: config.context && `${config.context}`.slice(0, 1e4),
         conversation_history: panel.session.messages[1] && !question.alone ? (await import('./history.js')).recent(panel.session.messages) : [],
         thread_id: question.alone ? undefined : panel.session.session_id,
-        ...(!only.hidden && {
-          ...(scoped && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
-          // A page's address may be written with its file, and its sections have addresses of their own.
-          ...(single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
-        }),
+        ...(scoped && !only.hidden && { page_url: page, language: lang.slice(0, 35) || undefined, version: config.version }),
+        // A page's address may be written with its file, and its sections have addresses of their own.
+        ...(turn.single && { filters: { $or: [page, page.replace(/index\.html$/, '')].flatMap(url => [{ url }, { url: { $prefix: `${url}#` } }]) } }),
       }, stop.signal, turn.hear);
       const { response, retrieval_used, mode, source_chunks, segments, status, turn_id, signature, nearest, follow_ups, searched_as, partial_reason } = answer;
       /** @type {Message} */
       const message = {
         role: 'assistant', content: response, timestamp: new Date().toISOString(),
-        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason, single: single || undefined,
+        mode, source_chunks, segments, turn_id, signature, nearest, follow_ups, searched_as, partial_reason,
         // A greeting is not refused: nothing was searched for it.
         status: status === 'not_in_docs' && retrieval_used === false ? undefined : status,
       };
@@ -251,14 +252,14 @@ export const createPanel = async (place, launcher, config, words) => {
       const message = { role: 'user', content: text || selection.slice(0, 4000), timestamp: new Date().toISOString() };
       keep(message);
       ask(panel.addTurn(question, message));
-      (phone.matches ? dialog : field).focus();
+      focus();
       return true;
     },
 
     narrow(single) {
       panel.single = single;
       showScope();
-      field.focus();
+      focus();
     },
 
     begin(session) {
@@ -275,7 +276,7 @@ export const createPanel = async (place, launcher, config, words) => {
       } catch { /* It keeps its shape, then. */ }
     },
 
-    async open({ text = '', selection, send: now } = {}, focus = true) {
+    async open({ text = '', selection, send: now } = {}, focused = true) {
       if (!dialog.open) {
         takeColors(/** @type {HTMLElement} */ (panel.root.host));
         const active = /** @type {HTMLElement} */ (document.activeElement);
@@ -297,7 +298,7 @@ export const createPanel = async (place, launcher, config, words) => {
       }
       field.value = text || field.value;
       // On a touch screen the keyboard would hide the half of what there is to read.
-      if (focus) (matchMedia('(hover:none)').matches ? dialog : field).focus();
+      if (focused) (matchMedia('(hover:none)').matches ? dialog : field).focus();
     },
 
     close,

@@ -51,7 +51,7 @@ p,ul,ol,blockquote,.code,.scroll,hr,.card{margin:0 0 12px}
 ul,ol{padding-inline-start:24px}
 a{color:inherit;text-decoration-color:var(--_link)}
 code{padding:1px 5px;border-radius:5px;font:.87em var(--md-code-font-family,var(--bs-font-monospace,ui-monospace,monospace))}
-code,.code{background:var(--_shade)}
+code,.code,.error{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
 pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
@@ -62,7 +62,7 @@ sup{margin-inline-start:3px;line-height:0}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
 svg{flex:none;width:20px;fill:none;stroke:currentColor;stroke-width:1.8;stroke-linecap:round}
 dialog .chip{display:block;box-sizing:border-box;width:fit-content;max-width:100%;margin:8px 0;padding:7px 12px;border-radius:10px;text-decoration:none}
-.chip span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.chip span,.busy span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 table{border-collapse:collapse;font-size:14px}
 th,td{border:1px solid var(--_line);min-width:4.5em;padding:6px 10px;text-align:start;vertical-align:top}
@@ -75,6 +75,7 @@ th{background:var(--_shade)}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
 .status>:empty{display:none}
+.error{padding:8px 14px;border-inline-start:4px solid #d32f2f}
 .busy{animation:1s infinite alternate pulse}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}

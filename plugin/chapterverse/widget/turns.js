@@ -48,10 +48,10 @@ mark,:not(pre)>code:has(mark){background:color-mix(in srgb,var(--_link) 22%,var(
 label{display:flex;gap:8px;align-items:center}
 .tip{position:absolute;inset-inline:18px;z-index:1;display:none;margin-top:20px;padding:8px 12px;border:1px solid var(--_line);border-radius:10px;
   background:var(--_bg);color:var(--_fg);box-shadow:0 4px 16px #0003;font-size:13px;font-weight:400;line-height:1.5;text-align:start}
-.tip b,.tip .chip{display:block}
+.tip .chip{display:block}
 .cite:hover+.tip,.cite:focus-visible+.tip,.shown+.tip{display:block}
 .doubt{color:var(--_soft);text-decoration:underline dotted}
-.crumb>span:last-child{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
+.crumb>span:last-child,.tip b{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
 a.cite:hover,a:hover>.cite{background:var(--_fg);color:var(--_bg)}
 a.crumb:hover{text-decoration:underline}
 .source:hover{border-color:var(--_link)}
@@ -253,17 +253,17 @@ export const addTools = async (panel, turn) => {
     body.before(el('p', { className: 'status searched' }, strings.corrected.replace('{query}', () => query), ' ',
       el('button', { className: 'chip', onclick: () => panel.start({ text }) }, strings.original.replace('{original}', () => original))));
   }
-  // The API decides whether a question leans on what was said, and a click takes that back.
+  // The API decides whether a question leans on what was said, and a click asks it anew without that.
   if (searched?.reason === 'follow_up') {
-    body.before(el('button', { className: 'chip searched', title: strings.alone, onclick() {
-      question.alone = true;
-      panel.retry(turn);
-    } }, el('span', {}, strings.follow_up.replace('{query}', () => query)), icon('close')));
+    body.before(el('button', { className: 'chip searched', title: strings.alone, onclick: () => panel.start({ ...question, alone: true }) }, el('span', {}, strings.follow_up.replace('{query}', () => query)), icon('close')));
   }
-  if (answer.single && answer.status === 'not_in_docs') {
+  if (turn.single && answer.status === 'not_in_docs') {
     row.after(el('button', { className: 'chip', onclick() {
-      panel.narrow(false);
-      panel.retry(turn);
+      const { single } = panel;
+      panel.single = false;
+      // While another answer comes nothing is asked, and the label stays.
+      if (panel.start(question)) panel.narrow(false);
+      else panel.single = single;
     } }, strings.unscope));
   }
   for (const code of body.querySelectorAll('.code')) {

@@ -98,8 +98,6 @@ interface Kept {
   searched_as?: { query: string; reason: 'corrected' | 'follow_up'; original: string } | null;
   /** What "partial" means. */
   partial_reason?: 'left_open' | 'unconfirmed' | 'may_help' | 'cut' | 'language' | 'choice' | null;
-  /** Whether only the page was searched that the reader was on. */
-  single?: boolean;
   mode?: 'rag' | 'selected_text';
   source_chunks?: Source[];
   segments?: Segment[];
@@ -246,6 +244,8 @@ interface Turn {
   /** What the stream has named as sources, and what of it is cited, by its numbers. */
   sources: Source[];
   cited: Source[];
+  /** Whether only the page was searched that the reader was on; unknown of a stored answer. */
+  single?: boolean;
   busy(): void;
   /** Shows what an event of the stream brings. */
   hear: OnEvent;

@@ -29,6 +29,27 @@ def test_pages_so_titled_come_before_the_home_page(tmp_path: Path, language: str
     ]
 
 
+@pytest.mark.parametrize(
+    ("title", "begins"),
+    [
+        ("Quickstart guide", True), ("Installation guide", True), ("1. Installation", True), ("Installing Quill", True),
+        ("User guide: getting started", True),
+        ("Step", False), ("The first", False), ("Started", False), ("Steps first", False),
+        ("How to write an installation script of your own", False),
+    ],
+)  # fmt: skip
+def test_a_title_begins_with_a_whole_phrase_and_few_other_words(tmp_path: Path, title: str, *, begins: bool) -> None:
+    pages = {"index.md": PAGES["index.md"], "a.md": f"# {title}\n\nThe first step to get started: installation.\n"}
+    assert [chapter for chapter, _ in first_pages(pages, tmp_path)] == [title] * begins + ["Quill"]
+
+
+def test_equal_titles_have_one_place_and_the_home_page_always_one(tmp_path: Path) -> None:
+    titles = ["Installation", "Installation", "Tutorial", "First steps", "Overview"]
+    pages = {f"{n}.md": f"# {title}\n\nWrite a page.\n" for n, title in enumerate(titles)}
+    found = [chapter for chapter, _ in first_pages({"index.md": PAGES["index.md"], **pages}, tmp_path)]
+    assert (len(set(found)), found[-1]) == (3, "Quill")
+
+
 def test_without_such_pages_there_are_sections_so_headed_or_nothing(tmp_path: Path) -> None:
     pages = {name: PAGES[name] for name in ("index.md", "languages.md")}
     assert first_pages(pages, tmp_path / "a") == [("Quill", "Quill")]
