@@ -263,7 +263,8 @@ def test_a_page_that_changed_before_the_answer_offers_to_ask_again(browse: Brows
     site.replies.append(stream(FINAL, wait))
     page = browse()
     ask(page)
-    expect(page.get_by_text("Searching")).to_be_visible()
+    # What stands there until the answer comes; "Searching" goes with the first event of the stream.
+    expect(page.get_by_text("Reading Locking › Section 1…")).to_be_visible()
     page.reload()
     wait.set()
     expect(page.locator(".error")).to_have_text("The page changed before the answer came.")
