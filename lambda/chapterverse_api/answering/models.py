@@ -19,7 +19,7 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
-from chapterverse_api.generation.protocols import AnswerGenerator, Writer
+from chapterverse_api.generation.protocols import AnswerGenerator, LoadedModel, Writer
 from chapterverse_api.observability import log
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
@@ -123,11 +123,8 @@ class Models:
 
     def open_loaders(self) -> list[ModelLoader]:
         """Return what loads the models that write, where they are on servers of one's own."""
-        # Lazy: only a server of one's own needs it.
-        from chapterverse_api.generation.openai import OpenAIGenerator
-
-        generators = (self.generator, self.economy)
-        loaders = (generator.open_loader() for generator in generators if isinstance(generator, OpenAIGenerator))
+        generators = (self.generator, *([self.economy] if self.economy else []))
+        loaders = (generator.open_loader() for generator in generators if isinstance(generator, LoadedModel))
         return [loader for loader in loaders if loader]
 
     def card(self, head: Head) -> EmbedderCard:

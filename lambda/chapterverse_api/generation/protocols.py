@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
+
+if TYPE_CHECKING:
+    from chapterverse_api.generation.model_loader import ModelLoader
 
 
 class AnswerGenerator(Protocol):
@@ -46,4 +49,13 @@ class Writer(Protocol):
         Raises:
             ProviderError: as above.
         """
+        ...
+
+
+@runtime_checkable
+class LoadedModel(Protocol):
+    """A generator whose language model may have to be loaded first. So nobody else needs to know which one that is."""
+
+    def open_loader(self) -> ModelLoader | None:
+        """Return what loads the model in the background; None if nothing has to."""
         ...

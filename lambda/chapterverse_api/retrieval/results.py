@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.calibration import Calibration, WeightedQuestion
 from chapterverse.errors import ProviderError
+from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.retrieval.answerability import NO_ANSWER, Answerability, AnswerVerdict, verdict
 from chapterverse_api.retrieval.candidates import Candidate
 
@@ -64,7 +65,9 @@ class Retrieval:
     @property
     def degraded(self) -> str | None:
         """What failed, in words for the reader; None if nothing did."""
-        return " ".join(_FAILURE_MESSAGES[part] for part in self.failures) or None
+        # The budget has a reason of its own.
+        failed = (part for part, error in self.failures.items() if not isinstance(error, BudgetSpent))
+        return " ".join(_FAILURE_MESSAGES[part] for part in failed) or None
 
     @property
     def may_help(self) -> bool:

@@ -109,7 +109,7 @@ class AgentFiles:
     """The files of one build: `add` each page, then `finish`.
 
     Attributes:
-        cache: the Markdown of pages of the last build; a page that did not change is not parsed again.
+        cache: the Markdown of pages of earlier builds; a page that did not change is not parsed again.
     """
 
     site: Path
@@ -246,7 +246,7 @@ class AgentFiles:
         return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
 
     def _markdown(self, path: str, page_digest: str, read: Callable[[], BuiltPage]) -> PageFile | None:
-        """Return the Markdown of a page, as the last build kept it if it is the same page; None with a warning."""
+        """Return the Markdown of a page, as an earlier build kept it if it is the same page; None with a warning."""
         key = f"{path} {page_digest}"
         known = self.cache.read(key, PageFile.from_json)
         try:

@@ -11,6 +11,7 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.filters import parse_filter
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
+from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.index.addresses import page_of
 from chapterverse_api.retrieval.ranking import WEIGHTS
 from chapterverse_api.retrieval.results import Retrieval
@@ -223,6 +224,9 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_told(dense: Snapshot) -> 
     )
     assert both.degraded == ("The embedder could not be reached; only words were searched. " + found.degraded)
     assert both.candidates
+    # The turn's budget says itself that it is used up.
+    unpaid = rerank(before, question, quill.Reranker(BudgetSpent("Used up.")))
+    assert (unpaid.candidates, unpaid.degraded) == (before.candidates, None)
 
 
 def test_a_reranker_is_not_paid_for_nothing(lexical: Snapshot) -> None:

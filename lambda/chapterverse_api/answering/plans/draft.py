@@ -32,7 +32,6 @@ from chapterverse_api.answering.plans.machine import INTERACTIVE_KINDS, PlanProb
 from chapterverse_api.answering.structured import ask_for_data
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.answering.turn_tools import TurnTools
-from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import Writer
@@ -70,7 +69,7 @@ def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> Pl
         except ProviderError as error:
             turn.log_failure("generator", error)
             # The budget has a reason of its own.
-            spent = isinstance(error, BudgetSpent)
+            spent = turn.models.turn_budget.reason
             failure = None if spent else "The plan is a page's own, since the model failed."
     plan = _read_numbered_steps(passages) if sources.context.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)

@@ -133,7 +133,7 @@ def read_marked_pages(
         paths: source of each page by its built path.
         excluded: why other pages of the build are left out, by source.
         base_url: address of the site; "" if it has none, and its pages then neither.
-        cache: what was found in a file whose bytes are those of the last build is not looked for again.
+        cache: what an earlier build found in a file of the same bytes is not looked for again.
         visit: gets each page, so that it is read once, and returns what it wants to get with the same bytes again.
     """
     pages, base, built = SitePagesDraft(folder, []), parse_base_url(base_url) or "", dict[str, _BuiltPage]()
