@@ -198,7 +198,8 @@ PIECES = [
 def test_no_address_is_left_however_sentences_part_it(words: list[str]) -> None:
     text = "".join(words)
     for left in (cleaned(text), in_sentences(text)):
-        # Behind our own address it is the name of a page.
+        # Behind our own address it is the name of a page, also where more of a path is between them.
+        left = re.sub(rf"(?<={re.escape(URL)})[\w:/.-]*?(?=evil\.)", "", left)
         assert not re.search(rf"(?<![\w.-])(?<!{re.escape(URL)})evil\.(?:example\.dev|com)/x(?![\w-]|\.\w)", left)
 
 
