@@ -1,0 +1,1 @@
+"""The rooms: parts that some owners switch on. The core never imports them."""
