@@ -1,0 +1,73 @@
+"""Runs `chapterverse eval --diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from chapterverse import entry_points
+from chapterverse.cli.messages import error, note, progress_bar
+from chapterverse.cli.parameters import print_json
+from chapterverse.evaluation.questions import QuestionRow, read_questions
+from chapterverse.ext.evaluation_diff import render
+from chapterverse.ext.evaluation_diff.answers import MOST_HEADINGS, Change, ask, compare, from_headings
+from chapterverse.ext.evaluation_diff.base import open_base
+from chapterverse.ext.evaluation_diff.sections import IndexedSite, Touched, touched
+from chapterverse.progress import Progress
+from chapterverse.settings import Settings
+from chapterverse.site.delivery import replace_file
+
+
+def run(
+    base: str,
+    questions: Path | None,
+    settings: Settings,
+    *,
+    build: str | None,
+    markdown: Path | None,
+    most_lost: int | None,
+    as_json: bool,
+) -> None:
+    """Compare the answers of two indexes, print the changes, and exit with 3 if too many are lost."""
+    rows = read_questions(questions) if questions else None
+    # Quotes cost nothing, and no conversation is stored.
+    settings = settings.override(generator="extractive", records="")
+    with progress_bar() as report:
+        changes, sections = compare_indexes(base, rows, settings, build, report)
+    if markdown:
+        replace_file(markdown, render.markdown(changes, sections).encode())
+    if as_json:
+        print_json(render.document(changes, sections))
+    else:
+        typer.echo("\n".join(render.lines(changes, sections)))
+    lost = render.counts(changes)["lost"]
+    if most_lost is not None and lost > most_lost:
+        error(f"Lost answers: {lost}, more than --max-lost {most_lost}.")
+        raise typer.Exit(3)
+
+
+def compare_indexes(
+    base: str, rows: list[QuestionRow] | None, settings: Settings, build: str | None, report: Progress
+) -> tuple[list[Change], list[Touched]]:
+    """Return what became of each answer, and the touched sections. Nothing is asked if there are none."""
+    session = entry_points.open_session(settings)
+    snapshot = session.snapshot()
+    with open_base(base, build, settings, snapshot.head, report) as base_settings:
+        earlier = entry_points.open_session(base_settings)
+        sites = IndexedSite.from_snapshot(earlier.snapshot()), IndexedSite.from_snapshot(snapshot)
+        sections = touched(*sites)
+        asked = _questions(rows, sections)
+        if not sections:
+            return [], []
+        before, now = ask(asked, earlier, report, "Asking the base"), ask(asked, session, report, "Asking the index")
+        return compare(asked, (before, now), sites, sections), sections
+
+
+def _questions(rows: list[QuestionRow] | None, sections: list[Touched]) -> list[QuestionRow]:
+    if rows is not None:
+        return rows
+    headings = from_headings(sections)
+    if len(headings) > MOST_HEADINGS:
+        note(f"Of the {len(headings)} headings of touched sections the first {MOST_HEADINGS} are asked.")
+    return headings[:MOST_HEADINGS]
