@@ -26,8 +26,8 @@ from chapterverse import entry_points
 from chapterverse.cli import main
 from chapterverse.evaluation.questions import QuestionRow, read_judged
 from chapterverse.evaluation.quoting import bare
-from chapterverse.ext.evaluation_diff.answers import Change, Given, ask, compare
-from chapterverse.ext.evaluation_diff.sections import IndexedSite, touched
+from chapterverse.ext.evaluation_diff.answers import Change, GivenAnswer, ask, compare
+from chapterverse.ext.evaluation_diff.sections import IndexedSite, compare_sections
 from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.text.sentences import split
@@ -185,7 +185,7 @@ class Bench:
     root: Path
     docs: Docs
     rows: list[QuestionRow]
-    answers: list[Given]
+    answers: list[GivenAnswer]
     site: IndexedSite
 
     @classmethod
@@ -217,7 +217,7 @@ class Bench:
             session = _index(self.root, "now")
             now = IndexedSite.from_snapshot(session.snapshot())
             answers = self.answers, ask(self.rows, session, _quiet, "")
-            return compare(self.rows, answers, (self.site, now), touched(self.site, now))
+            return compare(self.rows, answers, (self.site, now), compare_sections(self.site, now))
         finally:
             self._write({file: self.docs.texts.get(file) for file in plant.files})
 

@@ -25,8 +25,8 @@ CLOSED, ANSWERED = 2560, 14_336
 
 #: Loaded after the first answer, and when a reader does what they are for.
 LATER = {
-    "failure.js", "highlight.js", "history.js", "menu.js", "origin.js", "page.js", "room.js", "selection.js",
-    "turns.js", "work.js",
+    "failure.js", "handoff.js", "highlight.js", "history.js", "menu.js", "origin.js", "page.js", "room.js",
+    "selection.js", "turns.js", "work.js",
 }  # fmt: skip
 
 

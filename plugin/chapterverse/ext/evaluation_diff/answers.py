@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.evaluation.questions import QuestionRow
-from chapterverse.ext.evaluation_diff.sections import IndexedSite, StandingText, Touched, key, says
+from chapterverse.ext.evaluation_diff.sections import IndexedSite, RemainingText, SectionChange, key, says
 from chapterverse.progress import Progress
 from chapterverse.session import Session
 
@@ -22,20 +22,22 @@ MOST_HEADINGS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """One answer.
 
     Attributes:
         state: how far it answers.
         text: the quotes; "" for a refusal.
-        said: the part that answers, as far as it is known.
+        quote: the part that answers, as far as it is known.
+        passage: the first quote, whole.
         cited: the addresses of its sources, without the host.
         chunk_ids: of its sources, in the order of the quotes.
     """
 
     state: Literal["answered", "hedged", "refused"]
     text: str = ""
-    said: str = ""
+    quote: str = ""
+    passage: str = ""
     cited: tuple[str, ...] = ()
     chunk_ids: tuple[str, ...] = ()
 
@@ -50,20 +52,20 @@ class Change:
     """
 
     question: QuestionRow
-    before: Given
-    now: Given
+    before: GivenAnswer
+    now: GivenAnswer
     outcome: Outcome
     reason: str = ""
-    section: Touched | None = None
+    section: SectionChange | None = None
 
 
-def from_headings(sections: Sequence[Touched]) -> list[QuestionRow]:
+def from_headings(sections: Sequence[SectionChange]) -> list[QuestionRow]:
     """Return a question for each touched section with a heading: its heading, after the page's title."""
     rows = {": ".join(dict.fromkeys((s.key[1][0], s.key[1][-1]))): s for s in sections if s.key[1]}
     return [QuestionRow(id=text, question=text, place=s.url) for text, s in rows.items()]
 
 
-def ask(questions: Sequence[QuestionRow], session: Session, report: Progress, stage: str) -> list[Given]:
+def ask(questions: Sequence[QuestionRow], session: Session, report: Progress, stage: str) -> list[GivenAnswer]:
     """Return the answer to each question.
 
     Raises:
@@ -80,24 +82,25 @@ def ask(questions: Sequence[QuestionRow], session: Session, report: Progress, st
         if response["degraded_reason"]:
             reason = response["degraded_reason"]
             raise ProviderError(f"{question.place}: the answers can't be compared: {reason}", retryable=True)
-        answers.append(_given(response))
+        answers.append(_read_answer(response))
     report(stage, len(questions), len(questions))
     return answers
 
 
-def _given(response: Mapping[str, Any]) -> Given:
+def _read_answer(response: Mapping[str, Any]) -> GivenAnswer:
     if response["status"] == "not_in_docs":
-        return Given("refused")
+        return GivenAnswer("refused")
     quotes = [s for s in response["segments"] if s["kind"] == "quote"] or [
         s for s in response["segments"] if s["citations"]
     ]
     sources = {s["id"]: s for s in response["source_chunks"]}
     used = [sources[i] for i in dict.fromkeys(i for s in quotes for i in s["citations"]) if i in sources]
     first = quotes[0] if quotes else {}
-    return Given(
+    return GivenAnswer(
         state="hedged" if response.get("partial_reason") in _HEDGED else "answered",
         text="\n\n".join(s["text"].strip() for s in quotes) or response["response"],
-        said=first.get("mark") or first.get("text", ""),
+        quote=first.get("mark") or first.get("text", ""),
+        passage=first.get("text", ""),
         cited=tuple(dict.fromkeys(_place(s["url"] or "") for s in used)),
         chunk_ids=tuple(s["chunk_id"] or "" for s in used),
     )
@@ -110,39 +113,39 @@ def _place(url: str) -> str:
 
 def compare(
     questions: Sequence[QuestionRow],
-    answers: tuple[Sequence[Given], Sequence[Given]],
+    answers: tuple[Sequence[GivenAnswer], Sequence[GivenAnswer]],
     sites: tuple[IndexedSite, IndexedSite],
-    sections: Sequence[Touched],
+    sections: Sequence[SectionChange],
 ) -> list[Change]:
     """Return what became of each answer."""
-    standing, by_key = StandingText(*sites), {section.key: section for section in sections}
+    remaining, by_key = RemainingText(*sites), {section.key: section for section in sections}
     changes = []
     for question, before, now in zip(questions, *answers, strict=True):
-        reason = _loss(question.question, before, now, standing)
+        reason = _loss(question.question, before, now, remaining)
         outcome: Outcome = "lost" if reason else _outcome(before, now)
-        cited = [(site, i) for site, given in zip(sites, (before, now), strict=True) for i in given.chunk_ids]
+        cited = [(site, i) for site, answer in zip(sites, (before, now), strict=True) for i in answer.chunk_ids]
         places = [key(site.by_id[i]) for site, i in cited if i in site.by_id]
         section = next((by_key[place] for place in places if place in by_key), None)
         changes.append(Change(question, before, now, outcome, reason, section))
     return changes
 
 
-def _loss(question: str, before: Given, now: Given, standing: StandingText) -> str:
+def _loss(question: str, before: GivenAnswer, now: GivenAnswer, remaining: RemainingText) -> str:
     """Return why an answer is lost, "" if it isn't: what was hedged or refused before can't be lost."""
     if before.state != "answered":
         return ""
     if now.state == "refused":
         return "It is refused now."
     # The same words with a reservation are no loss: a question at the border gets it by any change.
-    if now.state == "hedged" and not says(before.said, [now.text], question):
+    if now.state == "hedged" and not says(before.quote, [now.text], question):
         return "It is only shown with a reservation now, and in other words."
     chunk_id = before.chunk_ids[0] if before.chunk_ids else ""
-    if before.said and not standing.holds(before.said, chunk_id, question, now.text):
+    if before.quote and not remaining.holds(before.quote, before.passage, chunk_id, question, now.text):
         return "What answered it is no longer in the docs."
     return ""
 
 
-def _outcome(before: Given, now: Given) -> Outcome:
+def _outcome(before: GivenAnswer, now: GivenAnswer) -> Outcome:
     if before.state != "answered" and now.state == "answered":
         return "appeared"
     return "same" if (before.text, before.state) == (now.text, now.state) else "changed"

@@ -13,7 +13,7 @@ from chapterverse.evaluation.questions import QuestionRow, read_questions
 from chapterverse.ext.evaluation_diff import render
 from chapterverse.ext.evaluation_diff.answers import MOST_HEADINGS, Change, ask, compare, from_headings
 from chapterverse.ext.evaluation_diff.base import open_base
-from chapterverse.ext.evaluation_diff.sections import IndexedSite, Touched, touched
+from chapterverse.ext.evaluation_diff.sections import IndexedSite, SectionChange, compare_sections
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
@@ -49,14 +49,14 @@ def run(
 
 def compare_indexes(
     base: str, rows: list[QuestionRow] | None, settings: Settings, build: str | None, report: Progress
-) -> tuple[list[Change], list[Touched]]:
+) -> tuple[list[Change], list[SectionChange]]:
     """Return what became of each answer, and the touched sections. Nothing is asked if there are none."""
     session = entry_points.open_session(settings)
     snapshot = session.snapshot()
     with open_base(base, build, settings, snapshot.head, report) as base_settings:
         earlier = entry_points.open_session(base_settings)
         sites = IndexedSite.from_snapshot(earlier.snapshot()), IndexedSite.from_snapshot(snapshot)
-        sections = touched(*sites)
+        sections = compare_sections(*sites)
         asked = _questions(rows, sections)
         if not sections:
             return [], []
@@ -64,7 +64,7 @@ def compare_indexes(
         return compare(asked, (before, now), sites, sections), sections
 
 
-def _questions(rows: list[QuestionRow] | None, sections: list[Touched]) -> list[QuestionRow]:
+def _questions(rows: list[QuestionRow] | None, sections: list[SectionChange]) -> list[QuestionRow]:
     if rows is not None:
         return rows
     headings = from_headings(sections)

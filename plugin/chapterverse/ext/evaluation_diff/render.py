@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import Any
 
 from chapterverse.evaluation.text_report import printable
-from chapterverse.ext.evaluation_diff.answers import Change, Given
-from chapterverse.ext.evaluation_diff.sections import Touched
+from chapterverse.ext.evaluation_diff.answers import Change, GivenAnswer
+from chapterverse.ext.evaluation_diff.sections import SectionChange
 
 #: In the order of what a reviewer wants to know.
 _TITLES = {"lost": "Lost", "changed": "Changed", "appeared": "New"}
@@ -21,7 +21,7 @@ _MOST = 60_000
 _COLUMNS, _LINES = 56, 24
 
 
-def document(changes: Sequence[Change], sections: Sequence[Touched]) -> dict[str, Any]:
+def document(changes: Sequence[Change], sections: Sequence[SectionChange]) -> dict[str, Any]:
     """Return the document that `--json` prints."""
     return {
         "counts": counts(changes),
@@ -46,35 +46,35 @@ def _row(change: Change) -> dict[str, Any]:
         "reason": change.reason or None,
         "section": change.section.url if change.section else None,
         **{
-            side: {k: v for k, v in asdict(given).items() if k in ("state", "text", "cited")}
-            for side, given in _sides(change)
+            side: {k: v for k, v in asdict(answer).items() if k in ("state", "text", "cited")}
+            for side, answer in _sides(change)
         },
     }
 
 
-def _sides(change: Change) -> tuple[tuple[str, Given], tuple[str, Given]]:
+def _sides(change: Change) -> tuple[tuple[str, GivenAnswer], tuple[str, GivenAnswer]]:
     return ("before", change.before), ("now", change.now)
 
 
-def summary(changes: Sequence[Change], sections: Sequence[Touched]) -> str:
+def summary(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str:
     """Return the result in one sentence."""
     found = counts(changes)
     asked = f"{found['questions']} questions over {len(sections)} touched sections"
     return f"{asked}: {found['lost']} answers lost, {found['changed']} changed, {found['appeared']} new."
 
 
-def lines(changes: Sequence[Change], sections: Sequence[Touched]) -> Iterator[str]:
+def lines(changes: Sequence[Change], sections: Sequence[SectionChange]) -> Iterator[str]:
     """Yield the lines for a terminal."""
     for title, group in _groups(changes):
         yield printable(title)
         for change in group:
             yield f"  {change.outcome:9} {printable(change.question.question)}  {change.reason}".rstrip()
-            for side, given in _sides(change):
-                yield f"    {side:6} {textwrap.shorten(printable(given.text) or given.state, 96, placeholder=' …')}"
+            for side, answer in _sides(change):
+                yield f"    {side:6} {textwrap.shorten(printable(answer.text) or answer.state, 96, placeholder=' …')}"
     yield summary(changes, sections)
 
 
-def markdown(changes: Sequence[Change], sections: Sequence[Touched]) -> str:
+def markdown(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str:
     """Return the comment, shortened to what a pull request takes; foreign texts stand in it as HTML."""
     parts = ["### What readers are answered", summary(changes, sections)]
     left = _MOST
@@ -103,7 +103,7 @@ def _groups(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change]]]:
 
 
 def _details(change: Change) -> str:
-    cells = "".join(f"<td valign=top>{_cell(given)}</td>" for _, given in _sides(change))
+    cells = "".join(f"<td valign=top>{_cell(answer)}</td>" for _, answer in _sides(change))
     title = f"<b>{_TITLES[change.outcome]}</b>: {_inline(change.question.question)} {html.escape(change.reason)}"
     table = f"<table><tr><th>before</th><th>now</th></tr><tr>{cells}</tr></table>"
     return f"<details><summary>{title}</summary>\n{table}\n</details>"
@@ -114,11 +114,11 @@ def _inline(text: str) -> str:
     return f"<code>{html.escape(printable(text)).replace('@', '@&#8203;')}</code>"
 
 
-def _cell(given: Given) -> str:
-    cited = "".join(f"<br>{_inline(place)}" for place in given.cited)
-    if not given.text:
-        return f"<i>{given.state}</i>"
-    rows = [part for line in given.text.splitlines() for part in textwrap.wrap(line, _COLUMNS) or [""]]
+def _cell(answer: GivenAnswer) -> str:
+    cited = "".join(f"<br>{_inline(place)}" for place in answer.cited)
+    if not answer.text:
+        return f"<i>{answer.state}</i>"
+    rows = [part for line in answer.text.splitlines() for part in textwrap.wrap(line, _COLUMNS) or [""]]
     shown = rows if len(rows) <= _LINES else [*rows[:_LINES], "…"]
     # An empty line would end the HTML.
     return f"<pre>{'&#10;'.join(html.escape(row) for row in shown)}</pre>{cited}"

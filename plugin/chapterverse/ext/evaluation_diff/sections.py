@@ -27,7 +27,7 @@ _MISTYPED = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class SectionChange:
     """A section that two indexes differ in."""
 
     key: Key
@@ -77,28 +77,29 @@ def key(chunk: Chunk) -> Key:
     return chunk.source_file_path, chunk.heading_path
 
 
-def touched(before: IndexedSite, now: IndexedSite) -> list[Touched]:
+def compare_sections(before: IndexedSite, now: IndexedSite) -> list[SectionChange]:
     """Return the sections with another text, in order of their files."""
     found = []
     for place in sorted(before.texts.keys() | now.texts.keys()):
         old, new = before.texts.get(place), now.texts.get(place)
         if old != new:
             url = now.urls.get(place) or urldefrag(before.urls[place]).url
-            found.append(Touched(place, url, "changed" if old and new else "added" if new else "removed"))
+            found.append(SectionChange(place, url, "changed" if old and new else "added" if new else "removed"))
     return found
 
 
-class StandingText:
+class RemainingText:
     """Finds what one index said in the other, there or elsewhere, to the letter or reworded."""
 
     def __init__(self, before: IndexedSite, now: IndexedSite) -> None:
         self._before, self._now = before, now
         self._new = [s for chunk in now.not_in(before) for s in _sentences(chunk.text)]
 
-    def holds(self, said: str, chunk_id: str, question: str, answer: str) -> bool:
-        """Return whether most of the sentences still stand.
+    def holds(self, quote: str, passage: str, chunk_id: str, question: str, answer: str) -> bool:
+        """Return whether what answered a question still stands: most of the quote, and what else names the same.
 
         Args:
+            passage: the text around the quote.
             chunk_id: where they stood.
             question: the reader's, whose words must stand in them still.
             answer: what the question is answered now, in which they may stand too.
@@ -106,34 +107,50 @@ class StandingText:
         chunk = self._before.by_id.get(chunk_id)
         if chunk and self._before.texts[key(chunk)] == self._now.texts.get(key(chunk)):
             return True
-        return says(said, [*self._new, *_sentences(answer)], question, chunk.language if chunk else "en")
+        language = chunk.language if chunk else "en"
+        places = [*self._new, *_sentences(answer)]
+        beside = _answering_sentences(quote, passage, question, language)
+        return all(says(text, places, question, language) for text in (quote, *beside))
 
 
-def says(said: str, places: Iterable[str], question: str, language: str = "en") -> bool:
+def _answering_sentences(quote: str, passage: str, question: str, language: str) -> Iterator[str]:
+    """Yield the sentences of a passage with at least half as many words of the question as the quote has."""
+    asked = _all_terms(question, language)
+    named = len(asked & _all_terms(quote, language))
+    for sentence in split(passage):
+        if sentence.kind == "prose" and named <= 2 * len(asked & _all_terms(sentence.plain_text, language)) > 0:
+            yield sentence.plain_text
+
+
+def says(quote: str, places: Iterable[str], question: str, language: str = "en") -> bool:
     """Return whether most sentences of a text stand among others, reworded at most."""
     others = [s for place in places for s in _sentences(place)]
-    asked = frozenset(term for terms in _terms(question, language).values() for term in terms)
-    parts = list(_sentences(said)) or [said]
+    parts = list(_sentences(quote)) or [quote]
+    asked = _all_terms(question, language)
     return 2 * sum(any(_says(part, other, asked, language) for other in others) for part in parts) > len(parts)
+
+
+@cache
+def _all_terms(text: str, language: str) -> frozenset[int]:
+    return frozenset(term for terms in _terms(text, language).values() for term in terms)
 
 
 def _sentences(text: str) -> Iterator[str]:
     yield from (text[s.start : s.end].strip() for s in split(text) if s.plain_text.strip())
 
 
-def _says(said: str, other: str, asked: frozenset[int], language: str) -> bool:
-    if said in other:
+def _says(quote: str, other: str, topic: frozenset[int], language: str) -> bool:
+    if quote in other:
         return True
-    words, others = _terms(said, language), _terms(other, language)
-    known = frozenset(term for terms in others.values() for term in terms)
-    missing = [word for word, terms in words.items() if not terms & known]
+    words, others = _terms(quote, language), _terms(other, language)
+    missing = [word for word, terms in words.items() if not terms & _all_terms(other, language)]
     # What the question names must be there still, a typing mistake aside.
-    named = [word for word in missing if words[word] & asked]
-    if not _names(said) <= _names(other) or not all(get_close_matches(word, others, 1, _MISTYPED) for word in named):
+    named = [word for word in missing if words[word] & topic]
+    if not _names(quote) <= _names(other) or not all(get_close_matches(word, others, 1, _MISTYPED) for word in named):
         return False
     if words and len(missing) <= (1 - _KEPT) * len(words):
         return True
-    matcher = SequenceMatcher(None, plain(said).lower(), plain(other).lower(), autojunk=False)
+    matcher = SequenceMatcher(None, plain(quote).lower(), plain(other).lower(), autojunk=False)
     return matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
 
 
