@@ -67,9 +67,9 @@ UNUSED = (
 )  # fmt: skip
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
-    "cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "site",
+    "cli", "commands", "enrichment", "evaluation", "evaluation_diff", "indexing", "ledger", "readers", "site",
     "external_entries.py", "fit.py", "mkdocs.py", "observations.py", "page_globs.py", "robots.py", "sampling.py",
-    "sphinx.py", "__pycache__",
+    "sphinx.py", "types.d.ts", "__pycache__",
 )  # fmt: skip
 #: Names of machines that differ from those in wheels.
 MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
