@@ -170,12 +170,21 @@ MAKES: dict[str, Make] = {f.__name__: f for f in (section, sentence, option, wor
 def plants(docs: Docs, rows: list[QuestionRow], kinds: dict[str, int], chance: Random) -> list[Plant]:
     """Return so many changes of these kinds, each for another question as long as there are enough."""
     places = {
-        kind: [Plant(kind, r, files) for r in chance.sample(rows, len(rows)) if (files := MAKES[kind](docs, r, chance))]
+        kind: [
+            Plant(kind, r, files)
+            for r in chance.sample(rows, len(rows))
+            if (files := MAKES[kind](docs, r, chance)) and not (kind in _LOSING and _stands_elsewhere(docs, r, files))
+        ]
         for kind in kinds
     }
     chosen = [plant for kind, number in kinds.items() for plant in places[kind][:number]]
     spare = [plant for kind, number in kinds.items() for plant in places[kind][number:]]
     return [*chosen, *spare][: sum(kinds.values())]
+
+
+def _stands_elsewhere(docs: Docs, row: QuestionRow, files: dict[str, str | None]) -> bool:
+    """Return whether the words that answer still stand after a change, so that nothing is lost."""
+    return row.key is not None and any(row.key.key in (text or "") for text in {**docs.texts, **files}.values())
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from chapterverse.ext.evaluation_diff.sections import says
+from chapterverse.ext.evaluation_diff.sections import IndexedSite, RemainingText
+from chapterverse.model import Chunk
 from cli.shell import QUESTION, Shell
 
 LIME = "What dissolves lime?"
@@ -144,11 +146,30 @@ def test_texts_of_the_docs_do_nothing_in_a_comment(tea: Shell) -> None:
     assert "@everyone" not in comment.replace("<pre>", "\0").partition("\0")[0]
 
 
-def test_names_and_the_words_asked_for_must_stay() -> None:
-    said = "Set `timeout` to wait longer for a connection."
-    assert says(said, ["Set `timeout` to wait longer for conections."], "wait longer")
-    assert not says(said, ["Set `delay` to wait longer for a connection."], "wait longer")
-    assert not says(
-        "The pool limit is how long to wait.", ["The queue limit is how long to wait."], "what is the pool limit"
+@pytest.mark.parametrize(
+    ("quote", "now", "question", "stands"),
+    [
+        (
+            "Set `timeout` to wait longer for a connection.",
+            "Set `timeout` to wait longer for conections.",
+            "wait",
+            True,
+        ),
+        (
+            "Set `timeout` to wait longer for a connection.",
+            "Set `delay` to wait longer for a connection.",
+            "wait",
+            False,
+        ),
+        ("The pool limit says how long to wait.", "The queue limit says how long to wait.", "pool limit", False),
+        ("The pool limit says how long to wait.", "The pol limit says how long to wait.", "pool limit", True),
+        ("The player starts after that time.", "The player stops after that time.", "when does it play", False),
+    ],
+)
+def test_names_and_the_words_asked_for_must_stay(quote: str, now: str, question: str, stands: bool) -> None:
+    place: Any = {"chapter_title": "T", "section_heading": None, "heading_path": ("T",), "source_file_path": "t.md"}
+    text = "The player stops after that time."
+    before = IndexedSite(
+        (Chunk("1", "1", text, chunk_index=0, url="", anchor_verified=False, source_domain="", **place),)
     )
-    assert not says(said, ["Another sentence about connections."], "wait longer")
+    assert RemainingText(before, IndexedSite(())).says(quote, [now], question) is stands

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.evaluation.questions import QuestionRow
-from chapterverse.ext.evaluation_diff.sections import IndexedSite, RemainingText, SectionChange, key, says
+from chapterverse.ext.evaluation_diff.sections import IndexedSite, RemainingText, SectionChange, key
 from chapterverse.progress import Progress
 from chapterverse.session import Session
 
@@ -137,7 +137,7 @@ def _loss(question: str, before: GivenAnswer, now: GivenAnswer, remaining: Remai
     if now.state == "refused":
         return "It is refused now."
     # The same words with a reservation are no loss: a question at the border gets it by any change.
-    if now.state == "hedged" and not says(before.quote, [now.text], question):
+    if now.state == "hedged" and not remaining.says(before.quote, [now.text], question):
         return "It is only shown with a reservation now, and in other words."
     chunk_id = before.chunk_ids[0] if before.chunk_ids else ""
     if before.quote and not remaining.holds(before.quote, before.passage, chunk_id, question, now.text):

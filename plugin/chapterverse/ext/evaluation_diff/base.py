@@ -89,6 +89,7 @@ def _build(ref: str, command: str | None, settings: Settings, head: Head, checko
         command = command or _known_command(folder, ref)
         own = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_LEDGER": settings.ledger}
         own |= {"CHAPTERVERSE_SITE": head.site, "CHAPTERVERSE_DOCS_VERSION": head.version}
+        own |= {"CHAPTERVERSE_EMBEDDER": settings.embedder} if settings.embedder != "none" else {}
         # What it prints is no result of ours: it goes to standard error. The command is the caller's own.
         done = subprocess.run(command, shell=True, cwd=folder, env=os.environ | own, stdout=2)  # noqa: S602
         if done.returncode:

@@ -60,7 +60,7 @@ def summary(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str
     """Return the result in one sentence."""
     found = counts(changes)
     asked = f"{found['questions']} questions over {len(sections)} touched sections"
-    return f"{asked}: {found['lost']} answers lost, {found['changed']} changed, {found['appeared']} new."
+    return f"{asked}: answers lost {found['lost']}, changed {found['changed']}, new {found['appeared']}."
 
 
 def lines(changes: Sequence[Change], sections: Sequence[SectionChange]) -> Iterator[str]:

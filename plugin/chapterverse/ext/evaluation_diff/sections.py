@@ -93,6 +93,8 @@ class RemainingText:
 
     def __init__(self, before: IndexedSite, now: IndexedSite) -> None:
         self._before, self._now = before, now
+        #: What stood before is no other sentence reworded, however alike they are.
+        self._old = frozenset(s for chunk in before.chunks for s in _sentences(chunk.text))
         self._new = [s for chunk in now.not_in(before) for s in _sentences(chunk.text)]
 
     def holds(self, quote: str, passage: str, chunk_id: str, question: str, answer: str) -> bool:
@@ -110,7 +112,21 @@ class RemainingText:
         language = chunk.language if chunk else "en"
         places = [*self._new, *_sentences(answer)]
         beside = _answering_sentences(quote, passage, question, language)
-        return all(says(text, places, question, language) for text in (quote, *beside))
+        return all(self.says(text, places, question, language) for text in (quote, *beside))
+
+    def says(self, quote: str, places: Iterable[str], question: str, language: str = "en") -> bool:
+        """Return whether most sentences of a quote stand among others, reworded at most."""
+        others = {s: s in self._old for place in places for s in _sentences(place)}
+        parts = list(_sentences(quote)) or [quote]
+        topic = _all_terms(question, language)
+        found = (
+            any(
+                part in other or (not old and _is_reworded(part, other, topic, language))
+                for other, old in others.items()
+            )
+            for part in parts
+        )
+        return 2 * sum(found) > len(parts)
 
 
 def _answering_sentences(quote: str, passage: str, question: str, language: str) -> Iterator[str]:
@@ -122,14 +138,6 @@ def _answering_sentences(quote: str, passage: str, question: str, language: str)
             yield sentence.plain_text
 
 
-def says(quote: str, places: Iterable[str], question: str, language: str = "en") -> bool:
-    """Return whether most sentences of a text stand among others, reworded at most."""
-    others = [s for place in places for s in _sentences(place)]
-    parts = list(_sentences(quote)) or [quote]
-    asked = _all_terms(question, language)
-    return 2 * sum(any(_says(part, other, asked, language) for other in others) for part in parts) > len(parts)
-
-
 @cache
 def _all_terms(text: str, language: str) -> frozenset[int]:
     return frozenset(term for terms in _terms(text, language).values() for term in terms)
@@ -139,9 +147,7 @@ def _sentences(text: str) -> Iterator[str]:
     yield from (text[s.start : s.end].strip() for s in split(text) if s.plain_text.strip())
 
 
-def _says(quote: str, other: str, topic: frozenset[int], language: str) -> bool:
-    if quote in other:
-        return True
+def _is_reworded(quote: str, other: str, topic: frozenset[int], language: str) -> bool:
     words, others = _terms(quote, language), _terms(other, language)
     missing = [word for word, terms in words.items() if not terms & _all_terms(other, language)]
     # What the question names must be there still, a typing mistake aside.
