@@ -12,7 +12,7 @@ from chapterverse.cli.parameters import print_json
 from chapterverse.evaluation.questions import QuestionRow, read_questions
 from chapterverse.ext.evaluation_diff import render
 from chapterverse.ext.evaluation_diff.answers import MOST_HEADINGS, Change, ask, compare, from_headings
-from chapterverse.ext.evaluation_diff.base import open_base
+from chapterverse.ext.evaluation_diff.base_index import open_base
 from chapterverse.ext.evaluation_diff.sections import IndexedSite, SectionChange, compare_sections
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
