@@ -66,7 +66,7 @@ def test_an_answer_that_the_change_brings_is_new(tea: Shell) -> None:
 def test_what_is_only_moved_or_mistyped_is_not_lost(tea: Shell) -> None:
     edit(tea, "brew/index.html", "Eighty degrees are enough", "Eighty degrees are enuogh")
     (tea.root / "site/clean/index.html").unlink()
-    tea.write("kettle/index.html", "Kettle", "<p>Vinegar dissolves lime.</p>")
+    tea.write("kettle/index.html", "Kettle", '<p>Vinegar <a href="https://example.com/">dissolves</a> lime.</p>')
     tea.run("index", "site")
     counts = tea.json("eval", "q.jsonl", "--diff", "before.jsonl")["counts"]
     assert (counts["lost"], counts["questions"]) == (0, 2)

@@ -1,4 +1,4 @@
-"""`chapterverse eval --diff`: what a change of the docs does to readers' answers. State: trial (benchmarks/docs_changes.py).
+"""`chapterverse eval --diff`: what a change of the docs does to answers. State: trial (benchmarks/docs_changes.py).
 
     BASE ─ base_index ─> its settings ─┐
     the index as it is now ────────────┴ sections ─> touched ─ questions ─> both answer ─ answers ─> changes ─ render

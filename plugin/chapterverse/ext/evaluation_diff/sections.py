@@ -116,17 +116,17 @@ class RemainingText:
 
     def says(self, quote: str, places: Iterable[str], question: str, language: str = "en") -> bool:
         """Return whether most sentences of a quote stand among others, reworded at most."""
-        others = {s: s in self._old for place in places for s in _sentences(place)}
-        parts = list(_sentences(quote)) or [quote]
+        others = {s: _bare(s) for place in places for s in _sentences(place)}
+        new = [s for s in others if s not in self._old]
         topic = _all_terms(question, language)
-        found = (
-            any(
-                part in other or (not old and _is_reworded(part, other, topic, language))
-                for other, old in others.items()
-            )
-            for part in parts
-        )
-        return 2 * sum(found) > len(parts)
+
+        def stands(part: str) -> bool:
+            # An answer shows a text without the targets of links and the like.
+            exact = any(_bare(part) in other for other in others.values())
+            return exact or any(_is_reworded(part, other, topic, language) for other in new)
+
+        parts = list(_sentences(quote)) or [quote]
+        return 2 * sum(map(stands, parts)) > len(parts)
 
 
 def _answering_sentences(quote: str, passage: str, question: str, language: str) -> Iterator[str]:
@@ -163,6 +163,11 @@ def _is_reworded(quote: str, other: str, topic: frozenset[int], language: str) -
 @cache
 def _terms(text: str, language: str) -> Mapping[str, frozenset[int]]:
     return {word.surface: frozenset(word.terms) for word in lexical.words(plain(text), language)}
+
+
+@cache
+def _bare(text: str) -> str:
+    return "".join(plain(text).split())
 
 
 def _names(text: str) -> set[str]:
