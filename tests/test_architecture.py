@@ -20,21 +20,21 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
-    "filters", "reading", "knowledge", "session", "widget", "extensions", "__version__",
+    "filters", "reading", "knowledge", "widget", "extensions", "__version__",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
 LAYERS = {
     "chapterverse": (
-        "ext", "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
-        "session knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
+        "ext", "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "local_server",
+        "knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress project build_commands build_cache",
         "cache_folder model errors",
     ),
     "chapterverse_api": (
-        "ext", "handler", "app", "commands service_loader", "http", "service mcp", "tools", "answering", "retrieval",
-        "structured_output conversation", "grounding records budget", "limits index generation runtime validation",
+        "ext", "handler commands", "app", "service_loader", "http", "service", "answering", "retrieval", "conversation",
+        "grounding records budget", "limits index generation runtime validation",
         "rejections", "contract phrases observability circuit_breaker deadline precompiled",
     ),
 }  # fmt: skip
@@ -105,9 +105,9 @@ def closed_to_library(name: str, imported: str) -> bool:
 def closed_to_service(name: str, imported: str) -> bool:
     # The bare package is open: importing it loads nothing.
     top, *rest = imported.split(".")
-    # A room with a side in each package has one name in both.
-    opened = OPEN_TO_SERVICE | ({"ext"} if within(name, "chapterverse_api.ext") else set())
-    return top == "mkdocs" or (top == "chapterverse" and bool(rest) and rest[0] not in opened)
+    # Commands and rooms run where an owner is, or on request, and may know all of the library.
+    is_free = any(within(name, f"chapterverse_api.{part}") for part in ("commands", "ext"))
+    return top == "mkdocs" or (top == "chapterverse" and bool(rest) and not is_free and rest[0] not in OPEN_TO_SERVICE)
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "site_example/docs/project/architecture.md"])

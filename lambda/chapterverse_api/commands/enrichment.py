@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.settings import Settings
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.deadline import Deadline
@@ -25,6 +26,11 @@ from chapterverse_api.grounding.verdict import judge
 _REQUEST_SECONDS = 180.0
 #: The marks before and after a question, which a statement doesn't have.
 _QUESTION_MARKS = re.compile(r"(?<![\s?？؟¿;])[\s?？؟¿;]++\Z|\A[\s¿]+")
+
+
+def open_enricher(settings: Settings) -> ServiceEnricher:
+    """Return the settings' generator as the enricher of a build. Opens no index. Raises as `Resources.open` does."""
+    return ServiceEnricher.from_resources(Resources.open(settings))
 
 
 @dataclass(frozen=True, slots=True)

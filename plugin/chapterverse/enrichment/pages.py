@@ -11,12 +11,11 @@ from functools import partial
 from chapterverse.enrichment.cache import ReplyCache
 from chapterverse.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, read_reply
 from chapterverse.enrichment.trial import Trial
-from chapterverse.enrichment.types import EnricherSetting, EnrichmentReport
+from chapterverse.enrichment.types import Enricher, EnricherSetting, EnrichmentReport
 from chapterverse.errors import ProviderError
 from chapterverse.model import PAGE, Chunk, Point, embed_hash
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.progress import Progress
-from chapterverse.session import Enricher
 from chapterverse.text import tokens
 
 #: Calls at the same time.

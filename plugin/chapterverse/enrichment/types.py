@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.session import Enricher
+from chapterverse.extensions import load
 from chapterverse.settings import Settings
 
 #: Raise it with every change of the prompt, of the schema or of what is kept; every page is then enriched again.
 PROMPT = "enrich/1"
 
 _PROVIDERS = ("cohere", "openai", "bedrock")
+
+
+#: Gives the idf of each term of a text.
+Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
+
+
+class Enricher(Protocol):
+    """A language model of the service, and the check of citations. Safe to share between threads."""
+
+    def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
+        """Return the model's reply, of at most so many tokens, which should be JSON that fits the schema.
+
+        Raises:
+            ProviderError: the model could not be reached, refused, or broke off.
+        """
+        ...
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the US dollars of so many tokens by the list price. Unknown models cost as the most expensive one."""
+        ...
+
+    def carries(self, question: str, path: Sequence[str], text: str, language: str, weigh: Weigh) -> bool:
+        """Return whether a section, as the source of an answer, carries what a question names."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -59,14 +84,12 @@ class EnricherSetting:
         Raises:
             ConfigurationError: the service is not installed, or the provider's key is missing.
         """
-        # Loading the service takes longer than a build without changes.
-        from chapterverse.entry_points import open_session
-
         # Another part's keys, prices and databases are not needed here.
         other_parts = {"embedder": "none", "reranker": "none", "records": "", "prices": "", "limiter": "memory"}
         settings = self.settings.override(generator=self.name, economy_generator=self.name, **other_parts)
         try:
-            return open_session(settings).enricher()
+            opened: Enricher = load("chapterverse_api.commands.enrichment:open_enricher")(settings)
+            return opened
         except ConfigurationError as error:
             raise ConfigurationError(f"CHAPTERVERSE_ENRICHER={self.name} can't be used: {error}") from None
 

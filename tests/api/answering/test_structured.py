@@ -20,10 +20,10 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.agents.structured_output.schema import read_schema
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
-from chapterverse_api.structured_output.schema import read_schema
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import CohereServer

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ConfigurationError
-from chapterverse.evaluation.quoting import cut_in_silence
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api import phrases
+from chapterverse_api.ext.evaluation.quoting import cut_in_silence
 from chapterverse_api.generation.draft import Draft
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
