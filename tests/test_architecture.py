@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.extensions import CORE, EXTENSIONS
+
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "plugin" / "chapterverse"
 SERVICE = ROOT / "lambda" / "chapterverse_api"
@@ -26,7 +28,7 @@ OPEN_TO_SERVICE = {
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
 LAYERS = {
     "chapterverse": (
-        "ext", "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "local_server",
+        "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress project build_commands build_cache",
@@ -38,6 +40,9 @@ LAYERS = {
         "rejections", "contract phrases observability circuit_breaker deadline precompiled",
     ),
 }  # fmt: skip
+
+#: The rooms that another room needs.
+ROOMS_BELOW = {"s3": {"aws"}, "dynamodb": {"aws"}}
 
 #: What a cold Lambda must not pay for before its first question.
 NOT_ON_THE_LAMBDA = {
@@ -246,6 +251,24 @@ def test_no_arrow_runs_up_a_layer() -> None:
     ]
     listed = [f"{package}.{name}" for package, layers in LAYERS.items() for layer in layers for name in layer.split()]
     assert sorted(listed) == sorted(name for name in arrows if "." in name)
+
+
+def test_no_room_knows_another_but_the_ground_it_stands_on() -> None:
+    known: dict[str, set[str]] = {}
+    for name, imported in graph(LIBRARY, SERVICE).items():
+        found = {room for other in imported if (room := _room(other)) and room != _room(name)}
+        if (own := _room(name)) and found:
+            known.setdefault(own, set()).update(found)
+    assert known == ROOMS_BELOW
+    listed = {extension.name for extension in EXTENSIONS if extension is not CORE}
+    folders = {folder.name for package in (LIBRARY, SERVICE) for folder in (package / "ext").iterdir()}
+    assert {*filter(str.isalnum, folders)} == listed
+
+
+def _room(module: str) -> str | None:
+    """Return the room of a module; None if it is of the core."""
+    _, *parts = module.split(".")
+    return parts[1] if parts[:1] == ["ext"] and parts[1:] else None
 
 
 def test_the_house_is_drawn_in_layers() -> None:

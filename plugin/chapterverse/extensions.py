@@ -64,6 +64,7 @@ CORE = Extension(
         "store": {"edge:PATH": "chapterverse.store.edge:EdgeStore.from_settings"},
         "ledger": {"sqlite:PATH": "chapterverse.ledger.table:Ledger.from_settings"},
         "embedder": {"none": ""},
+        "enricher": {"none": ""},
         "reranker": {"none": "", "local": ""},
         "generator": {"extractive": "chapterverse_api.generation.extractive:Extractive.from_settings"},
         "checker": {"words": ""},
@@ -184,6 +185,15 @@ EXTENSIONS = (
             "embedder": {"fastembed:MODEL-or-PATH": "chapterverse.ext.fastembed.embedder:FastEmbedder.from_settings"}
         },
         extra="local",
+    ),
+    Extension(
+        "enrichment",
+        offers={
+            "enricher": dict.fromkeys(
+                ("cohere:MODEL", "openai:MODEL", "bedrock:MODEL"),
+                "chapterverse.ext.enrichment.setting:EnricherSetting.from_settings",
+            )
+        },
     ),
     Extension("work", offers={"proof_of_work": {"on": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"}}),
     Extension(

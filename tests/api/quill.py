@@ -12,6 +12,7 @@ from typing import Any
 
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
@@ -26,7 +27,6 @@ from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.retrieval.rerankers.protocols import Reranker as Ranks
 from chapterverse_api.service import Service
@@ -197,7 +197,7 @@ def service(
     reranker: Ranks | None = None,
 ) -> EvaluationSession:
     """Return the service over these parts; the settings define the others, without a reranker."""
-    models = Models.from_parts(settings, embedder, generator or open_generator(settings), reranker)
+    models = Models.from_parts(settings, embedder, generator or open_offer("generator", settings), reranker)
     return EvaluationSession(Resources.from_parts(settings, store or open_store(settings), models))
 
 

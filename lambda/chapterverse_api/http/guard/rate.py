@@ -23,10 +23,9 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load_offer, open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
-from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
@@ -128,7 +127,7 @@ class RateLimit:
     def _limiter(self) -> Limiter:
         with self._lock:
             if self._opened is None:
-                self._opened = open_limiter(self._settings)
+                self._opened = open_offer("limiter", self._settings)
             return self._opened
 
 

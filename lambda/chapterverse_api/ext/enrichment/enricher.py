@@ -1,6 +1,6 @@
 """The model and the check of citations for a build that enriches pages.
 
-Implements `chapterverse.enrichment.types.Enricher` on a generator and on `grounding`.
+Implements `chapterverse.ext.enrichment.setting.Enricher` on a generator and on `grounding`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from chapterverse.enrichment.prompt import PageSection, place
+from chapterverse.ext.enrichment.prompt import PageSection, place
 from chapterverse.model import PERSONA, Chunk, Point, SparseVector
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain

@@ -1,21 +1,21 @@
-"""The setting that names the model, and what a run did. A build without changes loads no more than this."""
+"""The setting that names the model. A build without changes loads no more than this."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import load
+from chapterverse.indexing.enrichment import Enrichment
+from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 
 #: Raise it with every change of the prompt, of the schema or of what is kept; every page is then enriched again.
 PROMPT = "enrich/1"
-
-_PROVIDERS = ("cohere", "openai", "bedrock")
 
 
 #: Gives the idf of each term of a text.
@@ -56,21 +56,15 @@ class EnricherSetting:
     cache: Path | None = None
 
     @classmethod
-    def of(cls, settings: Settings, cache: Path | None) -> EnricherSetting | None:
-        """Return the setting, None where enrichment is off.
+    def from_settings(cls, settings: Settings, _: str) -> EnricherSetting:
+        return cls(settings.enricher.strip(), settings, settings.local_folder / "enrichments.sqlite")
 
-        Raises:
-            ConfigurationError: it names no model of a known provider.
-        """
-        name = settings.enricher.strip()
-        if name in ("", "none"):
-            return None
-        provider, _, model = name.partition(":")
-        if provider not in _PROVIDERS or not model:
-            raise ConfigurationError(
-                f"There is no enricher {name[:60]!r}: use none, cohere:MODEL, openai:MODEL or bedrock:MODEL."
-            )
-        return cls(name, settings, cache)
+    def enrich(self, chunks: Mapping[str, list[Chunk]], stored_chunks: Sequence[Chunk], **run: Any) -> Enrichment:
+        """Return the chunks of the pages that were read, with expansions; see `PageEnricher.enrich`."""
+        # A build without changes does without it.
+        from chapterverse.ext.enrichment.pages import enrich
+
+        return enrich(chunks, stored_chunks, setting=self, **run)
 
     @property
     def fingerprint(self) -> str:
@@ -88,40 +82,7 @@ class EnricherSetting:
         other_parts = {"embedder": "none", "reranker": "none", "records": "", "prices": "", "limiter": "memory"}
         settings = self.settings.override(generator=self.name, economy_generator=self.name, **other_parts)
         try:
-            opened: Enricher = load("chapterverse_api.commands.enrichment:open_enricher")(settings)
+            opened: Enricher = load("chapterverse_api.ext.enrichment.enricher:open_enricher")(settings)
             return opened
         except ConfigurationError as error:
             raise ConfigurationError(f"CHAPTERVERSE_ENRICHER={self.name} can't be used: {error}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class EnrichmentReport:
-    """What enrichment did in one run.
-
-    Attributes:
-        enriched: pages with a valid reply, those from the cache included.
-        calls: replies that the model was asked for, in a dry run those that it would be asked for.
-        failed: pages that are indexed without enrichment.
-        questions: valid questions of the model; `questions_kept` of them widen a chunk.
-        keywords: likewise.
-        cost: estimated US dollars of the calls.
-    """
-
-    enriched: int = 0
-    calls: int = 0
-    failed: int = 0
-    questions: int = 0
-    questions_kept: int = 0
-    keywords: int = 0
-    keywords_kept: int = 0
-    cost: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "cost": round(self.cost, 6)}
-
-    def __str__(self) -> str:
-        return (
-            f"{self.enriched} pages enriched by {self.calls} calls for about ${self.cost:.4f} ({self.failed} failed), "
-            f"{self.questions_kept} of {self.questions} questions and {self.keywords_kept} of {self.keywords} keywords "
-            "kept"
-        )

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from chapterverse.enrichment.types import PROMPT
+from chapterverse.ext.enrichment.setting import PROMPT
 from chapterverse.model import Chunk
 from chapterverse.text.plain import plain
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
-from chapterverse.enrichment.cache import ReplyCache
-from chapterverse.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, read_reply
-from chapterverse.enrichment.trial import Trial
-from chapterverse.enrichment.types import Enricher, EnricherSetting, EnrichmentReport
 from chapterverse.errors import ProviderError
+from chapterverse.ext.enrichment.cache import ReplyCache
+from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, read_reply
+from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
+from chapterverse.ext.enrichment.trial import Trial
+from chapterverse.indexing.enrichment import Enrichment, EnrichmentReport
 from chapterverse.model import PAGE, Chunk, Point, embed_hash
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.progress import Progress
@@ -29,21 +30,6 @@ _WRITTEN_SHARE = 0.5
 _MAX_NOTES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Enrichment:
-    """The result for one run.
-
-    Attributes:
-        chunks: of each page that was read, widened by the lines that were kept.
-        unfinished: pages that a later run tries again, because the model could not be asked.
-    """
-
-    chunks: Mapping[str, list[Chunk]]
-    report: EnrichmentReport = field(default_factory=EnrichmentReport)
-    unfinished: frozenset[str] = frozenset()
-    warnings: tuple[str, ...] = ()
-
-
 def enrich(
     chunks: Mapping[str, list[Chunk]],
     stored_chunks: Sequence[Chunk],
@@ -55,19 +41,7 @@ def enrich(
     progress: Progress,
     dry_run: bool = False,
 ) -> Enrichment:
-    """Return the chunks of the pages that were read, with expansions.
-
-    Args:
-        chunks: by path; documents beside the pages stay as they are.
-        stored_chunks: the live index's chunks of the same pages, if the same model and prompt enriched it.
-        other_points: the points of all other pages.
-        fingerprint: the embedder's.
-        cap: most tokens of a chunk as embedded.
-        dry_run: ask nothing; pages without a cached reply stay plain and are counted as calls.
-
-    Raises:
-        ConfigurationError: the model can't be opened.
-    """
+    """Return the chunks of the pages that were read, with expansions; see `PageEnricher.enrich`."""
     pages = {path: page_chunks for path, page_chunks in chunks.items() if page_chunks and page_chunks[0].type == PAGE}
     widened = {**chunks, **dict(_reuse(pages, stored_chunks))}
     requests = [
