@@ -270,6 +270,7 @@ export const addTools = async (panel, turn) => {
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
     code.append(button);
   }
+  if (body.querySelector('.card') && document.querySelector('link[type="text/markdown"]')) import('./links.js').then(({ linkQuotes }) => linkQuotes(body)).catch(() => {});
   if (body.querySelector('.code')) import('./highlight.js').then(({ highlight }) => highlight(root)).catch(() => {});
 };
 

@@ -12,7 +12,7 @@ export default {
   unscope: 'البحث في كل الوثائق',
   only_page: 'هذه الصفحة فقط',
   you: 'السؤال: ',
-  searching: 'جارٍ البحث في الوثائق…',
+  searching: 'جارٍ البحث…',
   reading: 'جارٍ قراءة {section}…',
   still_working: 'ما زال العمل جاريًا…',
   answered: 'من هذه الوثائق',
