@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,8 +26,8 @@ FILE = "starters.js"
 PATH = f"{FOLDER}/{FILE}"
 OPTION, BUILD_OPTION = {"starters_file": f"../{FILE}"}, {"starters_file": f"../../{FILE}"}
 
-#: Questions of a language, the pages that are read for them, and the searches that are made for them.
-_QUESTIONS, _PAGES, _SEARCHES = 3, 24, 24
+#: Questions of a language, and the pages that are read for them, each of which may cost a search.
+_QUESTIONS, _PAGES = 3, 16
 #: Characters of a heading that a button has room for.
 _MAX_CHARS = 60
 _KINDS = frozenset(("documentation", "faq", "article", "product", "service"))
@@ -90,7 +89,7 @@ def find_starters(snapshot: Snapshot) -> dict[str, list[str]]:
     """Return questions by language, those of the main language by "". The first result of each is its own section."""
     found: dict[str, list[str]] = {}
     main, languages = primary_subtag(snapshot.head.main_language), snapshot.head.languages
-    for question, chunk in islice(_questions(snapshot), _SEARCHES):
+    for question, chunk in _questions(snapshot):
         language = primary_subtag(chunk.language)
         questions = found.setdefault("" if language == main else language, [])
         if len(questions) == _QUESTIONS or question in questions:
@@ -114,10 +113,19 @@ def _of_page(chunks: Sequence[Chunk]) -> Iterator[tuple[str, Chunk]]:
     for chunk in chunks:
         heading = _MARKS.sub(" ", chunk.section_heading or "").strip()
         # A single word, such as "Overview", asks for nothing.
-        fits = " " in heading and len(heading) <= _MAX_CHARS and len([*question_words(heading, (chunk.language,))]) > 1
+        fits = len(heading) <= _MAX_CHARS and _has_words(heading, chunk.language)
         if fits and chunk.type == PAGE and chunk.content_type in _KINDS and chunk.url:
             is_english = primary_subtag(chunk.language) == "en"
             yield (_english_question(heading, verbs) if is_english else heading), chunk
+
+
+def _has_words(heading: str, language: str) -> bool:
+    """Whether a heading has two words that say something; those of scripts without spaces must be told apart."""
+    words = heading.lower().split()
+    if len(words) > 1:
+        common = STOP_WORDS.get(primary_subtag(language), frozenset())
+        return len([word for word in words if word not in common]) > 1
+    return not heading.isascii() and len([*question_words(heading, (language,))]) > 1
 
 
 def _english_question(heading: str, verbs: Container[str]) -> str:

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'اسأل الوثائق',
-  greeting: 'تستشهد الإجابات بهذه الوثائق.',
+  greeting: 'اسأل ما تشاء. كل إجابة تقود إلى القسم.',
   disclaimer: 'قد تخطئ الإجابات: راجع الأقسام المستشهد بها.',
   placeholder: 'اطرح سؤالًا',
   close: 'إغلاق',
