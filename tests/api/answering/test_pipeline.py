@@ -158,7 +158,7 @@ def test_what_the_docs_do_not_hold_is_refused_without_asking_a_model(index: Path
 
 
 def test_a_refusal_points_to_the_nearest_pages(service: Service) -> None:
-    answer = ask(service, "Who won the cache world cup of 1966 in Paris?")
+    answer = ask(service, "limit how many entries are in the rss feed")
     assert answer.status == "not_in_docs"
     assert [(n.chapter, n.section) for n in answer.nearest] == [("Caching", "Clearing the cache")]
     assert answer.response == phrases.for_language("en").refused
