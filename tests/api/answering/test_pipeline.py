@@ -102,8 +102,7 @@ def test_an_uncertain_answer_is_short_quotes_that_say_so_and_where_to_look_on(se
     answer = ask(service, "nginx cache headers")
     assert (answer.status, answer.partial_reason) == ("partial", "may_help")
     assert answer.response.startswith(phrases.for_language("en").may_help)
-    quotes = [segment.citations for segment in answer.segments if segment.kind == "quote"]
-    assert quotes == [["1"], ["2"], ["3"]][: len(quotes)] != []
+    assert next(segment for segment in answer.segments if segment.kind == "quote").mark
     assert answer.grounding_confidence < 0.35
     assert answer.nearest[0].url == "https://quill.example.com/docs/cache/#clearing-the-cache"
 

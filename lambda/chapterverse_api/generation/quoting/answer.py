@@ -78,13 +78,15 @@ def quoted_answer(request: GenerationRequest) -> Draft:
 
 
 def _short_quotes(request: GenerationRequest) -> list[Quote]:
-    """Return the best part of each of the first sections, and no more of it; the beginning of one without parts."""
+    """Return the best part of each of the first sections, the first with what belongs to it; else a beginning."""
     best: dict[str, ScoredPart] = {}
     for part in score_parts(request):
         if part.score > best.setdefault(part.section.passage.id, part).score:
             best[part.section.passage.id] = part
     parts = [best[passage.id] for passage in request.passages if passage.id in best]
-    return [Quote.of_part(part, request) for part in parts[:MAX_SHORT_QUOTES]] or _quote_beginning(request)
+    quotes = [Quote.around(part, request) for part in parts[:1]]
+    quotes += (Quote.of_part(part, request) for part in parts[1:MAX_SHORT_QUOTES])
+    return quotes or _quote_beginning(request)
 
 
 def _short_heading(heading: str) -> str:

@@ -256,12 +256,14 @@ def test_the_same_words_are_not_quoted_twice() -> None:
 
 
 def test_a_doubtful_answer_is_a_short_quote_of_each_section() -> None:
-    one, two = passage("Teapots sing when hot.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
+    one = passage("To hear it:\n\n- Teapots sing when hot.", "1")
+    two = passage("To see it:\n\n- Teapots dance on ice.", "2", ("Other",))
     request = replace(make_request("Do teapots sing?", one, two, language="de-CH"), may_help=True)
     first, *spans = draft(request)
     assert first.text == f"{phrases.for_language('de').may_help}\n\n"
-    quotes = [(span.citations, span.text) for span in spans if span.kind == "quote"]
-    assert quotes == [(("1",), "Teapots sing when hot."), (("2",), "Teapots dance on ice.")]
+    whole, part = (span for span in spans if span.kind == "quote")
+    assert (whole.citations, whole.text, whole.mark) == (("1",), one.text, "Teapots sing when hot.")
+    assert (part.citations, part.text) == (("2",), "- Teapots dance on ice.")
 
 
 def test_a_selection_is_not_quoted_back() -> None:
