@@ -103,7 +103,6 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
                 persona=persona,
             ),
             documentation=str(Scope(snapshot.head.site, snapshot.head.version)),
-            unsure=retrieval.verdict == "perhaps",
             may_help=retrieval.may_help,
             selected=False,
             compares=retrieval.compares,
