@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.session import Session
 from chapterverse.settings import Settings
+
+if TYPE_CHECKING:
+    from chapterverse.session import Session
 
 _STARTUP_SECONDS = 10.0
 _BACKLOG = 128
