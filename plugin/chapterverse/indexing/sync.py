@@ -21,10 +21,9 @@ from chapterverse.indexing import tuning
 from chapterverse.indexing.changes import Changes
 from chapterverse.indexing.diff import Diff
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.report import Report
+from chapterverse.indexing.report import Report, report_unchanged
 from chapterverse.indexing.source_set import Keep, SourceSet, keep_none
 from chapterverse.indexing.target import Target, row_pipeline
-from chapterverse.indexing.unchanged import report_unchanged
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
 from chapterverse.model import (

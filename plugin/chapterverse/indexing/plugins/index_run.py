@@ -88,9 +88,9 @@ def index_sources(
 ) -> Report:
     """Make the index hold exactly these sources and what `keep` keeps. Raises as `update_index`."""
     from chapterverse.indexing import publish_policy
+    from chapterverse.indexing.report import report_unchanged
     from chapterverse.indexing.source_set import SourceSet, keep_none
     from chapterverse.indexing.target import Target
-    from chapterverse.indexing.unchanged import report_unchanged
 
     publish_policy.require_permission(settings)
     if not base_url:
