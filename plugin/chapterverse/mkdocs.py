@@ -27,9 +27,8 @@ from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.local_server import Preview
 from chapterverse.page_globs import PageGlobs
-from chapterverse.readers.html.page_mark import seal
 from chapterverse.readers.markdown.front_matter import text_value
-from chapterverse.readers.sources.built_site import hold_changed, read_marked_pages
+from chapterverse.readers.sources.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.site import delivery, starters
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
@@ -161,8 +160,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     # After any plugin that minifies or encrypts the page.
     @event_priority(_LAST)
     def on_post_page(self, output: str, *, page: MkDocsPage, config: object) -> str:
-        output, path = seal(output), page.file.dest_uri
-        return self._agents.link(path, output) if path in self._pages.paths and not self._dirty else output
+        path = page.file.dest_uri
+        links = self._agents.link(path, output) if path in self._pages.paths and not self._dirty else []
+        return page_marks.seal_page(output, links)
 
     @event_priority(_LAST)
     def on_post_build(self, config: MkDocsConfig) -> None:
