@@ -26,7 +26,7 @@ CLOSED, ANSWERED = 2560, 14_336
 
 #: Loaded after the first answer, and when a reader does what they are for.
 LATER = {
-    "failure.js", "highlight.js", "history.js", "links.js", "menu.js", "origin.js", "page.js", "room.js",
+    "failure.js", "handoff.js", "highlight.js", "history.js", "links.js", "menu.js", "origin.js", "page.js", "room.js",
     "selection.js", "turns.js", "work.js",
 }  # fmt: skip
 

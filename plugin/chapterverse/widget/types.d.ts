@@ -39,7 +39,7 @@ interface Config {
   feedback?: boolean;
   /** Entries of the page's menu that are on or off; false for no menu. */
   menu?: false | 'false' | Partial<Record<MenuEntry, boolean>>;
-  /** Address, http(s) or mailto, of a person to ask where the docs have no answer. */
+  /** Address, http(s) or mailto, of a person to ask where the docs have no answer; `{text}` is the place of what is sent. */
   contact?: string;
   /** What the site knows of its reader, such as the edition or the system; `chapterverse.context` replaces it. */
   context?: string;
