@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from chapterverse.cli import messages
 
-#: By the part of a site's life: each command, its function below `chapterverse.cli`, and the first line of its help.
+#: By the part of a site's life: each command, its function from `chapterverse.cli`, and the first line of its help.
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Build": {
         "index": ("index:index", "Update the index to hold exactly this site."),
@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "calibrate": ("calibrate:calibrate", "Fit refusals to readers' questions."),
         "trace": ("trace:trace", "Show how a question is answered."),
         "feedback": ("feedback:feedback", "Print readers' ratings of answers, newest first."),
+        "report": (".ext.report.command:report", "Show what readers ask, and what the docs lack."),
     },
     "Operate": {
         "status": ("index:status", "Show what is indexed."),
@@ -56,7 +57,7 @@ class CommandStub(TyperCommand):
         """Import the command."""
         places = {name: place for rows in COMMANDS.values() for name, (place, _) in rows.items()}
         module, _, name = places[self.name or ""].partition(":")
-        function: Callable[..., None] = getattr(import_module(f"chapterverse.cli.{module}"), name)
+        function: Callable[..., None] = getattr(import_module(f".{module}", "chapterverse.cli"), name)
         command, options = _command(function, self.name), _command(_options)
         command.params += options.params
         return command
