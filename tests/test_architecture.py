@@ -20,14 +20,14 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
-    "filters", "reading", "knowledge", "session", "widget", "__version__",
+    "filters", "reading", "knowledge", "session", "widget", "extensions", "__version__",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
 LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
-        "session knowledge embedding", "store providers", "ledger net", "readers widget settings",
+        "session knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress project build_commands build_cache",
         "cache_folder model errors",

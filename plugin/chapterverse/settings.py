@@ -97,7 +97,7 @@ class Settings:
         proof_of_work: whether a client that has used half of a rate limit must compute a proof of work before each
             further question.
         secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, each a JSON object of
-            secrets by name (see `chapterverse.net.aws.secrets`).
+            secrets by name (see `chapterverse.ext.aws.secrets`).
         log_questions: whether the log holds the text of questions, and of comments on ratings.
         log_answers: whether the log holds the text of answers.
         cohere_url, openai_url: servers of these interfaces, without `/v2` and `/v1`.

@@ -18,15 +18,15 @@ from api.answering.test_pipeline import ScriptedGenerator
 from api.index.test_live_index import asked, fits, live, names, settle
 from api.index.test_live_index import publish as publish_s3
 from chapterverse.errors import IndexUnavailable
+from chapterverse.ext.qdrant.store import QdrantStore
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
-from chapterverse.store.qdrant.store import QdrantStore
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
 from chapterverse.text import lexical
 from chapterverse_api.answering.plans.contract import PlanRequest
 from chapterverse_api.answering.plans.draft import SCHEMA
@@ -265,7 +265,7 @@ def bucket(tmp_path: Path) -> Iterator[Bucket]:
 def test_a_bucket_that_hangs_is_waited_for_once(
     bucket: Bucket, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chapterverse.store.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
+    monkeypatch.setattr("chapterverse.ext.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
     publish_s3(bucket, "a")
     over = threading.Event()
 

@@ -20,6 +20,7 @@ from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.generation.protocols import AnswerGenerator, LoadedModel, Writer
+from chapterverse_api.grounding.checkers.factory import open_checker
 from chapterverse_api.observability import log
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
@@ -42,20 +43,6 @@ def open_economy_generator(settings: Settings) -> AnswerGenerator | None:
     """
     name = economy_generator_name(settings)
     return None if name == settings.generator else open_generator(settings.override(generator=name))
-
-
-def _open_checker(settings: Settings) -> Checker | None:
-    """Return the checker for second votes; None if the words decide.
-
-    Raises:
-        ConfigurationError: see `open_checker`.
-    """
-    if settings.checker == "words":
-        return None
-    # Lazy: only needed with a checker.
-    from chapterverse_api.grounding.checkers.factory import open_checker
-
-    return open_checker(settings)
 
 
 def _open_reader(settings: Settings) -> ReadingModel | None:
@@ -117,7 +104,7 @@ class Models:
             generator=generator,
             economy=open_economy_generator(settings),
             prices=Prices.from_settings(settings, embedder.price if embedder else None),
-            checker=_open_checker(settings),
+            checker=open_checker(settings),
             reader=_open_reader(settings),
         )
 

@@ -103,6 +103,11 @@ class Store(Protocol):
     """All generations of all scopes at one place."""
 
     @property
+    def identity(self) -> str:
+        """The place, equal for two spellings of one."""
+        ...
+
+    @property
     def lease_seconds(self) -> float:
         """How long a killed publisher blocks others, in seconds; 0 if they see at once that it has ended."""
         ...

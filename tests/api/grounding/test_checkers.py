@@ -11,8 +11,8 @@ import pytest
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.openai.checker import INSTRUCTIONS
 from chapterverse_api.grounding.checkers.factory import open_checker
-from chapterverse_api.grounding.checkers.openai import INSTRUCTIONS
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
@@ -231,9 +231,9 @@ def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: Bed
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("best", "There is no checker named 'best': use words, openai:MODEL or bedrock:guardrail/ID."),
-        ("", "There is no checker named '': use words, openai:MODEL or bedrock:guardrail/ID."),
-        ("openai:", "The checker openai needs a model: use openai:MODEL, such as openai:bespoke-minicheck."),
+        ("best", "There is no checker named 'best': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
+        ("", "There is no checker named '': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
+        ("openai:", "There is no checker named 'openai:': use words, openai:MODEL"),
         ("bedrock:amazon.nova-lite-v1:0", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
         ("bedrock:guardrail/", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
         ("bedrock:guardrail/abc:0", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),

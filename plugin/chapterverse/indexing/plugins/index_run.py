@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
+from chapterverse.extensions import load_offer
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
@@ -97,9 +98,7 @@ def index_sources(
     scope = Scope(settings.site, settings.docs_version or "")
     warnings: list[str] = []
     if settings.secrets_arn:
-        from chapterverse.net.aws.secrets import resolve_secrets
-
-        settings = resolve_secrets(settings, warnings.append)
+        settings = load_offer("secrets_arn")(settings, warnings.append)
     target = Target.open(settings, scope, base_url, chunk_tokens)
     with contextlib.ExitStack() as stack:
         bars: list[progress.Progress] = []

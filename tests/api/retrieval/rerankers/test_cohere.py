@@ -15,7 +15,7 @@ from api.retrieval.rerankers.damage import BAD_RANKINGS, BROKEN
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.cohere import CohereReranker
+from chapterverse_api.ext.cohere.reranker import CohereReranker
 from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from fakes.billing import assert_sent_once
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer
