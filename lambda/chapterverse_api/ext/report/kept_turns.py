@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,10 @@ from typing import Any
 from chapterverse.database import Row
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.report.turns import STATUSES, AskedTurn
-from chapterverse.net.aws import AwsService
-from chapterverse.net.aws.dynamodb import DynamoTable, Item, attributes
 from chapterverse.settings import Settings
-from chapterverse_api.records.dynamodb import ERRORS
 from chapterverse_api.records.factory import open_records, parse_days
 from chapterverse_api.records.protocols import RecordsFault, time_text
-from chapterverse_api.records.table import postgres_database, sqlite_database
+from chapterverse_api.records.table import sqlite_database
 
 #: Ratings that are read, newest first.
 _MAX_RATINGS = 1_000_000
@@ -55,11 +52,21 @@ def read_kept_turns(settings: Settings) -> Iterator[AskedTurn]:
 
 def _select(uri: str, oldest: str) -> list[Row]:
     kind, _, place = uri.partition(":")
-    database = sqlite_database(Path(place)) if kind == "sqlite" else postgres_database(uri)
+    if kind == "sqlite":
+        database = sqlite_database(Path(place))
+    else:
+        # Lazy: each room needs its own packages.
+        from chapterverse_api.ext.postgres.records import postgres_database
+
+        database = postgres_database(uri)
     return database.run(lambda db: db.rows(_SQL, (oldest,)), otherwise=list[Row](), reading=True)
 
 
 def _scan(table: str, oldest: str) -> Iterator[Row]:
+    from chapterverse.ext.aws.service import AwsService
+    from chapterverse.ext.dynamodb.table import DynamoTable, attributes
+    from chapterverse_api.ext.dynamodb.records import ERRORS
+
     try:
         dynamo = DynamoTable(AwsService.open("dynamodb", seconds=_SCAN_SECONDS), table, ERRORS)
     except ConfigurationError as error:
@@ -69,22 +76,18 @@ def _scan(table: str, oldest: str) -> Iterator[Row]:
         "ExpressionAttributeNames": {"#type": "type"},
         "ExpressionAttributeValues": attributes({":turn": "turn", ":oldest": oldest}),
     }
+    names = ("turn_id", "conversation_id", "status", "cited", "created_at")
     while True:
         reply = dynamo.send("Scan", **request)
-        yield from (_row(dynamo.item(fields)) for fields in reply.get("Items", []))
+        for item in map(dynamo.item, reply.get("Items", [])):
+            turn_id, thread, status, cited, at = map(item.text, names)
+            try:
+                yield turn_id, thread, str(item["messages"]["L"][0]["M"]["text"]["S"]), status, cited, at
+            except (KeyError, IndexError, TypeError) as error:
+                raise ERRORS.malformed from error
         if not (last := reply.get("LastEvaluatedKey")):
             return
         request["ExclusiveStartKey"] = last
-
-
-def _row(item: Item) -> Row:
-    fields: Mapping[str, str] = {name: item.text(name) for name in ("turn_id", "conversation_id", "status", "cited")}
-    try:
-        question = str(item["messages"]["L"][0]["M"]["text"]["S"])
-    except (KeyError, IndexError, TypeError) as error:
-        raise ERRORS.malformed from error
-    ids = fields["turn_id"], fields["conversation_id"]
-    return (*ids, question, fields["status"], fields["cited"], item.text("created_at"))
 
 
 def _addresses(places: str) -> tuple[str, ...]:
