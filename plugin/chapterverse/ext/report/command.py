@@ -13,13 +13,15 @@ from chapterverse.cli.forget import RecordsOption
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.entry_points import load
-from chapterverse.errors import IndexFault, InputError
+from chapterverse.errors import ChapterVerseError, IndexFault, InputError
+from chapterverse.ext.report.asked_again import ask_again
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.log_lines import LogReading, read_log
 from chapterverse.ext.report.markdown import write_gaps, write_markdown
 from chapterverse.ext.report.page import write_page
 from chapterverse.ext.report.turns import AskedTurn
+from chapterverse.indexing.plugins.index_run import Log, explain_error
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
@@ -42,6 +44,7 @@ def report(
     gaps: Annotated[
         Path | None, typer.Option("--gaps", help="Write what the docs lack as a work list.", metavar="FILE.md")
     ] = None,
+    again: Annotated[bool, typer.Option("--ask-again", help="Ask the index anew, and say what is different.")] = False,
     as_json: parameters.Json = False,
     store: parameters.Store = None,
     site: parameters.Site = None,
@@ -64,6 +67,8 @@ def report(
         turns, notes = read_turns(log or [], settings, first_day, progress)
         searcher = open_searcher(settings)
         document, groups = make_document(turns, searcher, notes, progress)
+        if again:
+            document["asked_again"] = ask_again(groups, settings, progress)
     if gaps:
         write_file(gaps, write_gaps(groups, searcher))
     if as_json:
@@ -72,6 +77,23 @@ def report(
         typer.echo(write_markdown(document), nl=False)
     if page or not (as_json or as_markdown or gaps):
         write_file(page or _PAGE, write_page(document))
+
+
+def after_build(settings: Settings, log: Log) -> None:
+    """Make the report anew after a build, beside the index, and log what is different. No failure stops the build."""
+
+    def nothing(*_: object) -> None: ...
+
+    try:
+        turns, notes = read_turns([], settings, "", nothing) if settings.records else ([], [])
+        searcher = open_searcher(settings) if turns else None
+        document, groups = make_document(turns, searcher, notes, nothing)
+        document["asked_again"] = ask_again(groups, settings, nothing)
+        if turns:
+            replace_file(settings.local_folder / _PAGE, write_page(document).encode())
+        log.info(document["asked_again"]["first"])
+    except (ChapterVerseError, OSError) as error:
+        log.warning(f"The report was not made: {explain_error(error)}")
 
 
 def _parse_day(text: str | None) -> str:

@@ -32,9 +32,22 @@ def _report(document: Document) -> Iterator[str]:
     yield from (f"- {note}" for note in document["notes"])
     if document["period"]["from"]:
         yield f"- From {document['period']['from']} to {document['period']['to']}: {states_text(document['states'])}."
+    yield from _differences(document.get("asked_again", {}))
     for group in document["groups"]:
         yield from ("", f"## {heading(group)}", "")
         yield from (f"- {fact}" for fact in _facts(group))
+
+
+DIFFERENCES = {"closed": "Gaps that closed", "changed": "Answers that changed", "broke": "Answers that broke"}
+
+
+def _differences(again: Mapping[str, Any]) -> Iterator[str]:
+    if again:
+        yield from ("", "## Asked again", "", again["first"])
+    for kind, title in DIFFERENCES.items():
+        if rows := again.get(kind):
+            yield from ("", f"### {title}", "")
+            yield from (f"- {code(row['question'])}: {row['before']}, now {row['after']}" for row in rows)
 
 
 def heading(group: Mapping[str, Any]) -> str:

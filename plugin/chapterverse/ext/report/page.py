@@ -15,7 +15,7 @@ from typing import Any
 
 from chapterverse import __version__
 from chapterverse.ext.report.document import Document
-from chapterverse.ext.report.markdown import states_text
+from chapterverse.ext.report.markdown import DIFFERENCES, states_text
 
 _WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260
 
@@ -68,8 +68,20 @@ def _body(document: Document) -> Iterator[Markup]:
         *([tag("ul", *notes)] if notes else []),
         *([_period(document)] if document["period"]["from"] else []),
     )
-    yield tag("main", *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
+    again = _differences(document.get("asked_again", {}))
+    yield tag("main", *again, *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
     yield tag("footer", tag("p", f"Made by Chapter & Verse {__version__}. Names, addresses and keys are hidden."))
+
+
+def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
+    if again:
+        yield tag("h2", "Asked again")
+        yield tag("p", again["first"])
+    for kind, title in DIFFERENCES.items():
+        if rows := again.get(kind):
+            items = [tag("li", tag("bdi", r["question"]), f": {r['before']}, now {r['after']}") for r in rows]
+            yield tag("h3", title)
+            yield tag("ul", *items)
 
 
 def _period(document: Document) -> Markup:
