@@ -32,12 +32,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from chapterverse.entry_points import open_session
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.groups import Group, group_turns
 from chapterverse.ext.report.log_lines import read_log
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
+from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
 
 GAPS, FIRST = 12, 20
@@ -184,7 +184,8 @@ def answer(asked: set[str], folder: Path) -> dict[str, list[dict[str, Any]]]:
     stream = io.StringIO()
     log.write_to(stream)
     logging.getLogger("chapterverse").setLevel(logging.INFO)
-    session = open_session(Settings(store=f"edge:{folder / 'index'}", log_questions=True, reading_model=str(READER)))
+    settings = Settings(store=f"edge:{folder / 'index'}", log_questions=True, reading_model=str(READER))
+    session = ServiceSession.open(settings)
     events = {}
     for question in sorted(asked):
         stream.seek(0)

@@ -19,7 +19,6 @@ from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as MkDocsPage
 
-from chapterverse.entry_points import Preview
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing.plugins import index_run, page_marks, problems
 from chapterverse.indexing.plugins.mike import docs_version, site_address
@@ -27,6 +26,7 @@ from chapterverse.indexing.plugins.options import explain_unknown_options, is_pr
 from chapterverse.indexing.plugins.pages import BuildPages, theme_language
 from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
+from chapterverse.local_server import Preview
 from chapterverse.page_globs import PageGlobs
 from chapterverse.readers.html.page_mark import seal
 from chapterverse.readers.markdown.front_matter import text_value
@@ -73,6 +73,8 @@ class ChapterVerseConfig(Config):
     """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
     """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
+    report = c.Optional(c.Type(bool))
+    """Whether readers' questions are asked again after each build that changes the index."""
     widget = c.Type(dict, default={})
     """Options of the chat, see `widget.options.WidgetOptions`."""
 

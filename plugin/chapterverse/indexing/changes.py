@@ -23,7 +23,7 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment.pages import Enrichment
+    from chapterverse.indexing.enrichment import Enrichment
 
 #: Vectors read from a snapshot at once.
 _READ_BATCH = 1000
@@ -237,18 +237,14 @@ def _enrichment(
     dry_run: bool,
 ) -> Enrichment:
     """Return the chunks of the pages read, widened by the target's model."""
-    # Other runs do without it.
-    from chapterverse.enrichment.pages import enrich
-
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
     gone = {*files.touched, *files.removed}
     other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
-    return enrich(
+    return target.enricher.enrich(
         chunks,
         stored_chunks if is_same else (),
         other_points=other_points,
-        setting=target.enricher,
         fingerprint=target.card.fingerprint,
         cap=target.sizes.cap,
         progress=progress,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.extensions import open_offer
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.indexing.plugins.options import check_chunk_tokens
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
@@ -20,7 +21,7 @@ from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment.types import EnricherSetting
+    from chapterverse.indexing.enrichment import PageEnricher
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Target:
     made_by: EmbedderCard = field(default_factory=EmbedderCard)
     unfinished: Path | None = None
     workers: int = 1
-    enricher: EnricherSetting | None = None
+    enricher: PageEnricher | None = None
 
     @classmethod
     def open(
@@ -66,7 +67,7 @@ class Target:
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
         folder = settings.local_folder
-        enricher = _enricher(settings, folder / "enrichments.sqlite")
+        enricher: PageEnricher | None = open_offer("enricher", settings) if settings.enricher else None
         unfinished = folder / "unfinished.sqlite"
         return cls(
             scope, store, ledger, embedder, sizes, base_url, unfinished=unfinished, workers=workers, enricher=enricher
@@ -107,12 +108,3 @@ def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
         head = store.head(scope)
         return head.embedder if head else None
     return None
-
-
-def _enricher(settings: Settings, cache: Path) -> EnricherSetting | None:
-    if settings.enricher in ("", "none"):
-        return None
-    # Other builds do without it.
-    from chapterverse.enrichment.types import EnricherSetting
-
-    return EnricherSetting.of(settings, cache)

@@ -360,9 +360,9 @@ import chapterverse_api.ext.bedrock.generator
 assert not sys.modules.keys() & {{"boto3", "botocore", "urllib3"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.generation.factory import open_generator
+from chapterverse.extensions import open_offer
 try:
-    open_generator(Settings(generator="bedrock:{NOVA}"))
+    open_offer("generator", Settings(generator="bedrock:{NOVA}"))
 except Exception as error:
     print(type(error).__name__, error)
 """

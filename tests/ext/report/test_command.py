@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chapterverse.ext.report.command import after_build
+from chapterverse.settings import Settings
+from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.observability.log import write_to
 from chapterverse_api.records.protocols import CitedSource, StoredRating, StoredTurn
 from chapterverse_api.records.table import RecordsTable, sqlite_database
 from cli.test_forget import run
@@ -180,3 +185,73 @@ def test_a_log_may_come_from_standard_input(tmp_path: Path, monkeypatch: pytest.
     log = Path(write_log(tmp_path / "log", turn(1, "which port"))).read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2026-10-01T00:00:00Z " + log)))
     assert report("--log", "-")["questions"] == 1
+
+
+def test_asking_again_names_what_closed_and_broke_and_an_unchanged_index_is_not_asked(tmp_path: Path) -> None:
+    log = write_log(
+        tmp_path / "log",
+        turn(1, "how do I choose the port", "not_in_docs", [PORT]),
+        turn(2, "how do I invalidate a cache", "answered", [CACHE]),
+    )
+    again = report("--log", log, "--ask-again")["asked_again"]
+    assert [row["question"] for row in again["closed"]] == ["how do I choose the port"]
+    assert (again["changed"], again["broke"]) == ([], [])
+    unchanged = report("--log", log, "--ask-again")["asked_again"]
+    assert unchanged == {"first": "The index is that of the last time, so nothing was asked again."}
+    kept = (Settings().local_folder / "asked.json").read_text()
+    assert not [word for word in ("port?", "choose the", "cache", "stay for") if word in kept.replace("-cache", "")]
+    (tmp_path / "docs" / "deploy" / "index.html").unlink()
+    assert run("index", "docs", "--base-url", "https://docs.example/", "-q")[0] == 0
+    again = report("--log", log, "--ask-again")["asked_again"]
+    assert [row["question"] for row in again["broke"]] == ["how do I invalidate a cache"]
+    assert run("report", "--log", log, "--ask-again", "--markdown")[0] == 0
+
+
+def test_without_texts_nothing_is_asked_again(tmp_path: Path) -> None:
+    again = report("--log", write_log(tmp_path / "log", turn(1)), "--ask-again")["asked_again"]
+    assert again["first"].startswith("Nothing was asked again, because no text of a question is known")
+
+
+def test_the_service_writes_what_a_report_reads(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    handlers, logger = logging.getLogger("chapterverse").handlers[:], logging.getLogger("chapterverse")
+    write_to(stream)
+    session = ServiceSession.open(Settings(log_questions=True))
+    session.answer(query="how do I choose the port")
+    session.answer(query="how do I bake bread with a port of call on the moon")
+    logger.handlers[:] = handlers
+    (tmp_path / "log").write_text(stream.getvalue())
+    document = report("--log", "log")
+    assert document["states"]["answered"] == 1
+    assert PORT in [place["url"] for group in document["groups"] for place in group["sections"]]
+
+
+class Said:
+    """A log of a build."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def info(self, message: str, /) -> None:
+        self.lines.append(message)
+
+    def warning(self, message: str, /) -> None:
+        self.lines.append(f"warning: {message}")
+
+    def debug(self, message: str, /, *, exc_info: bool) -> None: ...
+
+
+def test_a_build_asks_again_and_no_failure_stops_it(tmp_path: Path) -> None:
+    said, records = Said(), tmp_path / "records.sqlite"
+    after_build(Settings(), said)
+    assert said.lines.pop().startswith("Nothing was asked again, because no text")
+    question = StoredTurn("t", "how do I choose the port", "No.", "not_in_docs")
+    RecordsTable(sqlite_database(records), 30).append("thread", question)
+    settings = Settings(records=f"sqlite:{records}")
+    after_build(settings, said)
+    assert said.lines.pop() == "Of 1 questions that were asked again: 1 closed, 0 changed, 0 broke."
+    assert "Gaps that closed" in (settings.local_folder / "chapterverse-report.html").read_text()
+    assert RecordsTable(sqlite_database(records), 30).thread("thread").turns[-1].answer == "No."
+    records.write_text("no database")
+    after_build(settings, said)
+    assert said.lines.pop().startswith("warning: The report was not made: The file")

@@ -11,8 +11,8 @@ import hmac
 from pathlib import Path
 
 from chapterverse.settings import Settings
-from chapterverse_api.mcp.messages import RESOURCE_NOT_FOUND, McpCall, McpError
-from chapterverse_api.mcp.protocol import RpcResult
+from chapterverse_api.ext.agents.mcp.messages import RESOURCE_NOT_FOUND, McpCall, McpError
+from chapterverse_api.ext.agents.mcp.protocol import RpcResult
 
 _FILE = "gaps.md"
 #: A work list has fifty gaps of some kilobytes.

@@ -13,13 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chapterverse.entry_points import open_session
 from chapterverse.errors import InputError
 from chapterverse.ext.report.groups import Group
 from chapterverse.ext.report.masking import show
 from chapterverse.ext.report.turns import STATUSES, normalize
+from chapterverse.extensions import load
 from chapterverse.progress import Progress
-from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
 
@@ -29,6 +28,7 @@ NEEDS_TEXTS = (
     "Nothing was asked again, because no text of a question is known: set CHAPTERVERSE_RECORDS where the service runs "
     "and here."
 )
+_SESSION = "chapterverse_api.commands.session:ServiceSession.open"
 _UNCHANGED = "The index is that of the last time, so nothing was asked again."
 
 
@@ -56,7 +56,7 @@ def ask_again(groups: Sequence[Group], settings: Settings, progress: Progress) -
     questions = _choose(groups)
     if not questions:
         return {"first": NEEDS_TEXTS}
-    session = open_session(
+    session = load(_SESSION)(
         settings.override(generator="extractive", reranker="none", checker="words", records="", log_questions=False)
     )
     kept = settings.local_folder / "asked.json"
@@ -85,7 +85,7 @@ def _choose(groups: Iterable[Group]) -> dict[str, str]:
     return dict([*chosen.items()][:MAX_ASKED])
 
 
-def _ask(session: Session, question: str) -> Outcome | None:
+def _ask(session: Any, question: str) -> Outcome | None:
     try:
         answer = session.answer(query=question)
     # Another release may have taken longer ones.

@@ -9,10 +9,8 @@ from typing import Annotated
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.forget import RecordsOption
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
-from chapterverse.entry_points import load
 from chapterverse.errors import ChapterVerseError, IndexFault, InputError
 from chapterverse.ext.report.asked_again import ask_again
 from chapterverse.ext.report.document import make_document
@@ -21,6 +19,7 @@ from chapterverse.ext.report.log_lines import LogReading, read_log
 from chapterverse.ext.report.markdown import write_gaps, write_markdown
 from chapterverse.ext.report.page import write_page
 from chapterverse.ext.report.turns import AskedTurn
+from chapterverse.extensions import load
 from chapterverse.indexing.plugins.index_run import Log, explain_error
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
@@ -28,6 +27,7 @@ from chapterverse.site.delivery import replace_file
 from chapterverse.store import only_scope, open_store
 
 _PAGE = Path("chapterverse-report.html")
+_KEPT_TURNS = "chapterverse_api.ext.report.kept_turns:read_kept_turns"
 
 
 def report(
@@ -35,7 +35,9 @@ def report(
         list[str] | None,
         typer.Option("--log", help="The service's log; may be repeated, - is standard input.", metavar="FILE"),
     ] = None,
-    records: RecordsOption = None,
+    records: Annotated[
+        str | None, typer.Option("--records", help="Where conversations are kept, as for forget.", metavar="URI")
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--since", help="Leave out what was asked before.", metavar="DATE")
     ] = None,
@@ -115,7 +117,7 @@ def read_turns(
     if not (log or settings.records):
         raise InputError("There is nothing to report on: name a log by --log, or CHAPTERVERSE_RECORDS.")
     reading = read_log(log, progress)
-    kept = load("turns")(settings) if settings.records else ()
+    kept = load(_KEPT_TURNS)(settings) if settings.records else ()
     for turn in kept:
         known = reading.turns.setdefault(turn.turn_id, turn)
         # The conversations hold the text of a question, and the log what it was answered from.

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ConfigurationError
-from chapterverse.evaluation.quoting import cut_in_silence
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api import phrases
+from chapterverse_api.ext.evaluation.quoting import cut_in_silence
 from chapterverse_api.generation.draft import Draft
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
 from chapterverse_api.generation.quoting.answer import MAX_ANSWER_WORDS, MAX_SECTIONS
@@ -393,9 +393,9 @@ def test_a_hostile_selection_is_answered_in_time(unit: str) -> None:
 
 
 def test_generators_are_opened_by_name() -> None:
-    assert open_generator(Settings()).name == "extractive"
+    assert open_offer("generator", Settings()).name == "extractive"
     with pytest.raises(ConfigurationError, match="'gpt': use extractive"):
-        open_generator(Settings(generator="gpt"))
+        open_offer("generator", Settings(generator="gpt"))
 
 
 def test_an_announcement_at_the_end_of_what_is_here_says_that_more_follows() -> None:

@@ -15,9 +15,9 @@ import pytest
 from api.retrieval.rerankers.damage import BAD_RANKINGS, BROKEN
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.bedrock import runtime as bedrock
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.ext.bedrock.reranker import BedrockReranker
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.loopback import Fault, failing, rate_limited
@@ -63,7 +63,7 @@ def test_it_sends_what_cohere_s_sdk_sends(server: BedrockServer) -> None:
 
 @pytest.mark.parametrize("model", [V3, f"us.{V3}"])
 def test_a_name_is_the_model_asked(server: BedrockServer, model: str) -> None:
-    opened = open_reranker(Settings(reranker=f"bedrock:{model}"))
+    opened = open_offer("reranker", Settings(reranker=f"bedrock:{model}"))
     assert opened is not None
     assert opened.name == f"bedrock:{model}"
     assert len(opened.rerank(QUESTION, TEXTS)) == 3
@@ -192,7 +192,7 @@ def test_no_service_is_one_sentence() -> None:
 @pytest.mark.parametrize("model", ["amazon.rerank-v1:0", "rerank-v3.5", "us.amazon.rerank-v1:0"])
 def test_a_model_whose_request_is_not_known_is_one_sentence(model: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_reranker(Settings(reranker=f"bedrock:{model}"))
+        open_offer("reranker", Settings(reranker=f"bedrock:{model}"))
     assert str(caught.value) == (
         "The reranker bedrock needs a model of Cohere: use bedrock:MODEL, such as bedrock:cohere.rerank-v3-5:0."
     )
@@ -212,9 +212,8 @@ import chapterverse_api.ext.bedrock.reranker
 assert not sys.modules.keys() & {{"boto3", "botocore"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 try:
-    open_reranker(Settings(reranker="bedrock:{V3}"))
+    open_offer("reranker", Settings(reranker="bedrock:{V3}"))
 except Exception as error:
     print(type(error).__name__, error)
 """
