@@ -216,6 +216,14 @@ EXTENSIONS = (
         extra="eval",
     ),
     Extension(
+        "report",
+        commands={
+            "report": Command(
+                "Measure", "chapterverse.ext.report.command:report", "Show what readers ask, and what the docs lack."
+            )
+        },
+    ),
+    Extension(
         "agents",
         offers={
             "plans": {"QUESTION": "chapterverse_api.ext.agents.plans.requests:plan_for_owner"},

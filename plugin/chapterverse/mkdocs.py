@@ -70,6 +70,8 @@ class ChapterVerseConfig(Config):
     """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
     """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
+    report = c.Optional(c.Type(bool))
+    """Whether readers' questions are asked again after each build that changes the index."""
     widget = c.Type(dict, default={})
     """Options of the chat, see `widget.options.WidgetOptions`."""
 

@@ -87,6 +87,8 @@ class Settings:
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
+        report: whether readers' questions are asked again after each build that changes the index.
+        report_token: whoever sends it may read the report's gaps at `/mcp`; empty serves them to nobody.
         limiter: where requests and costs are counted: `memory`, `sqlite:PATH` or `dynamodb:TABLE`.
         rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
         mcp_rates: calls of tools and pages read at `/mcp`, per client, in the same form.
@@ -140,6 +142,8 @@ class Settings:
     records: str = _secret("CHAPTERVERSE_RECORDS")
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
+    report: bool = _setting(False, "CHAPTERVERSE_REPORT")
+    report_token: str = _secret("CHAPTERVERSE_REPORT_TOKEN")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
     allow_private: str = _setting("", "CHAPTERVERSE_ALLOW_PRIVATE")
     mcp: bool = _setting(False, "CHAPTERVERSE_MCP")

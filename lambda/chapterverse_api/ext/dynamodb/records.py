@@ -49,7 +49,7 @@ _BATCH_ITEMS = 25
 _RETRY_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _FEEDBACK, _FAQ = "feedback", "faq"
 _SUMMARY = "~summary"
-_ERRORS = TableErrors(
+ERRORS = TableErrors(
     RecordsFault,
     "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_RECORDS.",
     "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:Query, GetItem, PutItem, "
@@ -71,7 +71,7 @@ class DynamoRecords:
     def __init__(
         self, service: AwsService, table: str, days: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._table = DynamoTable(service, table, _ERRORS)
+        self._table = DynamoTable(service, table, ERRORS)
         self._days = days
         self._clock = clock
 
@@ -232,7 +232,7 @@ class DynamoRecords:
             question, answer = (self._table.item(message["M"]).text("text") for message in item["messages"]["L"])
             cited = tuple(CitedSource(*place) for place in json.loads(item.text("cited")))
         except (KeyError, TypeError, ValueError) as error:
-            raise _ERRORS.malformed from error
+            raise ERRORS.malformed from error
         number = item.number("number")
         return StoredTurn(item.text("turn_id"), question, answer, item.text("status"), cited, number)
 
@@ -305,7 +305,7 @@ class DynamoRecords:
             reply = self._table.send(operation, **body)
             items = reply.get("Items", [])
             if not isinstance(items, list):
-                raise _ERRORS.malformed
+                raise ERRORS.malformed
             yield from map(self._table.item, items)
             if not reply.get("LastEvaluatedKey"):
                 return

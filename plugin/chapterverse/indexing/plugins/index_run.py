@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load, load_offer
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
@@ -78,6 +78,8 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
     for line in report.left_out_lines():
         log.info(line)
     log.info(f"Indexed {report}")
+    if settings.report:
+        load("chapterverse.ext.report.command:after_build")(settings, log)
 
 
 def index_sources(

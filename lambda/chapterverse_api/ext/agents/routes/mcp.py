@@ -10,8 +10,18 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
+from chapterverse.extensions import load
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.ext.agents.mcp.messages import Headers, Id, McpCall, McpError, limit_reply, read_call, read_id
+from chapterverse_api.ext.agents.mcp.messages import (
+    Headers,
+    Id,
+    McpCall,
+    McpError,
+    limit_reply,
+    read_call,
+    read_id,
+    result_reply,
+)
 from chapterverse_api.http.disconnect import WorkerResponse
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
@@ -25,6 +35,8 @@ router = APIRouter()
 
 #: What costs something is counted; to connect and to list tools does not.
 _COUNTED = ("tools/call", "resources/")
+#: The resource of the report's room.
+_GAPS = "report://gaps"
 
 _OPENAPI: dict[str, Any] = {
     "requestBody": {
@@ -84,6 +96,11 @@ def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
 
     context = ToolContext(get_service(request.app), deadline, get_origins(request))
     try:
+        # Only over HTTP, because it needs a header.
+        if call.method == "resources/read" and call.params.get("uri") == _GAPS:
+            read_gaps = load("chapterverse_api.ext.report.gaps_resource:read_gaps")
+            authorization = request.headers.get("authorization", "")
+            return JSONResponse(result_reply(call, read_gaps(call, context.service.settings, authorization)))
         return JSONResponse(_server().answer(call, context))
     except McpError as error:
         return _error(error, call.id)
