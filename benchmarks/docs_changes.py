@@ -22,15 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from chapterverse import entry_points
 from chapterverse.cli import main
-from chapterverse.evaluation.questions import QuestionRow, read_judged
-from chapterverse.evaluation.quoting import bare
-from chapterverse.ext.evaluation_diff.answers import Change, GivenAnswer, ask, compare
-from chapterverse.ext.evaluation_diff.sections import IndexedSite, compare_sections
-from chapterverse.session import Session
 from chapterverse.settings import Settings
 from chapterverse.text.sentences import split
+from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.ext.evaluation.diff.answers import Change, GivenAnswer, ask, compare
+from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, compare_sections
+from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
+from chapterverse_api.ext.evaluation.quoting import bare
 
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -240,14 +239,14 @@ class Bench:
                 file.write_text(text, "utf-8")
 
 
-def _index(root: Path, name: str) -> Session:
+def _index(root: Path, name: str) -> ServiceSession:
     store, ledger = f"edge:{root / name / 'index'}", f"sqlite:{root / name / 'ledger.db'}"
     (root / name).mkdir(exist_ok=True)
     options = ["--store", store, "--ledger", ledger, "--site", "site", "--base-url", "https://docs.example.com/"]
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
         main(["index", str(root / "docs"), "--source", *options])
     settings = Settings.from_environment(store=store, ledger=ledger, site="site", generator="extractive")
-    return entry_points.open_session(settings)
+    return ServiceSession.open(settings)
 
 
 def _quiet(*_: object) -> None:

@@ -30,7 +30,7 @@ from unittest import mock
 from understanding import Site
 
 from chapterverse.calibration import evidence
-from chapterverse.evaluation.quoting import bare
+from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.retrieval import hybrid, ranking, search
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.search import SearchRequest, retrieve

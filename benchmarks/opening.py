@@ -38,7 +38,7 @@ import json, sys, tempfile, time
 from pathlib import Path
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.pack import unpack
+from chapterverse.ext.s3.pack import unpack
 from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.commands.session import ServiceSession
 

@@ -30,7 +30,10 @@ from typing import Any
 import numpy as np
 from understanding import FOREIGN, HALVES, HELD, REPORTED, TUNED, Site, _history, read_rows, rows_about
 
-from chapterverse.evaluation.quoting import (
+from chapterverse.text.plain import plain
+from chapterverse_api.answering.sources import find_sources
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.ext.evaluation.quoting import (
     AnswerKey,
     added_words,
     bare,
@@ -40,9 +43,6 @@ from chapterverse.evaluation.quoting import (
     repeats,
     same,
 )
-from chapterverse.text.plain import plain
-from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.turn import Turn
 from chapterverse_api.generation.quoting import answer_scores
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import make_query

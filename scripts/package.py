@@ -9,6 +9,7 @@ cold start, so it has no symbols, no sources of dependencies and no code that on
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import os
 import platform
@@ -67,8 +68,8 @@ UNUSED = (
 )  # fmt: skip
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
-    "cli", "commands", "enrichment", "evaluation", "evaluation_diff", "indexing", "ledger", "readers", "site",
-    "external_entries.py", "fit.py", "mkdocs.py", "observations.py", "page_globs.py", "robots.py", "sampling.py",
+    "cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "report", "site",
+    "external_entries.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
     "sphinx.py", "types.d.ts", "__pycache__",
 )  # fmt: skip
 #: Names of machines that differ from those in wheels.
@@ -215,12 +216,21 @@ def _drop(folder: Path, pattern: str) -> None:
 def _copy(folder: Path, added: Sequence[Path]) -> None:
     for source in SOURCES:
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns(*BUILD_SIDE))
+    _list_extensions(folder)
     if SCHEMAS.is_dir():
         shutil.copytree(SCHEMAS, folder / SCHEMAS.name)
     if TOOLS.is_file():
         pack_tools(TOOLS, folder)
     for program in (BOOTSTRAP, *added):
         shutil.copy(program, folder / program.name)
+
+
+def _list_extensions(folder: Path) -> None:
+    """Write the entry points of extensions into a file, so that a cold start searches for none."""
+    distributions = importlib.metadata.distributions(path=[str(folder)])
+    entries = (entry for found in distributions for entry in found.entry_points)
+    lines = sorted(f"{entry.name} = {entry.value}\n" for entry in entries if entry.group == "chapterverse.extensions")
+    (folder / "chapterverse" / "extensions.txt").write_text("".join(lines), encoding="utf-8")
 
 
 def pack_tools(file: Path, folder: Path) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.extensions import CORE, EXTENSIONS
+
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "plugin" / "chapterverse"
 SERVICE = ROOT / "lambda" / "chapterverse_api"
@@ -20,24 +22,27 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
-    "filters", "reading", "knowledge", "session", "widget", "__version__",
+    "filters", "reading", "knowledge", "widget", "extensions", "__version__",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
 LAYERS = {
     "chapterverse": (
-        "ext", "cli mkdocs sphinx", "site", "indexing", "enrichment calibration", "evaluation entry_points",
-        "session knowledge embedding", "store providers", "ledger net", "readers widget settings",
+        "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
+        "knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress project build_commands build_cache",
         "cache_folder model errors",
     ),
     "chapterverse_api": (
-        "ext", "handler", "app", "commands service_loader", "http", "service mcp", "tools", "answering", "retrieval",
-        "structured_output conversation", "grounding records budget", "limits index generation runtime validation",
+        "ext", "handler commands", "app", "service_loader", "http", "service", "answering", "retrieval", "conversation",
+        "grounding records budget", "limits index generation runtime validation",
         "rejections", "contract phrases observability circuit_breaker deadline precompiled",
     ),
 }  # fmt: skip
+
+#: The rooms that another room needs.
+ROOMS_BELOW = {"s3": {"aws"}, "dynamodb": {"aws"}}
 
 #: What a cold Lambda must not pay for before its first question.
 NOT_ON_THE_LAMBDA = {
@@ -105,9 +110,9 @@ def closed_to_library(name: str, imported: str) -> bool:
 def closed_to_service(name: str, imported: str) -> bool:
     # The bare package is open: importing it loads nothing.
     top, *rest = imported.split(".")
-    # A room with a side in each package has one name in both.
-    opened = OPEN_TO_SERVICE | ({"ext"} if within(name, "chapterverse_api.ext") else set())
-    return top == "mkdocs" or (top == "chapterverse" and bool(rest) and rest[0] not in opened)
+    # Commands and rooms run where an owner is, or on request, and may know all of the library.
+    is_free = any(within(name, f"chapterverse_api.{part}") for part in ("commands", "ext"))
+    return top == "mkdocs" or (top == "chapterverse" and bool(rest) and not is_free and rest[0] not in OPEN_TO_SERVICE)
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "site_example/docs/project/architecture.md"])
@@ -246,6 +251,24 @@ def test_no_arrow_runs_up_a_layer() -> None:
     ]
     listed = [f"{package}.{name}" for package, layers in LAYERS.items() for layer in layers for name in layer.split()]
     assert sorted(listed) == sorted(name for name in arrows if "." in name)
+
+
+def test_no_room_knows_another_but_the_ground_it_stands_on() -> None:
+    known: dict[str, set[str]] = {}
+    for name, imported in graph(LIBRARY, SERVICE).items():
+        found = {room for other in imported if (room := _room(other)) and room != _room(name)}
+        if (own := _room(name)) and found:
+            known.setdefault(own, set()).update(found)
+    assert known == ROOMS_BELOW
+    listed = {extension.name for extension in EXTENSIONS if extension is not CORE}
+    folders = {folder.name for package in (LIBRARY, SERVICE) for folder in (package / "ext").iterdir()}
+    assert {*filter(str.isalnum, folders)} == listed
+
+
+def _room(module: str) -> str | None:
+    """Return the room of a module; None if it is of the core."""
+    _, *parts = module.split(".")
+    return parts[1] if parts[:1] == ["ext"] and parts[1:] else None
 
 
 def test_the_house_is_drawn_in_layers() -> None:

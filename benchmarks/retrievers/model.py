@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.fastembed import FastEmbedder
 from chapterverse.errors import TextTooLong
+from chapterverse.ext.fastembed.embedder import FastEmbedder
 
 #: Tokens of a text that all-MiniLM-L6-v2 reads.
 LIMIT = 256

@@ -13,7 +13,7 @@ from pathlib import Path
 from scoring import Result
 
 from chapterverse import cli
-from chapterverse.embedding import fastembed
+from chapterverse.ext.fastembed import embedder as fastembed
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
+from chapterverse.extensions import find_routes, load
 from chapterverse.settings import Settings
 from chapterverse_api import rejections, validation
 from chapterverse_api.http.guard.headers import ResponseHeaders
@@ -24,17 +25,7 @@ from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.http.guard.request_id import RequestId
 from chapterverse_api.http.guard.request_metrics import RequestMetrics
 from chapterverse_api.http.guard.worker_threads import WorkerThreads
-from chapterverse_api.http.routes import (
-    chat,
-    completions,
-    feedback,
-    plans,
-    retrieve,
-    schema,
-    status,
-    threads,
-    widget,
-)
+from chapterverse_api.http.routes import chat, feedback, retrieve, schema, status, threads, widget
 from chapterverse_api.http.routes.site import StaticSite
 from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
@@ -94,14 +85,10 @@ def create_app(
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     # Without a database there is nothing to forget. A secret may still provide its address later.
     thread_routes = [threads] if settings.records or settings.secrets_arn else []
-    for routes in (chat, completions, plans, retrieve, feedback, schema, status, *thread_routes):
+    own = (routes.router for routes in (chat, retrieve, feedback, schema, status, *thread_routes))
+    for router in (*own, *(load(place, extension) for place, extension in find_routes(settings))):
         # `include_router` would create each route again.
-        app.router.routes.extend(routes.router.routes)
-    if settings.mcp:
-        # Lazy: only needed when the setting is on.
-        from chapterverse_api.http.routes import mcp
-
-        app.router.routes.extend(mcp.router.routes)
+        app.router.routes.extend(router.routes)
     app.router.routes.extend(widget.routes())
 
 

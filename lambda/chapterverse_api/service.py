@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from chapterverse.extensions import load_offer
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
 from chapterverse_api.answering.metering import usual_cost
@@ -25,8 +26,6 @@ from chapterverse_api.contract import (
 from chapterverse_api.conversation import feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.response import respond_with_chunks
@@ -34,9 +33,7 @@ from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.plans.contract import PlanRequest, PlanResponse
-    from chapterverse_api.answering.turn_tools import TurnTools
-    from chapterverse_api.tools.site_tools import SiteTools
+    from chapterverse_api.answering.turn_tools import SiteTools, TurnTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Service:
     def open(cls, settings: Settings) -> Self:
         """Return the service that these settings describe. Raises as `Resources.open` does."""
         resources = Resources.open(settings)
-        return cls(resources, _open_tools(resources) if settings.tools else None)
+        return cls(resources, load_offer("tools")(resources) if settings.tools else None)
 
     @property
     def settings(self) -> Settings:
@@ -82,17 +79,6 @@ class Service:
                 query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
             )
 
-    def plan_step(self, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()) -> PlanResponse:
-        """Return a step of a plan; see `plans.requests.respond`."""
-        # Lazy: only needed for plans.
-        from chapterverse_api.answering.plans.requests import respond
-
-        resources, tools = self.resources, self.turn_tools(deadline)
-        if request.query is None:
-            return respond(request, resources, deadline=deadline, tools=tools)
-        with resources.budget.reserving(usual_cost(resources.models.prices, request.query, drafts=1)) as budget:
-            return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
-
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
         """Return the tools that a turn may use; None if the site has none."""
         return self.tools.of_turn(self, deadline) if self.tools else None
@@ -121,13 +107,3 @@ class Service:
     def status(self) -> ServiceStatus:
         """Return the state of indexes, models and budget; see `status.read_status`."""
         return read_status(self.resources, has_tools=self.tools is not None)
-
-
-def _open_tools(resources: Resources) -> SiteTools:
-    # Lazy: only needed with tools.
-    from chapterverse_api.tools.site_tools import SiteTools
-
-    if not isinstance(resources.models.generator, Writer):
-        message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."
-        log.event("error", code="tools_not_offered", message=message)
-    return SiteTools.open(resources.settings)

@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.extensions import load_offer
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
@@ -50,7 +51,7 @@ class ServiceLoader:
         self._lock = Lock()
         self._last_try = 0.0
         self._failure = ""
-        self._warnings: tuple[str, ...] = ()
+        self._warnings: list[str] = []
 
     def __call__(self) -> Service:
         """Return the service.
@@ -138,13 +139,12 @@ class ServiceLoader:
     def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:
             return self._settings
-        from chapterverse.net.aws.secrets import fetch_secrets
-
-        secrets = fetch_secrets(self._settings.secrets_arn)
-        for warning in secrets.warnings if secrets.warnings != self._warnings else ():
+        warnings: list[str] = []
+        settings: Settings = load_offer("secrets_arn")(self._settings, warnings.append)
+        for warning in warnings if warnings != self._warnings else ():
             log.event("error", code="secret_left_out", message=warning)
-        self._warnings = secrets.warnings
-        return self._settings.with_secrets(secrets.values)
+        self._warnings = warnings
+        return settings
 
 
 def _load_service(settings: Settings) -> Service:

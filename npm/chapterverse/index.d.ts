@@ -33,6 +33,8 @@ export interface Options {
   also?: (string | { file: string; url?: string } | { url: string } | { sitemap: string; depth?: number })[];
   /** Files for agents: all or none, or each by its name; `overwrite` replaces files that are not ours. */
   agents?: boolean | { markdown?: boolean; llms_txt?: boolean; llms_full_txt?: boolean; skill?: boolean; overwrite?: boolean };
+  /** Whether readers' questions are asked again after each build that changes the index. */
+  report?: boolean;
   /** Options of the chat. */
   widget?: Record<string, unknown>;
 }

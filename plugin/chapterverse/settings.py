@@ -87,6 +87,8 @@ class Settings:
         records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
         records_days: days after which a conversation is removed.
         signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
+        report: whether readers' questions are asked again after each build that changes the index.
+        report_token: whoever sends it may read the report's gaps at `/mcp`; empty serves them to nobody.
         limiter: where requests and costs are counted: `memory`, `sqlite:PATH` or `dynamodb:TABLE`.
         rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
         mcp_rates: calls of tools and pages read at `/mcp`, per client, in the same form.
@@ -97,7 +99,7 @@ class Settings:
         proof_of_work: whether a client that has used half of a rate limit must compute a proof of work before each
             further question.
         secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, each a JSON object of
-            secrets by name (see `chapterverse.net.aws.secrets`).
+            secrets by name (see `chapterverse.ext.aws.secrets`).
         log_questions: whether the log holds the text of questions, and of comments on ratings.
         log_answers: whether the log holds the text of answers.
         cohere_url, openai_url: servers of these interfaces, without `/v2` and `/v1`.
@@ -140,6 +142,8 @@ class Settings:
     records: str = _secret("CHAPTERVERSE_RECORDS")
     records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
     signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
+    report: bool = _setting(False, "CHAPTERVERSE_REPORT")
+    report_token: str = _secret("CHAPTERVERSE_REPORT_TOKEN")
     allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
     allow_private: str = _setting("", "CHAPTERVERSE_ALLOW_PRIVATE")
     mcp: bool = _setting(False, "CHAPTERVERSE_MCP")

@@ -12,6 +12,7 @@ from typing import Any
 
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
@@ -24,9 +25,8 @@ from chapterverse.text import lexical
 from chapterverse_api.answering.models import Models
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
-from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
-from chapterverse_api.generation.factory import open_generator
+from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.retrieval.rerankers.protocols import Reranker as Ranks
 from chapterverse_api.service import Service
@@ -195,17 +195,17 @@ def service(
     embedder: Embedder | None = None,
     generator: AnswerGenerator | None = None,
     reranker: Ranks | None = None,
-) -> ServiceSession:
+) -> EvaluationSession:
     """Return the service over these parts; the settings define the others, without a reranker."""
-    models = Models.from_parts(settings, embedder, generator or open_generator(settings), reranker)
-    return ServiceSession(Resources.from_parts(settings, store or open_store(settings), models))
+    models = Models.from_parts(settings, embedder, generator or open_offer("generator", settings), reranker)
+    return EvaluationSession(Resources.from_parts(settings, store or open_store(settings), models))
 
 
-def changed(service: ServiceSession, *, budget: DailyBudget | None = None, **models: Any) -> ServiceSession:
+def changed(service: EvaluationSession, *, budget: DailyBudget | None = None, **models: Any) -> EvaluationSession:
     """Return the service with another budget, or other models (fields of `Models`)."""
     resources = service.resources
     parts = replace(resources, models=replace(resources.models, **models), budget=budget or resources.budget)
-    return ServiceSession(parts)
+    return EvaluationSession(parts)
 
 
 def ask(service: Service, query: str | None = None, **fields: object) -> ChatResponse:

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
-from chapterverse.entry_points import bind, socket_origin
+from chapterverse.local_server import bind, socket_origin
 from chapterverse.settings import Settings
 from chapterverse_api.contract import (
     AnswerEvent,

@@ -18,20 +18,21 @@ from api.answering.test_pipeline import ScriptedGenerator
 from api.index.test_live_index import asked, fits, live, names, settle
 from api.index.test_live_index import publish as publish_s3
 from chapterverse.errors import IndexUnavailable
+from chapterverse.ext.qdrant.store import QdrantStore
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
-from chapterverse.store.qdrant.store import QdrantStore
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
 from chapterverse.text import lexical
-from chapterverse_api.answering.plans.contract import PlanRequest
-from chapterverse_api.answering.plans.draft import SCHEMA
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.agents.plans.contract import PlanRequest
+from chapterverse_api.ext.agents.plans.draft import SCHEMA
+from chapterverse_api.ext.agents.plans.requests import plan_step
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
@@ -239,7 +240,7 @@ def test_a_plan_stands_whose_index_hangs_when_it_is_checked(
         planning.threads.recall("abc")
         assert planning.threads.degraded
         with Hanging(server, after_the_search()):
-            reply = planning.plan_step(PlanRequest(query="How do I clear the cache?"), deadline=Deadline())
+            reply = plan_step(planning, PlanRequest(query="How do I clear the cache?"), deadline=Deadline())
     # A plan is not kept: it loses nothing by a database that can't be reached.
     assert (reply.status, reply.planned_by, reply.degraded_reason) == ("open", "model", UNWEIGHED)
 
@@ -265,7 +266,7 @@ def bucket(tmp_path: Path) -> Iterator[Bucket]:
 def test_a_bucket_that_hangs_is_waited_for_once(
     bucket: Bucket, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chapterverse.store.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
+    monkeypatch.setattr("chapterverse.ext.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
     publish_s3(bucket, "a")
     over = threading.Event()
 

@@ -28,7 +28,7 @@ is_method = lambda source: isinstance(source, bytes) and source.startswith(b"def
 sys.addaudithook(lambda event, given: methods.append(event) if event == "compile" and is_method(given[0]) else None)
 precompiled.install(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
-import chapterverse.store.s3.store, chapterverse.store.qdrant.store, chapterverse.store.shard
+import chapterverse.ext.s3.store, chapterverse.ext.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
 from chapterverse_api.conversation.follow_up_detection import detect_follow_up
 from chapterverse_api.retrieval.frames import find_definitions, read_frame, lower_kinds

@@ -212,5 +212,5 @@ def test_settings_choose_the_parts(tmp_path: Path) -> None:
         ServiceSession.open(Settings(store=f"edge:{tmp_path}", reranker="best"))
     with pytest.raises(ConfigurationError, match="There is no embedder named 'best'"):
         ServiceSession.open(Settings(store=f"edge:{tmp_path}", embedder="best"))
-    with pytest.raises(ConfigurationError, match="There is no store 'nowhere'"):
+    with pytest.raises(ConfigurationError, match="There is no store named 'nowhere'"):
         ServiceSession.open(Settings(store="nowhere"))

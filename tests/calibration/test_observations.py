@@ -11,14 +11,20 @@ import pytest
 
 from api import quill
 from chapterverse.calibration import Calibration
-from chapterverse.calibration.observations import WEIGHTS, CalibrationOutcome, best_weight, calibrate, require_enough
 from chapterverse.errors import IndexLocked, InputError, ProviderError
-from chapterverse.evaluation.questions import QuestionRow
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.tuning import tune
 from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
+from chapterverse_api.ext.evaluation.observations import (
+    WEIGHTS,
+    CalibrationOutcome,
+    best_weight,
+    calibrate,
+    require_enough,
+)
+from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.service import Service
 from cli.shell import run
 

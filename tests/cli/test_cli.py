@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from chapterverse import __version__
-from chapterverse.cli.commands import COMMANDS
+from chapterverse.extensions import find_commands
 from cli.shell import BASE, PAGES, QUESTION, Shell, clean, command, get, typed
 
 
@@ -119,7 +119,7 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
         "finally: print(*(name for name in sys.modules if name.startswith('chapterverse')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program, *arguments], env=clean(), capture_output=True, text=True)
-    own = {"chapterverse.cli", "chapterverse.cli.commands", "chapterverse.cli.messages"}
+    own = {"chapterverse.cli", "chapterverse.cli.commands", "chapterverse.cli.messages", "chapterverse.extensions"}
     assert {*done.stderr.splitlines()[-1].split()} == {
         "chapterverse",
         "chapterverse.errors",
@@ -128,10 +128,9 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
     }
 
 
-@pytest.mark.parametrize("name", [name for rows in COMMANDS.values() for name in rows])
+@pytest.mark.parametrize("name", [*find_commands()])
 def test_the_list_of_commands_says_what_their_own_help_says(indexed: Shell, name: str) -> None:
-    (line,) = (rows[name][1] for rows in COMMANDS.values() if name in rows)
-    assert f" {line} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "
+    assert f" {find_commands()[name][0].help} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "
 
 
 def test_a_short_option_is_a_long_one(indexed: Shell) -> None:
@@ -536,17 +535,17 @@ def test_status_against_a_folder_of_markdown(shell: Shell) -> None:
         (["index", "site", "--source"], "pass --base-url"),
         (["index", "site", "--embedder", "best"], "There is no embedder named 'best'"),
         (["index", "site", "--embedder", "cohere"], "COHERE_API_KEY"),
-        (["index", "site", "--store", "nowhere"], "There is no store 'nowhere'"),
-        (["index", "site", "--ledger", "nowhere"], "There is no ledger of the kind 'nowhere'"),
+        (["index", "site", "--store", "nowhere"], "There is no store named 'nowhere'"),
+        (["index", "site", "--ledger", "nowhere"], "There is no such ledger: use sqlite:PATH or postgres"),
         (["index", "site", "--store", "edge:site/index.html/x"], ""),
         (["search", "a"], "There is no index yet"),
         (["ask", "a"], "There is no index yet"),
         (["status"], "There is no index yet"),
-        (["search", "a", "--store", "nowhere"], "There is no store 'nowhere'"),
+        (["search", "a", "--store", "nowhere"], "There is no store named 'nowhere'"),
         (["search", "--questions", "nowhere.jsonl"], "nowhere.jsonl can't be read"),
         (["serve", "--port", "0", "--site-dir", "nowhere"], "nowhere is no folder"),
         (["serve", "--host", "192.0.2.1"], "Port 8765 on 192.0.2.1 can't be used"),
-        (["serve", "--store", "nowhere", "--port", "0"], "There is no store 'nowhere'"),
+        (["serve", "--store", "nowhere", "--port", "0"], "There is no store named 'nowhere'"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str], sentence: str) -> None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from chapterverse.embedding import Embedder
-from chapterverse.embedding.bedrock import BedrockEmbedder
-from chapterverse.embedding.cohere import CohereEmbedder
-from chapterverse.embedding.openai import OpenAIEmbedder
+from chapterverse.ext.bedrock.embedder import BedrockEmbedder
+from chapterverse.ext.cohere.embedder import CohereEmbedder
+from chapterverse.ext.openai.embedder import OpenAIEmbedder
 from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bedrock_server import BedrockServer
@@ -37,7 +37,7 @@ def cohere_int8(retry: RetryPolicy) -> Opened:
 def bedrock(retry: RetryPolicy) -> Iterator[tuple[Embedder, LoopbackServer]]:
     pytest.importorskip("boto3")
     with BedrockServer() as server, aws_environment(server):
-        yield replace(BedrockEmbedder.open("cohere.embed-v4:0/256"), retry=retry), server
+        yield replace(BedrockEmbedder.from_settings(Settings(), "cohere.embed-v4:0/256"), retry=retry), server
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from chapterverse.embedding import open_embedder
-from chapterverse.embedding.bedrock import MODELS, BedrockEmbedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.ext.bedrock.embedder import MODELS, BedrockEmbedder
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bags import typed_vector, vector
@@ -54,7 +54,7 @@ def server(aws: pytest.MonkeyPatch) -> Iterator[BedrockServer]:
 def embedder(model: str = V3, slept: list[float] | None = None) -> BedrockEmbedder:
     """An embedder whose waits between two tries take no time and are written down."""
     sleep = (lambda seconds: None) if slept is None else slept.append
-    return replace(BedrockEmbedder.open(model), retry=RetryPolicy(sleep=sleep))
+    return replace(BedrockEmbedder.from_settings(Settings(), model), retry=RetryPolicy(sleep=sleep))
 
 
 def words(count: int) -> str:
@@ -103,7 +103,7 @@ def test_the_general_address_is_honored_too(server: BedrockServer, aws: pytest.M
 
 
 def test_a_profile_of_a_model_is_the_models_space(aws: pytest.MonkeyPatch) -> None:
-    cards = {model: BedrockEmbedder.open(model).card for model in SPELLED}
+    cards = {model: BedrockEmbedder.from_settings(Settings(), model).card for model in SPELLED}
     assert cards[f"us.{V4}"].fingerprint == cards[V4].fingerprint
     assert len({card.fingerprint for card in cards.values()}) == len(SPELLED) - 1
     assert (cards[V3].size, cards[V3].limit) == (1024, 512)
@@ -244,13 +244,13 @@ def test_a_wrong_environment_is_one_sentence(
 ) -> None:
     aws.delenv(variable) if value is None else aws.setenv(variable, value)
     with pytest.raises(ConfigurationError, match=sentence):
-        BedrockEmbedder.open(V3)
+        BedrockEmbedder.from_settings(Settings(), V3)
 
 
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        ("", "needs a model: use bedrock:MODEL with cohere.embed-english-v3"),
+        ("", "no Bedrock embedding model '': use one of cohere.embed-english-v3"),
         ("amazon.titan-embed-text-v2:0", "no Bedrock embedding model 'amazon.titan-embed-text-v2:0'"),
         ("us.cohere.embed-v9:0", "no Bedrock embedding model 'cohere.embed-v9:0'"),
         (f"{V3}/512", "makes no vectors of 512 numbers"),
@@ -258,7 +258,7 @@ def test_a_wrong_environment_is_one_sentence(
 )
 def test_a_wrong_model_is_one_sentence(aws: pytest.MonkeyPatch, model: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
-        BedrockEmbedder.open(model)
+        BedrockEmbedder.from_settings(Settings(), model)
 
 
 def test_nothing_shows_the_secret(server: BedrockServer) -> None:
@@ -268,7 +268,7 @@ def test_nothing_shows_the_secret(server: BedrockServer) -> None:
 def test_without_the_package_it_says_what_to_install() -> None:
     program = """
 import sys
-import chapterverse.embedding.bedrock
+import chapterverse.ext.bedrock.embedder
 assert not sys.modules.keys() & {"boto3", "botocore"}
 sys.modules["boto3"] = None
 from chapterverse.embedding import open_embedder

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from chapterverse.embedding import open_embedder
-from chapterverse.embedding.cohere import MODELS, CohereEmbedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.ext.cohere.embedder import MODELS, CohereEmbedder
 from chapterverse.net import JsonClient
 from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings

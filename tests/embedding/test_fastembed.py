@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.embedding import open_embedder
-from chapterverse.embedding.fastembed import FastEmbedder
 from chapterverse.errors import ConfigurationError, TextTooLong
+from chapterverse.ext.fastembed.embedder import FastEmbedder
 from chapterverse.settings import Settings
 
 pytest.importorskip("fastembed", reason="fastembed has no wheels for this platform")
@@ -145,7 +145,7 @@ def run(program: str, **environment: str) -> str:
 
 def test_a_model_that_can_not_be_downloaded_is_one_sentence(tmp_path: Path) -> None:
     program = """
-from chapterverse.embedding.fastembed import FastEmbedder
+from chapterverse.ext.fastembed.embedder import FastEmbedder
 from chapterverse.errors import ProviderError
 try:
     FastEmbedder("BAAI/bge-small-en-v1.5")
@@ -160,7 +160,7 @@ def test_without_the_package_it_says_what_to_install() -> None:
     program = """
 import sys
 sys.modules["fastembed"] = None
-from chapterverse.embedding.fastembed import FastEmbedder
+from chapterverse.ext.fastembed.embedder import FastEmbedder
 try:
     FastEmbedder("BAAI/bge-small-en-v1.5")
 except Exception as error:
@@ -172,5 +172,7 @@ except Exception as error:
 
 
 def test_importing_the_module_loads_no_runtime() -> None:
-    program = "import sys, chapterverse.embedding.fastembed\nprint(sorted(sys.modules.keys() & {'fastembed', 'numpy'}))"
+    program = (
+        "import sys, chapterverse.ext.fastembed.embedder\nprint(sorted(sys.modules.keys() & {'fastembed', 'numpy'}))"
+    )
     assert run(program).strip() == "[]"

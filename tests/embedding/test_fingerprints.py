@@ -9,11 +9,11 @@ from itertools import combinations
 import pytest
 
 from chapterverse.embedding import Embedder
-from chapterverse.embedding.bedrock import MODELS as ON_BEDROCK
-from chapterverse.embedding.bedrock import BedrockEmbedder
-from chapterverse.embedding.cohere import MODELS as AT_COHERE
-from chapterverse.embedding.cohere import CohereEmbedder
-from chapterverse.embedding.openai import OpenAIEmbedder
+from chapterverse.ext.bedrock.embedder import MODELS as ON_BEDROCK
+from chapterverse.ext.bedrock.embedder import BedrockEmbedder
+from chapterverse.ext.cohere.embedder import MODELS as AT_COHERE
+from chapterverse.ext.cohere.embedder import CohereEmbedder
+from chapterverse.ext.openai.embedder import OpenAIEmbedder
 from chapterverse.settings import Settings
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
@@ -36,7 +36,7 @@ def embedders() -> Iterator[dict[str, Embedder]]:
         at_openai = ["text-embedding-3-small", "text-embedding-3-large", "nomic-embed-text", "all-minilm"]
         made: list[Embedder] = [
             *(CohereEmbedder.from_settings(settings, s) for s in spelled(AT_COHERE, lambda m: AT_COHERE[m].sizes)),
-            *(BedrockEmbedder.open(s) for s in spelled(ON_BEDROCK, lambda m: ON_BEDROCK[m].sizes)),
+            *(BedrockEmbedder.from_settings(Settings(), s) for s in spelled(ON_BEDROCK, lambda m: ON_BEDROCK[m].sizes)),
             *(OpenAIEmbedder.from_settings(settings, s) for s in [*at_openai, "text-embedding-3-large/1536"]),
         ]
         yield {e.card.name: e for e in made}

@@ -14,8 +14,8 @@ import pytest
 
 from api import quill
 from chapterverse.embedding import Vector
-from chapterverse.enrichment.prompt import PageRequest, ReplyRefused, read_reply
 from chapterverse.errors import ConfigurationError, TextTooLong
+from chapterverse.ext.enrichment.prompt import PageRequest, ReplyRefused, read_reply
 from chapterverse.indexing import status, sync
 from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.indexing.report import Report
@@ -333,7 +333,7 @@ def test_expansions_stay_below_the_cap_and_survive_an_export(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["cohere", "gpt-4", "openai:", "file:/x", "local:model"])
 def test_an_unknown_enricher_is_one_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"^There is no enricher .*: use none, cohere:MODEL"):
+    with pytest.raises(ConfigurationError, match=r"^There is no enricher named .*: use none, cohere:MODEL"):
         Target.open(settings(tmp_path, None, enricher=name), quill.SCOPE, quill.BASE)
 
 

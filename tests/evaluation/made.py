@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
-from chapterverse.evaluation.runs import IndexInfo, QuestionResult, Result, Run
+from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
+from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 
 INDEX = IndexInfo("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.evaluation import answer_metrics
-from chapterverse.evaluation.answer_metrics import AnswerResult, CitationCounts
-from chapterverse.evaluation.comparison import compare_runs
-from chapterverse.evaluation.confidence import AnswerOutcome
-from chapterverse.evaluation.runs import read_run
+from chapterverse_api.ext.evaluation import answer_metrics
+from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts
+from chapterverse_api.ext.evaluation.comparison import compare_runs
+from chapterverse_api.ext.evaluation.confidence import AnswerOutcome
+from chapterverse_api.ext.evaluation.runs import read_run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 
 AWAY = CitationCounts("https://tea.example/clean/")

@@ -10,12 +10,12 @@ import pytest
 
 from api import quill
 from chapterverse.errors import IndexLocked
-from chapterverse.evaluation import answer_metrics
-from chapterverse.evaluation.answer_run import answer_questions
-from chapterverse.evaluation.questions import read_judged
-from chapterverse.evaluation.retrieval_run import search_questions
-from chapterverse.evaluation.runs import Run
 from chapterverse.settings import Settings
+from chapterverse_api.ext.evaluation import answer_metrics
+from chapterverse_api.ext.evaluation.answer_run import answer_questions
+from chapterverse_api.ext.evaluation.questions import read_judged
+from chapterverse_api.ext.evaluation.retrieval_run import search_questions
+from chapterverse_api.ext.evaluation.runs import Run
 from chapterverse_api.service import Service
 from cli.shell import Shell
 from evaluation.made import silent

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from chapterverse.evaluation.bars import Bar, describe_missed, read_bar
-from chapterverse.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.bars import Bar, describe_missed, read_bar
+from chapterverse_api.ext.evaluation.metrics import NAMES
 from evaluation.made import row, run, unanswerable
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.evaluation import charts
-from chapterverse.evaluation.bootstrap import Interval
-from chapterverse.evaluation.charts import HEIGHT, WIDTH, Chart
-from chapterverse.evaluation.comparison import Change
+from chapterverse_api.ext.evaluation import charts
+from chapterverse_api.ext.evaluation.bootstrap import Interval
+from chapterverse_api.ext.evaluation.charts import HEIGHT, WIDTH, Chart
+from chapterverse_api.ext.evaluation.comparison import Change
 from evaluation.made import answer, answered, row, run, unanswerable
 
 RUN = run(

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chapterverse.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.metrics import NAMES
 from cli.shell import BASE, QUESTION, Shell, clean, command, typed
 
 GREEN = {"id": "green", "question": QUESTION, "expected": [f"{BASE}brew/#green-tea"]}

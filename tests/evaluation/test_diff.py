@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from chapterverse.ext.evaluation_diff.sections import IndexedSite, RemainingText
 from chapterverse.model import Chunk
+from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, RemainingText
 from cli.shell import QUESTION, Shell
 
 LIME = "What dissolves lime?"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.evaluation import metrics
-from chapterverse.evaluation.metrics import hit, ndcg, recall, reciprocal_rank
+from chapterverse_api.ext.evaluation import metrics
+from chapterverse_api.ext.evaluation.metrics import hit, ndcg, recall, reciprocal_rank
 
 LOG3 = 1 / math.log2(3)
 

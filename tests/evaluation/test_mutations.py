@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chapterverse.evaluation.mutations import mutations, negate
+from chapterverse_api.ext.evaluation.mutations import mutations, negate
 
 
 def claim(text: str, page: str = "brew/", section: str = "#a") -> dict[str, str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.evaluation.places import ExpectedPlace, SitePlaces, match_place, pages, ranks
+from chapterverse_api.ext.evaluation.places import ExpectedPlace, SitePlaces, match_place, pages, ranks
 from fakes.docs import point
 
 PUBLISHED = "https://docs.example/guide/"

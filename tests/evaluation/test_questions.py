@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.evaluation.questions import QuestionRow, read_judged, read_questions
+from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged, read_questions
 
 
 def written(tmp_path: Path, content: bytes) -> Path:

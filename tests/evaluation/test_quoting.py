@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.evaluation.questions import read_judged
-from chapterverse.evaluation.quoting import (
+from chapterverse_api.ext.evaluation.questions import read_judged
+from chapterverse_api.ext.evaluation.quoting import (
     AnswerKey,
     added_words,
     bare,

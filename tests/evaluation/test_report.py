@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chapterverse.evaluation.bars import Bar
-from chapterverse.evaluation.comparison import compare_runs
-from chapterverse.evaluation.report import by_chapter, load_template, render, worst
-from chapterverse.evaluation.runs import Result, Run
+from chapterverse_api.ext.evaluation.bars import Bar
+from chapterverse_api.ext.evaluation.comparison import compare_runs
+from chapterverse_api.ext.evaluation.report import by_chapter, load_template, render, worst
+from chapterverse_api.ext.evaluation.runs import Result, Run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def test_chapters_and_questions_stand_in_the_order_of_their_need() -> None:
 def test_without_jinja_it_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['jinja2'] = None\n"
-        "from chapterverse.evaluation.report import load_template\n"
+        "from chapterverse_api.ext.evaluation.report import load_template\n"
         "from chapterverse.errors import ConfigurationError\n"
         "try: load_template()\n"
         "except ConfigurationError as error: print(error)\n"

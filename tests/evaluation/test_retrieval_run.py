@@ -8,9 +8,9 @@ import pytest
 
 from api import quill
 from chapterverse.errors import IndexLocked, IndexMissing, InputError, ProviderError
-from chapterverse.evaluation.questions import QuestionRow
-from chapterverse.evaluation.retrieval_run import search_questions
 from chapterverse.settings import Settings
+from chapterverse_api.ext.evaluation.questions import QuestionRow
+from chapterverse_api.ext.evaluation.retrieval_run import search_questions
 from chapterverse_api.service import Service
 from evaluation.made import silent
 

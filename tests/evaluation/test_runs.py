@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.evaluation.metrics import NAMES
-from chapterverse.evaluation.runs import Run, averages, read_run
+from chapterverse_api.ext.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.runs import Run, averages, read_run
 from evaluation.made import row, run, unanswerable
 
 RUN = run(

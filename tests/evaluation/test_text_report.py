@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from chapterverse.evaluation.comparison import compare_runs
-from chapterverse.evaluation.text_report import lines, of_answers, printable
+from chapterverse_api.ext.evaluation.comparison import compare_runs
+from chapterverse_api.ext.evaluation.text_report import lines, of_answers, printable
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from chapterverse.net.aws import AwsService
+from chapterverse.ext.aws import AwsService
 from fakes.moto_server import Application, Environ, Fault, MotoServer, Quiet
 
 _NAMES = itertools.count()

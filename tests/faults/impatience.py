@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from chapterverse.ext.qdrant.lease import LeaseTimes
+from chapterverse.ext.qdrant.store import QdrantStore
+from chapterverse.ext.qdrant.writer import QdrantRetry
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
-from chapterverse.store.qdrant.lease import LeaseTimes
-from chapterverse.store.qdrant.store import QdrantStore
-from chapterverse.store.qdrant.writer import QdrantRetry
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
 
 
 def impatient_store(settings: Settings, folder: Path, ahead: int) -> Store:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
+from chapterverse.ext.postgres.ledger import postgres_ledger
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
@@ -220,7 +221,7 @@ def test_many_rows_are_kept_and_read_in_reasonable_memory(ledger: Ledger) -> Non
 def patient(address: str, seconds: float) -> Ledger:
     """Return a ledger that waits so long for another writer."""
     kind, _, place = address.partition(":")
-    return Ledger.on_sqlite(Path(place), seconds) if kind == "sqlite" else Ledger.on_postgres(address, seconds)
+    return Ledger.on_sqlite(Path(place), seconds) if kind == "sqlite" else postgres_ledger(address, seconds)
 
 
 def test_a_writer_that_does_not_finish_is_told_as_a_lock(ledger: Ledger, address: str) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.ledger.table import Ledger
-from chapterverse_api.records.table import RecordsTable, postgres_database
+from chapterverse.ext.postgres.ledger import postgres_ledger
+from chapterverse_api.ext.postgres.records import postgres_database
+from chapterverse_api.records.table import RecordsTable
 from fakes.pgbouncer import address, pooling, program
 from fakes.postgres import server
 from ledger.rows import DOCS, A, B
@@ -30,7 +31,7 @@ def database() -> str:
 
 def ledger_error(uri: str) -> str:
     with pytest.raises(ChapterVerseError) as caught:
-        Ledger.on_postgres(uri, pauses=()).records(DOCS)
+        postgres_ledger(uri, pauses=()).records(DOCS)
     return str(caught.value)
 
 
@@ -44,7 +45,7 @@ def records_error(uri: str) -> str:
     "query", ["", "?pgbouncer=true", "?pgbouncer=true&connect_timeout=9", "?connect_timeout=9&pgbouncer=1"]
 )
 def test_a_ledger_is_kept_behind_a_pooler(port: int, database: str, query: str) -> None:
-    ledger = Ledger.on_postgres(address(port, database, query=query), pauses=())
+    ledger = postgres_ledger(address(port, database, query=query), pauses=())
     for generation, row in ((1, A), (2, B)):
         ledger.save(DOCS, generation, [row], [])
     assert (ledger.generation(DOCS), set(ledger.records(DOCS))) == (2, {A.file_path, B.file_path})

@@ -20,6 +20,7 @@ from chapterverse.errors import (
     IndexLocked,
     IndexMismatch,
 )
+from chapterverse.ext.postgres.ledger import postgres_ledger
 from chapterverse.ledger import LedgerRow, open_ledger
 from chapterverse.ledger.table import Ledger
 from chapterverse.settings import Settings
@@ -38,7 +39,7 @@ def address() -> str:
 
 @pytest.fixture
 def ledger(address: str) -> Ledger:
-    return Ledger.on_postgres(address, lock_timeout=0.05, pauses=())
+    return postgres_ledger(address, lock_timeout=0.05, pauses=())
 
 
 def told(error: ChapterVerseError) -> bool:
@@ -112,7 +113,7 @@ def test_nobody_else_can_break_the_contract_either(ledger: Ledger, address: str,
 
 def test_tables_live_in_the_search_path(address: str) -> None:
     do(address, "CREATE SCHEMA one", "CREATE SCHEMA two")
-    one, two = (Ledger.on_postgres(f"{address}?options=-csearch_path%3D{name}") for name in ("one", "two"))
+    one, two = (postgres_ledger(f"{address}?options=-csearch_path%3D{name}") for name in ("one", "two"))
     one.save(DOCS, 1, [A], [])
     assert two.records(DOCS) == {}
     two.save(DOCS, 2, [B], [])
@@ -147,12 +148,12 @@ def test_two_that_migrate_at_once_wait_for_each_other(ledger: Ledger, address: s
         assert told(caught.value)
         yield A
 
-    Ledger.on_postgres(address).save(DOCS, 1, while_tables_are_made(), [])
+    postgres_ledger(address).save(DOCS, 1, while_tables_are_made(), [])
     assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
 
 
 def test_who_waited_for_the_tables_finds_them(address: str) -> None:
-    waiting = threading.Thread(target=Ledger.on_postgres(address).save, args=(NEXT, 1, [B], []))
+    waiting = threading.Thread(target=postgres_ledger(address).save, args=(NEXT, 1, [B], []))
 
     def until_the_other_waits() -> Iterator[LedgerRow]:
         waiting.start()
@@ -161,7 +162,7 @@ def test_who_waited_for_the_tables_finds_them(address: str) -> None:
                 assert waiting.is_alive()
         yield A
 
-    ledger = Ledger.on_postgres(address)
+    ledger = postgres_ledger(address)
     ledger.save(DOCS, 1, until_the_other_waits(), [])
     waiting.join()
     assert (ledger.records(DOCS), ledger.records(NEXT)) == ({"a.md": A}, {"b.md": B})
@@ -225,7 +226,7 @@ def other(**changes: str) -> Callable[[str], str]:
 def test_a_connection_that_is_refused_is_told_in_one_sentence(
     address: str, change: Callable[[str], str], says: str
 ) -> None:
-    ledger = Ledger.on_postgres(change(address), pauses=())
+    ledger = postgres_ledger(change(address), pauses=())
     for use in (lambda: ledger.records(DOCS), lambda: ledger.token(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
         with pytest.raises(ChapterVerseError, match=says) as caught:
             use()
@@ -238,7 +239,7 @@ def test_a_wrong_password_is_not_tried_again(address: str) -> None:
     with Relay(server().port) as relay:
         uri = f"postgresql://{USER}:wrong@127.0.0.1:{relay.port}/{name_of(address)}?sslmode=disable"
         with pytest.raises(IndexFault, match="password"):
-            Ledger.on_postgres(uri, pauses=(0.01, 0.01)).records(DOCS)
+            postgres_ledger(uri, pauses=(0.01, 0.01)).records(DOCS)
         assert len(relay.heard) == 1
 
 
@@ -255,7 +256,7 @@ def test_a_server_that_sleeps_is_waited_for(address: str) -> None:
     waking.start()
     uri = address.replace(f":{server().port}/", f":{port}/")
     try:
-        assert Ledger.on_postgres(uri, pauses=(0.2,) * 50).records(DOCS) == {}
+        assert postgres_ledger(uri, pauses=(0.2,) * 50).records(DOCS) == {}
     finally:
         waking.join()
         late[0].__exit__(None, None, None)
@@ -292,7 +293,7 @@ def messages(sent: bytes) -> Iterator[tuple[str, bytes]]:
 def test_nothing_outlives_a_transaction(address: str) -> None:
     with Relay(server().port) as relay:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable&gssencmode=disable"
-        ledger = Ledger.on_postgres(uri)
+        ledger = postgres_ledger(uri)
         ledger.save(DOCS, 1, [row(f"{i}.md") for i in range(30)], ["x.md"])
         for _ in range(12):
             ledger.records(DOCS)
@@ -332,7 +333,7 @@ def test_a_connection_that_is_ended_in_the_middle_leaves_nothing(ledger: Ledger,
 def test_a_server_that_is_killed_in_the_middle_leaves_nothing() -> None:
     mortal = PostgresServer()
     try:
-        ledger = Ledger.on_postgres(mortal.database(), pauses=())
+        ledger = postgres_ledger(mortal.database(), pauses=())
         ledger.save(DOCS, 1, [A, B], [])
 
         def killed() -> Iterator[LedgerRow]:
@@ -358,16 +359,16 @@ def test_a_wire_that_breaks_at_the_last_moment_says_that_nobody_knows(ledger: Le
     with Relay(server().port, cut_at=b"COMMIT\0") as relay:
         uri = address.replace(f":{server().port}/", f":{relay.port}/") + "?sslmode=disable"
         with pytest.raises(IndexFault, match="at the last moment: run again") as caught:
-            Ledger.on_postgres(uri, pauses=()).save(DOCS, 2, [B], [])
+            postgres_ledger(uri, pauses=()).save(DOCS, 2, [B], [])
     assert told(caught.value)
-    Ledger.on_postgres(address).save(DOCS, 2, [B], [])
+    postgres_ledger(address).save(DOCS, 2, [B], [])
     assert ledger.records(DOCS) == {"a.md": A, "b.md": B}
 
 
 def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written() -> None:
     small = PostgresServer()
     try:
-        ledger = Ledger.on_postgres(small.database())
+        ledger = postgres_ledger(small.database())
         ledger.save(DOCS, 1, [A], [])
         small.kill()
         small.largest_file = 2_000_000
@@ -387,7 +388,7 @@ def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written() -> None:
 
 def test_a_read_only_database_is_read_and_not_written(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
-    reading = Ledger.on_postgres(f"{address}?options=-cdefault_transaction_read_only%3Don")
+    reading = postgres_ledger(f"{address}?options=-cdefault_transaction_read_only%3Don")
     assert reading.records(DOCS) == {"a.md": A}
     with pytest.raises(IndexFault, match=r"can't be used \(cannot execute .* read-only") as caught:
         reading.save(DOCS, 2, [B], [])
@@ -425,7 +426,7 @@ def test_a_tampered_table_is_told_in_one_sentence(ledger: Ledger, address: str) 
 def test_a_database_in_an_encoding_without_the_character_says_so(ledger: Ledger) -> None:
     with server().superuser() as db:
         db.execute(f"CREATE DATABASE latin OWNER {USER} ENCODING 'LATIN1' TEMPLATE template0".encode())
-    latin = Ledger.on_postgres(server().uri("latin"))
+    latin = postgres_ledger(server().uri("latin"))
     latin.save(DOCS, 1, [row("é.md")], [])
     assert list(latin.records(DOCS)) == ["é.md"]
     with pytest.raises(IndexFault, match="has no equivalent in encoding") as caught:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.providers.bedrock import Runtime, profile
+from chapterverse.ext.bedrock.runtime import Runtime, profile
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.loopback import Fault

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import KeyRefused, ProviderError
+from chapterverse.ext.cohere.service import CohereErrors
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.cohere import CohereErrors
 from chapterverse.providers.errors import TextRejected
 
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.providers.openai import OpenAIService
+from chapterverse.ext.openai.service import OpenAIService
 from chapterverse.settings import Settings
 
 HOST = "https://models.example"

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.errors import IndexCorrupt
+from chapterverse.ext.s3.pack import PackedSize, pack_folder, unpack
 from chapterverse.store import files
-from chapterverse.store.pack import PackedSize, pack_folder, unpack
 
 KB = 1 << 10
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.qdrant.address import QdrantAddress
+from chapterverse.ext.qdrant.collections import collection_name
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.qdrant.address import QdrantAddress
-from chapterverse.store.qdrant.collections import collection_name
 
 
 @pytest.mark.parametrize(

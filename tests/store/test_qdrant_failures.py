@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.ext.qdrant.server import QdrantRetry
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.qdrant.server import QdrantRetry
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import GOOD, KEY, Fault, QdrantServer, Request
 from fakes.qdrant_server.stores import NONE, publish, store_on, texts

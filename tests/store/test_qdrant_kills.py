@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
+from chapterverse.ext.qdrant.store import QdrantStore
 from chapterverse.model import EmbedderCard, Point
-from chapterverse.store.qdrant.store import QdrantStore
 from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import GOOD, Fault, QdrantServer

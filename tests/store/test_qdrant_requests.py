@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient, models
 
+from chapterverse.ext.qdrant.filters import visible_in
+from chapterverse.ext.qdrant.record import scope_key
+from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
 from chapterverse.filters import And, Filter, In, Or
 from chapterverse.model import Point
 from chapterverse.store.edge import EdgeStore
-from chapterverse.store.qdrant.filters import visible_in
-from chapterverse.store.qdrant.record import scope_key
-from chapterverse.store.qdrant.snapshot import QdrantSnapshot
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import KEY, QdrantServer

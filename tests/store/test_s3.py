@@ -23,10 +23,10 @@ from chapterverse.errors import (
     IndexMismatch,
     IndexMissing,
 )
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.model import FORMAT, Head
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
 from fakes.docs import SCOPE, point, prose
 from fakes.s3_server import S3Server, refused, shared, torn, unanswered, well
 from faults.nursery import Nursery

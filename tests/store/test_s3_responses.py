@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 import pytest
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.responses import MalformedReply, error_code, parse_listing
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.responses import MalformedReply, error_code, parse_listing
 from fakes.loopback import Answer, Fault, LoopbackServer, Request
 
 WRITTEN = "2026-11-21T16:05:09.000Z"

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
 from chapterverse.errors import IndexLocked, IndexMismatch, IndexMissing
+from chapterverse.ext.qdrant.address import QdrantAddress as QdrantPlace
 from chapterverse.filters import EVERYTHING, FIELDS, NOTHING, OPTIONAL, And, Filter, In, Or, parse_filter, resolve
 from chapterverse.model import EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
 from chapterverse.store import Publication, Store, open_store
-from chapterverse.store.qdrant.address import QdrantAddress as QdrantPlace
 from chapterverse.text.lexical import document_vector, query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus, meets, some_filter

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import IndexLocked
+from chapterverse.ext.qdrant.store import QdrantStore
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
-from chapterverse.store.qdrant.store import QdrantStore
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.store import S3Store
 from fakes.docs import BASE_URL, SCOPE, page, point, prose, section, source
 from fakes.qdrant_server import QdrantServer, Request
 from fakes.qdrant_server.stores import NONE, publish, store_on, texts
@@ -40,9 +40,9 @@ import sys, time
 sys.path.insert(0, sys.argv[2])
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse.store.qdrant.store import QdrantStore
-from chapterverse.store.qdrant.lease import LeaseTimes
-from chapterverse.store.qdrant.server import QdrantRetry
+from chapterverse.ext.qdrant.store import QdrantStore
+from chapterverse.ext.qdrant.lease import LeaseTimes
+from chapterverse.ext.qdrant.server import QdrantRetry
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server.stores import NONE
 store = open_store(Settings.from_environment(store=sys.argv[1]))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from chapterverse_api.limits.proof_of_work import check_solution, make_challenge
+from chapterverse_api.ext.work.proof_of_work import check_solution, make_challenge
 from widget.chat import ask, open_chat
 from widget.pages import answer
 from widget.standin import Reply, Site, refused, stream

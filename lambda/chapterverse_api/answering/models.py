@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ConfigurationError, IndexMismatch, ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.reading.factory import open_reading_model
 from chapterverse.settings import Settings
@@ -17,11 +18,9 @@ from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.generation.extractive import Extractive
-from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.generation.protocols import AnswerGenerator, LoadedModel, Writer
 from chapterverse_api.observability import log
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 
 if TYPE_CHECKING:
@@ -38,24 +37,10 @@ def open_economy_generator(settings: Settings) -> AnswerGenerator | None:
     """Return the generator for the last fifth of the day's budget; None if it is the usual one.
 
     Raises:
-        ConfigurationError: see `open_generator`.
+        ConfigurationError: see `open_offer`.
     """
     name = economy_generator_name(settings)
-    return None if name == settings.generator else open_generator(settings.override(generator=name))
-
-
-def _open_checker(settings: Settings) -> Checker | None:
-    """Return the checker for second votes; None if the words decide.
-
-    Raises:
-        ConfigurationError: see `open_checker`.
-    """
-    if settings.checker == "words":
-        return None
-    # Lazy: only needed with a checker.
-    from chapterverse_api.grounding.checkers.factory import open_checker
-
-    return open_checker(settings)
+    return None if name == settings.generator else open_offer("generator", settings.override(generator=name))
 
 
 def _open_reader(settings: Settings) -> ReadingModel | None:
@@ -103,7 +88,11 @@ class Models:
         Raises:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
-        embedder, generator, reranker = open_embedder(settings), open_generator(settings), open_reranker(settings)
+        embedder, generator, reranker = (
+            open_embedder(settings),
+            open_offer("generator", settings),
+            open_offer("reranker", settings),
+        )
         return cls.from_parts(settings, embedder, generator, reranker)
 
     @classmethod
@@ -117,7 +106,7 @@ class Models:
             generator=generator,
             economy=open_economy_generator(settings),
             prices=Prices.from_settings(settings, embedder.price if embedder else None),
-            checker=_open_checker(settings),
+            checker=open_offer("checker", settings),
             reader=_open_reader(settings),
         )
 

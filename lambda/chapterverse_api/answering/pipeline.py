@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from chapterverse.errors import InputError
+from chapterverse.extensions import load_offer
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, log_context
 from chapterverse_api.answering.drafting import (
@@ -33,13 +33,20 @@ from chapterverse_api.contract import AnswerEvent, ChatQuery, Events, Meta
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ResponseSchema
 from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.observability.query_state import QueryProgress
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.tool_rounds import ToolRounds
     from chapterverse_api.answering.turn_tools import TurnTools
+
+
+class DataAnswer(Protocol):
+    """Answers with data that fits one schema."""
+
+    def answer(self, sources: DraftSources, turn: Turn, writer: Writer) -> Generator[AnswerEvent, None, bool]:
+        """Answer with data; return whether the model gave any that fits."""
+        ...
 
 
 @dataclass(slots=True)
@@ -79,16 +86,16 @@ def answer_query(
         InputError: a filter names no known field, the page is of another site, or data can't be had in this form.
         IndexFault: there is no index that can be read.
     """
-    schema = _load_schema(query.output, resources) if query.output else None
+    data = load_offer("schemas")(query.output, resources) if query.output else None
     turn = Turn.open(query, resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
     turn.log_query()
     trace = trace or AnswerTrace()
     trace.progress = turn.progress
     with turn.noting_failure():
-        yield from _answer(turn, trace, schema, tools)
+        yield from _answer(turn, trace, data, tools)
 
 
-def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools: TurnTools | None) -> Events:
+def _answer(turn: Turn, trace: AnswerTrace, data: DataAnswer | None, tools: TurnTools | None) -> Events:
     documents = _search(turn)
     turn.stages |= documents.timings
     log_context(turn, documents)
@@ -100,11 +107,11 @@ def _answer(turn: Turn, trace: AnswerTrace, schema: ResponseSchema | None, tools
         yield from turn.end(make_refusal(context, explain_degradation(sources, turn), turn))
         return
     # Without a writer the budget is used up, and the answer is quoted as any other.
-    writer = turn.models.writer if schema else None
+    writer = turn.models.writer if data else None
     if writer and rounds and rounds.has_site_tools:
         yield from call_tools(turn, rounds)
         sources = trace.sources = rounds.sources
-    if schema and writer and (yield from _answer_with_data(sources, turn, schema, writer)):
+    if data and writer and (yield from data.answer(sources, turn, writer)):
         return
     # A draft may still turn out to be no answer, see `ShownDraft.not_in_docs`.
     if context.faq:
@@ -149,38 +156,3 @@ def _respond(draft: ShownDraft, turn: Turn) -> Events:
         yield from map(make_delta, segments.add(refusal if not_in_docs else cut))
     response = make_answer(context, segments.verified, degraded, turn, quoted=draft.quoted, not_in_docs=not_in_docs)
     yield from turn.end(response, context.faq.entry if context.faq else None)
-
-
-def _answer_with_data(
-    sources: DraftSources, turn: Turn, schema: ResponseSchema, writer: Writer
-) -> Generator[AnswerEvent, None, bool]:
-    """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
-    from chapterverse_api.answering.structured import fill_schema
-
-    context = sources.context
-    filled = fill_schema(context, turn, schema, writer, sources.idf)
-    if filled is None:
-        return False
-    degraded, verified = explain_degradation(sources, turn), filled.verified
-    turn.log("response_generated", generator=turn.models.generator.name, dropped_citations=verified.unsupported_count)
-    if not verified.cited:
-        yield from turn.end(make_refusal(context, degraded, turn))
-        return True
-    yield from map(make_delta, verified.spans)
-    response = make_answer(context, verified, degraded, turn, data=filled.data, data_citations=filled.citations)
-    yield from turn.end(response)
-    return True
-
-
-def _load_schema(name: str, resources: Resources) -> ResponseSchema:
-    """Return the schema that an answer is to fit.
-
-    Raises:
-        InputError: there is no schema of this name, it can't be used, or the generator writes no data.
-    """
-    if not isinstance(resources.models.generator, Writer):
-        raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
-    # Lazy: only needed for data.
-    from chapterverse_api.structured_output.schema import read_schema
-
-    return read_schema(name, resources.settings.schemas)

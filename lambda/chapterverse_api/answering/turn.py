@@ -28,6 +28,8 @@ from chapterverse_api.observability.query_state import QueryProgress
 
 #: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.
 TURN_SECONDS = 28.0
+#: Addresses of sections in a log line.
+_MAX_LOGGED_SECTIONS = 5
 
 
 @dataclass(slots=True)
@@ -174,13 +176,15 @@ class Turn:
             confidence=response.grounding_confidence,
             **words,
         )
-        self.complete(response.status, len(response.sources_cited))
+        sections = response.sources_cited or [place.url for place in response.nearest]
+        self.complete(response.status, len(response.sources_cited), sections[:_MAX_LOGGED_SECTIONS])
 
-    def complete(self, status: str, cited: int) -> None:
-        """Note that the turn is over, and log its status, the number of cited sources and what its models cost."""
+    def complete(self, status: str, cited: int, sections: list[str] | None = None) -> None:
+        """Note that the turn is over; log its status, the sections cited or else nearest, and what its models cost."""
         budget = self.models.turn_budget
         self.progress.enter("completed")
-        self.log("response_sent", status=status, cited=cited, level=budget.level, cost_usd=budget.usd)
+        figures = {"level": budget.level, "cost_usd": budget.usd}
+        self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
 
     def _keep(self, response: ChatResponse, entry: Chunk | None) -> None:
         """Store the turn in its thread, and the match of its FAQ entry, if threads are stored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import Passage
@@ -36,4 +36,12 @@ class TurnTools(Protocol):
 
     def run(self, call: ToolCall, deadline: Deadline) -> ToolResult:
         """Check a call's arguments and make it. Every failure is a result. Threads may call it at once."""
+        ...
+
+
+class SiteTools(Protocol):
+    """The tools of the site's owner."""
+
+    def of_turn(self, service: Any, deadline: Deadline) -> TurnTools:
+        """Return the tools that one turn of a service may use."""
         ...

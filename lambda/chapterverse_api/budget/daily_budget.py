@@ -19,10 +19,10 @@ from threading import Lock
 from typing import Literal
 
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
-from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
 
@@ -176,7 +176,7 @@ class DailyBudget:
         Raises:
             ConfigurationError: the amount is no number, or there is no such limiter.
         """
-        return cls(open_limiter(settings), _parse_cap(settings.daily_budget_usd), settings.site)
+        return cls(open_offer("limiter", settings), _parse_cap(settings.daily_budget_usd), settings.site)
 
     @contextmanager
     def reserving(self, usual: UsualCost) -> Iterator[TurnBudget]:

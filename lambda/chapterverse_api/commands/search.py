@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 from chapterverse.filters import FilterTree
 from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import MEMORY, Head
-from chapterverse.session import Examination, History, SearchRow, WeightTrial
 from chapterverse.store import Snapshot
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery
@@ -29,6 +28,52 @@ from chapterverse_api.validation import make_query
 _HIDDEN_TYPES = frozenset({MEMORY})
 #: Results by which a fusion weight is judged.
 _RESULTS_PER_WEIGHT = 10
+
+
+#: Earlier messages of a conversation, as in `ChatQuery.conversation_history`.
+History = list[dict[str, str]] | None
+
+
+class SearchRow(TypedDict):
+    """A chunk that a search found. `score` is its evidence, `url` the address for readers."""
+
+    rank: int
+    score: float
+    url: str
+    chapter: str
+    section: str | None
+    heading_path: list[str]
+    source_file_path: str
+    chunk_id: str
+    text: str
+
+
+class Examination(TypedDict):
+    """The results of a search and its figures.
+
+    Attributes:
+        evidence: the strongest evidence of a result, 0 to 1.
+        floor: the least evidence that is answered from, 0 to 1.
+        refused: whether there is no answer, or only one with a reservation.
+        seconds: the seconds of each stage, and a `total` without the opening of the index.
+        degraded: the reason why a part did not work as configured, or None.
+        generation: the generation of the index.
+    """
+
+    results: list[SearchRow]
+    evidence: float
+    floor: float
+    refused: bool
+    seconds: dict[str, float]
+    degraded: str | None
+    generation: int
+
+
+class WeightTrial(TypedDict):
+    """The `calibration.ChunkFeatures` of every candidate, and the addresses of the ten best by fusion weight."""
+
+    features: list[Any]
+    urls: dict[float, list[str]]
 
 
 def search_rows(

@@ -14,5 +14,9 @@ class Extractive:
 
     name = "extractive"
 
+    @classmethod
+    def from_settings(cls, *_: object) -> Extractive:
+        return cls()
+
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
         yield from quoted_answer(request)

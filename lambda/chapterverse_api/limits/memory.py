@@ -36,6 +36,10 @@ class MemoryLimiter:
         self._accounts: dict[str, _Account] = {}
         self._tokens: dict[str, float] = {}
 
+    @classmethod
+    def from_settings(cls, *_: object) -> MemoryLimiter:
+        return cls()
+
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         with self._lock:
             counts_before = self._clients.pop(client, {})

@@ -12,6 +12,7 @@ from threading import Lock
 
 from chapterverse.database.sqlite import failure_name, make_file
 from chapterverse.database.statements import Faults, make_fault
+from chapterverse.settings import Settings
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Old rows that a write removes from each table at most. They are more than it adds, so old rows don't pile up.
@@ -46,6 +47,10 @@ class SqliteLimiter:
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file = (0, 0)
+
+    @classmethod
+    def from_settings(cls, _: Settings, path: str) -> SqliteLimiter:
+        return cls(path)
 
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         with self._transaction() as db:

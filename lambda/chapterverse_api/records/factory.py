@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.records.protocols import Records
 
@@ -19,25 +18,9 @@ def open_records(settings: Settings) -> Records | None:
             `settings.records_days` is no number of days.
         RecordsFault: its package is missing, or no region is named.
     """
-    kind, _, place = settings.records.partition(":")
-    days = parse_days(settings)
-    if not settings.records:
-        return None
-    if kind == "dynamodb" and place:
-        from chapterverse_api.records.dynamodb import DynamoRecords
-
-        return DynamoRecords.open(place, days)
-    from chapterverse_api.records.table import RecordsTable, postgres_database, sqlite_database
-
-    if kind == "sqlite" and place:
-        return RecordsTable(sqlite_database(Path(place)), days)
-    if kind in ("postgres", "postgresql") and place:
-        return RecordsTable(postgres_database(settings.records), days)
-    # The message doesn't quote the setting, because it may hold a password.
-    raise ConfigurationError(
-        "CHAPTERVERSE_RECORDS names no database: write sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME or "
-        "dynamodb:TABLE."
-    )
+    parse_days(settings)
+    records: Records | None = open_offer("records", settings) if settings.records else None
+    return records
 
 
 def parse_days(settings: Settings) -> int:

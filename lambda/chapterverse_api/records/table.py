@@ -24,10 +24,12 @@ from collections.abc import Callable
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Self
 
-from chapterverse.database import Database, Faults, Row, Statements, connection_faults
-from chapterverse.errors import ConfigurationError
+from chapterverse.database import Database, Faults, Row, Statements
 from chapterverse.model import replace_unstorable
+from chapterverse.settings import Settings
+from chapterverse_api.records.factory import parse_days
 from chapterverse_api.records.protocols import (
     DEFAULT_TURNS,
     FAQ_DAYS,
@@ -166,20 +168,6 @@ _SQLITE_FAULTS: Faults = {
     "damaged": RecordsFault("The file {place} is no database of conversations: remove it, or name another."),
     "text": RecordsFault("The conversations in {place} can't be used (a text can't be stored)."),
 }
-_POSTGRES_FAULTS: Faults = {
-    "missing": RecordsFault('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),
-    "address": ConfigurationError(
-        "CHAPTERVERSE_RECORDS is no address of a Postgres database: write postgresql://USER:PASSWORD@HOST/NAME, the "
-        "password percent-encoded."
-    ),
-    **connection_faults("the database of the conversations", "CHAPTERVERSE_RECORDS", RecordsFault),
-    "lost": RecordsFault("The connection to the database of the conversations broke off, or took too long."),
-    # The server's message is not shown, because it may hold a password.
-    "unusable": RecordsFault(
-        "The database of the conversations refuses (SQLSTATE {state}): see that its user may write and that the table "
-        "named conversations is ours."
-    ),
-}
 
 
 class RecordsTable:
@@ -196,6 +184,10 @@ class RecordsTable:
         self._database = database
         self._days = days
         self._clock = clock
+
+    @classmethod
+    def from_settings(cls, settings: Settings, place: str) -> Self:
+        return cls(sqlite_database(Path(place)), parse_days(settings))
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
         scope, now, oldest = _scope(thread_id), time_text(self._clock()), self._oldest()
@@ -310,24 +302,10 @@ def sqlite_database(path: Path, lock_timeout: float = 2.0) -> Database:
     """
     from chapterverse.database.sqlite import SqliteDatabase
 
-    return SqliteDatabase(path, _prepare, _SQLITE_FAULTS, lock_timeout)
+    return SqliteDatabase(path, prepare, _SQLITE_FAULTS, lock_timeout)
 
 
-def postgres_database(uri: str) -> Database:
-    """Return the database at an address. Connections are used again, and waits are short because a reader waits too.
-
-    Raises:
-        ConfigurationError: the address can't be read, or psycopg is missing.
-    """
-    from chapterverse.database.postgres import PostgresDatabase
-
-    limits = {"statement_timeout": 2.0, "lock_timeout": 2.0}
-    return PostgresDatabase(
-        uri, _prepare, _POSTGRES_FAULTS, connect_seconds=3, silence_seconds=5, limits=limits, idle=4
-    )
-
-
-def _prepare(db: Statements, make: bool) -> bool:
+def prepare(db: Statements, make: bool) -> bool:
     """Return whether the tables are there. Make them if `make` is true, or if only some are missing."""
     names = ("conversations", "feedback", "faq_matches")
     if not make and not db.tables(*names):

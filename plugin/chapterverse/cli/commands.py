@@ -1,52 +1,15 @@
-"""The table of commands. The code of a command is imported when it runs, and not for `--help` or a completion."""
+"""The commands of all rooms. The code of a command is imported when it runs, and not for `--help` or a completion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from chapterverse.cli import messages
-
-#: By the part of a site's life: each command, its function below `chapterverse.cli`, and the first line of its help.
-COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Build": {
-        "index": ("index:index", "Update the index to hold exactly this site."),
-        "inject": ("site:inject", "Put the chat into every page of a built site, and write files for agents."),
-        "widget": ("site:widget", "Write the chat's files into a folder, and print the script tag for the pages."),
-        "check": ("site:check", "Report mistakes in a built site and its index."),
-    },
-    "Ask": {
-        "search": ("ask:search", "List the chunks that a question finds."),
-        "ask": ("ask:ask", "Answer a question, or explain a text."),
-        "serve": ("ask:serve", "Run the API, and optionally serve the site."),
-        "mcp": ("ask:mcp", "Answer a program over the Model Context Protocol."),
-    },
-    "Measure": {
-        "eval": ("evaluate:eval_", "Measure how well questions are answered."),
-        "calibrate": ("calibrate:calibrate", "Fit refusals to readers' questions."),
-        "trace": ("trace:trace", "Show how a question is answered."),
-        "feedback": ("feedback:feedback", "Print readers' ratings of answers, newest first."),
-    },
-    "Operate": {
-        "status": ("index:status", "Show what is indexed."),
-        "export": ("transfer:export", "Write an index to a file."),
-        "import": ("transfer:import_", "Make an index hold exactly the content of a file."),
-        "repair": ("transfer:repair", "Remove what no live index uses, and rebuild a lost ledger from the index."),
-        "remember": ("remember:remember", "Write a fact for the chat into a file beside your docs, or remove one."),
-        "forget": ("forget:forget", "Forget a conversation, or all old ones."),
-        "schema": ("schema:schema", "Print the fields of a document type, or of all."),
-    },
-    # Called by plugins and by workflows.
-    "": {
-        "publish": ("plugin:publish", "Put the chat into a built site and index it."),
-        "preview": ("plugin:preview", "Run the API beside a generator's own preview, for its plugin."),
-        "unpublish": ("transfer:unpublish", "Remove a site's index, or that of one docs version, from the store."),
-    },
-}
+from chapterverse.extensions import EXTENSIONS, GROUPS, Command, find_commands, load
 
 
 class CommandStub(TyperCommand):
@@ -54,9 +17,8 @@ class CommandStub(TyperCommand):
 
     def load(self) -> TyperCommand:
         """Import the command."""
-        places = {name: place for rows in COMMANDS.values() for name, (place, _) in rows.items()}
-        module, _, name = places[self.name or ""].partition(":")
-        function: Callable[..., None] = getattr(import_module(f"chapterverse.cli.{module}"), name)
+        found, extension = find_commands()[self.name or ""]
+        function: Callable[..., None] = load(found.place, extension)
         command, options = _command(function, self.name), _command(_options)
         command.params += options.params
         return command
@@ -66,21 +28,36 @@ class CommandStub(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """The commands, listed by group."""
+    """The commands, listed by group. Other distributions are searched only for a name that none of ours has."""
+
+    def list_commands(self, _: object) -> list[str]:
+        return [*find_commands()]
+
+    def get_command(self, context: Any, name: str) -> Any:
+        if (ours := super().get_command(context, name)) or name not in find_commands():
+            return ours
+        return _stub(name, find_commands()[name][0])
 
     def format_commands(self, _: object, formatter: Any) -> None:
-        width = max(len(name) for rows in COMMANDS.values() for name in rows)
-        for group, rows in COMMANDS.items():
-            if group:
-                with formatter.section(group):
-                    formatter.write_dl([(name.ljust(width), line) for name, (_, line) in rows.items()])
+        rows = {name: command for name, (command, _) in find_commands().items()}
+        for group in GROUPS:
+            with formatter.section(group):
+                formatter.write_dl(
+                    [(name.ljust(max(map(len, rows))), row.help) for name, row in rows.items() if row.group == group]
+                )
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give an application the commands of the table."""
-    for group, rows in COMMANDS.items():
-        for name, (_, line) in rows.items():
-            app.command(name, cls=CommandStub, help=line, hidden=not group)(_nothing)
+    """Give an application our commands."""
+    for extension in EXTENSIONS:
+        for name, command in extension.commands.items():
+            app.command(name, cls=CommandStub, help=command.help, hidden=not command.group)(_nothing)
+
+
+def _stub(name: str, command: Command) -> Any:
+    one = typer.Typer(add_completion=False, rich_markup_mode=None)
+    one.command(name, cls=CommandStub, help=command.help)(_nothing)
+    return typer.main.get_command(one)
 
 
 def _command(function: Callable[..., None], name: str | None = None) -> TyperCommand:

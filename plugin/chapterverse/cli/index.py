@@ -16,10 +16,10 @@ from urllib.parse import quote, urljoin
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.forget import kept_threads
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, project_options, settings_from
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
+from chapterverse.extensions import load
 from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
@@ -32,11 +32,11 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers.addresses.urls import clean_base
+from chapterverse.readers.addresses.urls import clean_base, parse_base_url
 from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
-from chapterverse.readers.sources.site_pages import SitePages, parse_base_url
+from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_head, open_store
 
@@ -269,7 +269,7 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
     if FAQ not in snapshot.values("type"):
         return None
     try:
-        matched = kept_threads(settings).matched_entries()
+        matched = load("chapterverse_api.commands.forget:kept_threads")(settings).matched_entries()
     except ChapterVerseError as error:
         # The rest of the report does not depend on it.
         warn(error)

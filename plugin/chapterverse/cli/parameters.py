@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse.cli.messages import detail, warn
+from chapterverse.extensions import load_offer
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import ProjectFile
 from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
@@ -96,9 +97,8 @@ def with_secrets(settings: Settings) -> Settings:
     """
     if not settings.secrets_arn:
         return settings
-    from chapterverse.net.aws.secrets import resolve_secrets
-
-    return resolve_secrets(settings, warn)
+    resolved: Settings = load_offer("secrets_arn")(settings, warn)
+    return resolved
 
 
 def print_json(document: object) -> None:

@@ -17,13 +17,14 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from chapterverse import __version__, entry_points
+from chapterverse import __version__, local_server
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
 from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
+from chapterverse.extensions import load
 from chapterverse.indexing import maintenance
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
@@ -37,6 +38,7 @@ from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
+from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
@@ -105,6 +107,8 @@ def publish(
         # `reading` is None if the site could not be read. Reading it again raises the reason.
         read = reading or read_known_site(site_dir, placed, options.include, options.exclude)
         _index_versions(read, settings, options, version_path or ())
+        if (site_dir / starters.PATH).is_file():
+            starters.write(site_dir / starters.PATH, settings, read.base_url)
 
     if error := try_to_index(update, _Log(), options.strict):
         raise error
@@ -134,20 +138,20 @@ def preview() -> None:
     options = _options(_line(sys.stdin.readline()))
     settings = options.settings(Path.cwd(), "preview", None, preview=True)
     with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(entry_points.bind("127.0.0.1", 0))
+        listening = stack.enter_context(local_server.bind("127.0.0.1", 0))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chapterverse-")))
-        origin = entry_points.socket_origin(listening)
+        origin = local_server.socket_origin(listening)
         deliver(folder / _FOLDER, assets({"endpoint": origin, **options.widget_options(), "version": ""}))
-        create_app = entry_points.load("app")
+        create_app = load("chapterverse_api.app:create_app")
         typer.echo(json.dumps({"address": origin, "launcher": f"{origin}/{_FOLDER}/launcher.js"}))
         sys.stdout.flush()
-        service: entry_points.Background | None = None
+        service: local_server.Background | None = None
         for state in _states():
             if service is None:
                 # Only now its pages have an address, from where the chat asks.
-                origins = entry_points.preview_origins(state.base_url)
+                origins = local_server.preview_origins(state.base_url)
                 app = create_app(settings=settings.override(allowed_origins=origins), site_dir=folder)
-                service = entry_points.Background(app, listening)
+                service = local_server.Background(app, listening)
                 stack.callback(service.stop)
                 note(f"The chat of this preview answers at {origin}")
             _index_preview(state, settings, options)
@@ -265,7 +269,7 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
 
     The pages are read after the chat's tag is in them, and once: a link in their heads changes no content.
     """
-    chosen = {"endpoint": settings.endpoint or None, **options.widget_options()}
+    chosen = {"endpoint": settings.endpoint or None, **options.widget_options(), **starters.OPTION}
     agents = AgentOptions.of(options.agents)
     result = inject(site_dir, assets({**chosen, "version": settings.docs_version}))
     warnings = [*result.warnings]
@@ -281,6 +285,8 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
         warnings += [f"No files for agents were written: {error}"] * agents.any
     for warning in warnings:
         _Log().warning(warning)
+    if result.changed or result.unchanged:
+        starters.write(site_dir / starters.PATH, settings, reading.base_url if reading else "")
     return reading
 
 

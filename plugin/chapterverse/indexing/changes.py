@@ -17,13 +17,12 @@ from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
 from chapterverse.knowledge.questions import repeated_questions
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
-from chapterverse.model import CHUNK_TOKENS, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
+from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
 from chapterverse.progress import Progress
 from chapterverse.store import Snapshot
-from chapterverse.text import lexical
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment.pages import Enrichment
+    from chapterverse.indexing.enrichment import Enrichment
 
 #: Vectors read from a snapshot at once.
 _READ_BATCH = 1000
@@ -98,7 +97,7 @@ class Changes:
     def compute_diff(self) -> None:
         """Compute the diff, with as many vectors as possible reused from the store."""
         chunks = [c for cs in self.chunks.values() for c in cs]
-        anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
+        anew = self.live is not None and ENCODER not in self.live.head.pipeline.split()
         diff = compute_diff(chunks, self.stored_chunks, (), anew=anew)
         lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:
@@ -237,18 +236,14 @@ def _enrichment(
     dry_run: bool,
 ) -> Enrichment:
     """Return the chunks of the pages read, widened by the target's model."""
-    # Other runs do without it.
-    from chapterverse.enrichment.pages import enrich
-
     assert target.enricher is not None
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
     gone = {*files.touched, *files.removed}
     other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
-    return enrich(
+    return target.enricher.enrich(
         chunks,
         stored_chunks if is_same else (),
         other_points=other_points,
-        setting=target.enricher,
         fingerprint=target.card.fingerprint,
         cap=target.sizes.cap,
         progress=progress,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chapterverse.errors import PublishingDenied
 from chapterverse.settings import Settings
+from chapterverse.store import open_store
 
 
 def require_permission(settings: Settings) -> None:
@@ -19,7 +20,7 @@ def require_permission(settings: Settings) -> None:
             "A pull request is being built, and its author may be a stranger, so nothing but an embedded index is "
             "written: name a store for such builds in CHAPTERVERSE_PREVIEW_STORE."
         )
-    if _place(settings, settings.store) == _place(settings, settings.preview_of):
+    if _identity(settings, settings.store) == _identity(settings, settings.preview_of):
         raise PublishingDenied(
             "CHAPTERVERSE_PREVIEW_STORE names the site's own store, which no pull request may write: name another "
             "server, bucket, prefix or collection."
@@ -28,13 +29,6 @@ def require_permission(settings: Settings) -> None:
         raise PublishingDenied("A pull request is being built: to write its preview, set CHAPTERVERSE_PUBLISH=1.")
 
 
-def _place(settings: Settings, store: str) -> tuple[str, ...]:
-    """Return a store address in a form that is equal for two spellings of one place."""
-    kind, _, place = store.partition(":")
-    if kind == "qdrant":
-        from chapterverse.store.qdrant.address import QdrantAddress
-
-        # Without the key, so that parsing doesn't reject one sent over plain HTTP.
-        at = QdrantAddress.parse(place, settings.override(qdrant_api_key=""))
-        return kind, at.url.lower(), at.collection
-    return kind, *(part for part in place.split("/") if part)
+def _identity(settings: Settings, store: str) -> str:
+    # Without the key, so that parsing doesn't reject one sent over plain HTTP.
+    return open_store(settings.override(store=store, qdrant_api_key="")).identity

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.extensions import open_offer
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.indexing.plugins.options import check_chunk_tokens
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.model import READER, EmbedderCard, Head, Scope, Source, replace_unstorable
+from chapterverse.model import ENCODER, READER, EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
-from chapterverse.text import lexical
 
 if TYPE_CHECKING:
-    from chapterverse.enrichment.types import EnricherSetting
+    from chapterverse.indexing.enrichment import PageEnricher
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Target:
     made_by: EmbedderCard = field(default_factory=EmbedderCard)
     unfinished: Path | None = None
     workers: int = 1
-    enricher: EnricherSetting | None = None
+    enricher: PageEnricher | None = None
 
     @classmethod
     def open(
@@ -66,7 +66,7 @@ class Target:
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
         folder = settings.local_folder
-        enricher = _enricher(settings, folder / "enrichments.sqlite")
+        enricher: PageEnricher | None = open_offer("enricher", settings) if settings.enricher else None
         unfinished = folder / "unfinished.sqlite"
         return cls(
             scope, store, ledger, embedder, sizes, base_url, unfinished=unfinished, workers=workers, enricher=enricher
@@ -78,7 +78,7 @@ class Target:
 
     @property
     def pipeline(self) -> str:
-        fingerprint = f"{READER} {lexical.ENCODER} {self.sizes.fingerprint} {self.card.fingerprint}"
+        fingerprint = f"{READER} {ENCODER} {self.sizes.fingerprint} {self.card.fingerprint}"
         return f"{fingerprint} {self.enricher.fingerprint}" if self.enricher else fingerprint
 
     def head(self) -> Head | None:
@@ -107,12 +107,3 @@ def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
         head = store.head(scope)
         return head.embedder if head else None
     return None
-
-
-def _enricher(settings: Settings, cache: Path) -> EnricherSetting | None:
-    if settings.enricher in ("", "none"):
-        return None
-    # Other builds do without it.
-    from chapterverse.enrichment.types import EnricherSetting
-
-    return EnricherSetting.of(settings, cache)

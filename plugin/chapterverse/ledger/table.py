@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, fields
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from chapterverse.database import Database, Faults, Statements, connection_faults
-from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
+from chapterverse.database import Database, Faults, Statements
+from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.ledger.rows import LedgerRow
 from chapterverse.model import Scope, replace_unstorable
+from chapterverse.settings import Settings
 
 #: Each entry brings the schema from its own position to the next.
 _MIGRATIONS = (
@@ -81,27 +82,6 @@ _SQLITE_FAULTS: Faults = {
     "damaged": IndexCorrupt("The ledger {place} is damaged ({detail}): remove it to start afresh."),
     "text": IndexFault("The ledger {place} can't store the text of a name or a path."),
 }
-_POSTGRES_FAULTS: Faults = {
-    "missing": ConfigurationError('A Postgres ledger needs psycopg: pip install "chapterverse[postgres]".'),
-    "address": ConfigurationError(
-        "The address of the Postgres ledger can't be read: write postgresql://USER:PASSWORD@HOST/NAME, the password "
-        "percent-encoded."
-    ),
-    **connection_faults("the Postgres ledger", "CHAPTERVERSE_LEDGER", IndexFault),
-    "lost": IndexFault("The connection to the Postgres ledger broke off: nothing was written."),
-    "commit": IndexFault("The connection to the Postgres ledger broke off at the last moment: run again."),
-    "busy": IndexLocked("Another process is writing to the Postgres ledger: wait for it, then run again."),
-    "damaged": IndexCorrupt("The tables of the Postgres ledger are not ours ({detail}): give it a schema of its own."),
-    "text": IndexFault(
-        "The Postgres ledger can't be used (the text of a name or a path can't be stored): nothing was written."
-    ),
-    **dict.fromkeys(
-        ("slow", "unusable"), IndexFault("The Postgres ledger can't be used ({detail}): nothing was written.")
-    ),
-}
-
-#: Seconds between the tries to connect to Postgres.
-CONNECT_PAUSES = (0.5, 1.0, 2.0)
 
 
 class Ledger:
@@ -128,32 +108,11 @@ class Ledger:
         """
         from chapterverse.database.sqlite import SqliteDatabase
 
-        return cls(SqliteDatabase(path, partial(_prepare, str(path)), _SQLITE_FAULTS, lock_timeout, mode=0o644))
+        return cls(SqliteDatabase(path, partial(prepare, str(path)), _SQLITE_FAULTS, lock_timeout, mode=0o644))
 
     @classmethod
-    def on_postgres(cls, uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = CONNECT_PAUSES) -> Self:
-        """Return the ledger at an address, not connected yet.
-
-        Args:
-            lock_timeout: as for `on_sqlite`.
-            pauses: seconds to wait between the tries to connect.
-
-        Raises:
-            ConfigurationError: the address can't be read, or psycopg is missing.
-        """
-        from chapterverse.database.postgres import PostgresDatabase
-
-        return cls(
-            PostgresDatabase(
-                uri,
-                partial(_prepare, "The Postgres ledger"),
-                _POSTGRES_FAULTS,
-                connect_seconds=10,
-                silence_seconds=30,
-                limits={"lock_timeout": lock_timeout},
-                pauses=pauses,
-            )
-        )
+    def from_settings(cls, _: Settings, place: str) -> Self:
+        return cls.on_sqlite(Path(place))
 
     def records(self, scope: Scope) -> dict[str, LedgerRow]:
         """Return the rows of a scope by file path."""
@@ -206,7 +165,13 @@ class Ledger:
         self._database.run(write)
 
 
-def _prepare(place: str, db: Statements, make: bool) -> bool:
+def prepare(place: str, db: Statements, make: bool) -> bool:
+    """Bring the tables to the state of this release; return whether there are any.
+
+    Args:
+        place: the database, for messages.
+        make: whether to make missing ones.
+    """
     applied = db.version(_VERSIONS)
     if applied > len(_MIGRATIONS):
         raise IndexMismatch(f"{place} was written by a newer release: upgrade chapterverse.")

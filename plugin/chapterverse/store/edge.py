@@ -19,10 +19,12 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from chapterverse.cache_folder import make_folder
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.settings import Settings
 from chapterverse.store import files
 from chapterverse.store.heads import (
     HEAD,
@@ -51,6 +53,14 @@ class EdgeStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    @classmethod
+    def from_settings(cls, _: Settings, place: str) -> Self:
+        return cls(Path(place))
+
+    @property
+    def identity(self) -> str:
+        return str(self.root)
 
     def heads(self) -> list[Head]:
         heads: list[Head] = []

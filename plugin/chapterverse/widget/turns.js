@@ -23,7 +23,8 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .code pre{grid-column:1}
 .code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
-.more{background:linear-gradient(270deg,var(--_line),#0000 32px)}
+.scroll.more{background:linear-gradient(270deg,var(--_line),#0000 32px)}
+.code:has(.more)::after{content:"";grid-area:1/1/3;place-self:stretch end;width:40px;background:linear-gradient(90deg,#0000,var(--_shade));pointer-events:none}
 .scroll.more:dir(rtl){background:linear-gradient(90deg,var(--_line),#0000 32px)}
 blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 li>*{margin:4px 0}
@@ -274,6 +275,7 @@ export const addTools = async (panel, turn) => {
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
     code.append(button);
   }
+  if (body.querySelector('.card') && document.querySelector('link[type="text/markdown"]')) import('./links.js').then(({ linkQuotes }) => linkQuotes(body)).catch(() => {});
   if (body.querySelector('.code')) import('./highlight.js').then(({ highlight }) => highlight(root)).catch(() => {});
 };
 

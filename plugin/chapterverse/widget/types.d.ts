@@ -25,6 +25,8 @@ interface Config {
   placeholder?: string;
   /** Questions offered in an empty conversation; a single text is JSON, or split at "|". */
   starters?: string[] | string;
+  /** Module with the questions for a page without any, relative to the panel's. */
+  starters_file?: string;
   /** The panel's layout on wide screens; "floating" by default. */
   layout?: 'floating' | 'side';
   /** Whether Ctrl+I or Cmd+I opens the chat; true by default. */

@@ -21,9 +21,11 @@ from chapterverse_api.app import create_app
 from chapterverse_api.budget.daily_budget import DailyBudget, UsualCost
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.ext.evaluation.trace import trace_answer
 from chapterverse_api.generation.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service
+from chapterverse_api.validation import make_query
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
@@ -414,5 +416,5 @@ def test_cohere_searches_beside_its_documents(settings: Settings) -> None:
 def test_the_trace_shows_the_searches(settings: Settings, model: OpenAIServer) -> None:
     model.calls.append(search("roll back a deployment"))
     model.scripts.append([FIRST])
-    traced = ServiceSession.open(settings).trace(query=QUESTION)
+    traced = trace_answer(ServiceSession.open(settings).resources, make_query(query=QUESTION))
     assert traced["tools"] == [{"id": "1", "name": "search_docs", "query": "roll back a deployment", "ok": True}]

@@ -15,6 +15,7 @@ import pytest
 
 from api import quill
 from api.quill import ask
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.answering.pipeline import answer_query
@@ -25,7 +26,6 @@ from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, Answer, Fault, failing
@@ -45,7 +45,7 @@ def service(index: Path, cohere: CohereServer, **chosen: str) -> ServiceSession:
     settings = Settings(
         store=f"edge:{index}", generator="cohere", reranker="cohere", cohere_url=cohere.url, cohere_api_key=KEY
     ).override(**chosen)
-    return quill.service(settings, reranker=open_reranker(settings))
+    return quill.service(settings, reranker=open_offer("reranker", settings))
 
 
 def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSession, Callable[[], int]]:

@@ -13,6 +13,7 @@ import pytest
 from api import quill
 from api.scripted import Client, error_of
 from chapterverse.errors import InputError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.app import create_app
@@ -20,10 +21,9 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.factory import open_generator
+from chapterverse_api.ext.agents.structured_output.schema import read_schema
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
-from chapterverse_api.structured_output.schema import read_schema
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import CohereServer
@@ -169,7 +169,7 @@ def write(made: object, schema: ResponseSchema = SIMPLE) -> str:
 def test_an_old_server_gets_the_schema_in_its_instructions_alone(provider: OpenAIServer) -> None:
     settings = Settings(generator="openai:old-model", openai_url=provider.url, openai_api_key=KEY)
     provider.scripts.append(['{"name": "a"}'])
-    assert write(open_generator(settings)) == '{"name": "a"}'
+    assert write(open_offer("generator", settings)) == '{"name": "a"}'
     assert ["response_format" in r.body for r in provider.history] == [True, False]
     # An object that is open is none for the strict mode.
     assert provider.history[0].body["response_format"]["json_schema"]["strict"] is False
@@ -180,7 +180,7 @@ def test_cohere_gets_the_schema_without_documents(model: str, asked: list[bool])
     with CohereServer() as server:
         server.say(ChatReply('{"name": "a"}'))
         settings = Settings(generator=f"cohere:{model}", cohere_url=server.url, cohere_api_key="test-key")
-        assert json.loads(write(open_generator(settings))) == {"name": "a"}
+        assert json.loads(write(open_offer("generator", settings))) == {"name": "a"}
         assert ["response_format" in r.body for r in server.history] == asked
         assert server.history[0].body["response_format"] == {"type": "json_object", "json_schema": SIMPLE.document}
 
@@ -199,7 +199,7 @@ def test_bedrock_gets_the_schema_as_text(model: str, asked: list[bool], monkeypa
         }.items():
             monkeypatch.setenv(name, value)
         server.scripts.append(['{"name": "a"}'])
-        assert write(open_generator(Settings(generator=f"bedrock:{model}"))) == '{"name": "a"}'
+        assert write(open_offer("generator", Settings(generator=f"bedrock:{model}"))) == '{"name": "a"}'
         assert ["outputConfig" in r.body for r in server.history] == asked
         form = server.history[0].body["outputConfig"]["textFormat"]
         assert form["type"] == "json_schema"

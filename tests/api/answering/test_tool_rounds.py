@@ -22,9 +22,9 @@ from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatResponse
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.agents.tools.site_tools import SiteTools
 from chapterverse_api.generation.requests import ToolCall
 from chapterverse_api.service import Service
-from chapterverse_api.tools.site_tools import SiteTools
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer

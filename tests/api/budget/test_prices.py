@@ -5,8 +5,8 @@ import pytest
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import FREE, Price, Prices, Use, economy_generator_name
-from chapterverse_api.generation import cohere
-from chapterverse_api.retrieval.rerankers import cohere as cohere_reranker
+from chapterverse_api.ext.cohere import generator as cohere
+from chapterverse_api.ext.cohere import reranker as cohere_reranker
 
 
 def prices(embedder: float | None = None, **settings: str) -> Prices:

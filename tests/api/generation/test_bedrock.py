@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from api.generation.drafts import check_leaving, cited, damaged, drafted, make_request, outcome
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ProviderError
+from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.bedrock.generator import BedrockGenerator
 from chapterverse_api.generation import prompts
-from chapterverse_api.generation.bedrock import BedrockGenerator
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, Usage
@@ -56,14 +57,14 @@ def playing(*frames: bytes) -> Fault:
 
 def test_an_answer_comes_without_its_marks_and_with_what_they_say(server: BedrockServer) -> None:
     server.scripts.append(["Make a new key [", "1].", " It has 32 characters[2", "][1]."])
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     assert isinstance(made, Writer)
     assert cited(drafted(made)) == [("Make a new key. ", ("1",)), ("It has 32 characters.", ("2", "1"))]
 
 
 def test_thoughts_that_nobody_sees_are_counted(server: BedrockServer) -> None:
     server.thoughts, asked = 400, make_request(usage=Usage())
-    drafted(BedrockGenerator.open(NOVA), asked)
+    drafted(BedrockGenerator.from_settings(Settings(), NOVA), asked)
     assert (asked.usage.input_tokens, asked.usage.output_tokens) == (1, 400 + tokens("It has 32 characters [1]."))
 
 
@@ -73,7 +74,7 @@ def test_thoughts_that_nobody_sees_are_counted(server: BedrockServer) -> None:
 def test_what_follows_the_answer_takes_nothing_from_it(server: BedrockServer, behind: list[bytes]) -> None:
     asked = make_request(usage=Usage())
     server.play(playing(said("A key [1]."), stopped(), *behind))
-    assert cited(drafted(BedrockGenerator.open(NOVA), asked)) == [("A key.", ("1",))]
+    assert cited(drafted(BedrockGenerator.from_settings(Settings(), NOVA), asked)) == [("A key.", ("1",))]
     assert (asked.usage.input_tokens, asked.usage.output_tokens) == (0, 0)
 
 
@@ -86,14 +87,14 @@ def test_a_service_that_falls_silent_behind_the_answer_is_not_waited_for(server:
 
     server.play(Fault(change=frames))
     start = time.monotonic()
-    assert drafted(BedrockGenerator.open(NOVA), make_request(10))
+    assert drafted(BedrockGenerator.from_settings(Settings(), NOVA), make_request(10))
     assert time.monotonic() - start < SOON
     gate.set()
 
 
 def test_the_request(server: BedrockServer) -> None:
     drafted(
-        BedrockGenerator.open(NOVA),
+        BedrockGenerator.from_settings(Settings(), NOVA),
         make_request(history=(ChatMessage("user", "Hello?"), ChatMessage("assistant", "Hello."))),
     )
     (request,) = server.history
@@ -114,7 +115,7 @@ def test_the_request(server: BedrockServer) -> None:
     [(NOVA, NOVA), (f"us.{NOVA}", f"us.{NOVA}"), (ARN, "eu.anthropic.claude-haiku-4-5-20251001-v1:0")],
 )
 def test_models_and_profiles_go_by_their_ids(server: BedrockServer, model: str, name: str) -> None:
-    made = BedrockGenerator.open(model)
+    made = BedrockGenerator.from_settings(Settings(), model)
     # An account's number is nothing for readers, and the name is.
     assert made.name == f"bedrock:{name}"
     assert drafted(made) == (Span("It has 32 characters.", ("1",)),)
@@ -123,7 +124,7 @@ def test_models_and_profiles_go_by_their_ids(server: BedrockServer, model: str, 
 def test_the_first_words_are_there_before_the_last_bytes_are_sent(server: BedrockServer) -> None:
     gate = Event()
     server.scripts.append(["Make a ", "new key [1].", lambda: gate.wait(10), " More [2]."])
-    steps = BedrockGenerator.open(NOVA).generate(make_request())
+    steps = BedrockGenerator.from_settings(Settings(), NOVA).generate(make_request())
     assert next(steps) == Span("Make a ")
     assert next(steps) == Span("new key [1].")
     gate.set()
@@ -131,7 +132,7 @@ def test_the_first_words_are_there_before_the_last_bytes_are_sent(server: Bedroc
 
 
 def test_a_connection_serves_one_answer_after_another(server: BedrockServer) -> None:
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     for _ in range(5):
         assert drafted(made)
         # The rest of a stream is read behind the reader's back.
@@ -140,7 +141,7 @@ def test_a_connection_serves_one_answer_after_another(server: BedrockServer) -> 
 
 
 def test_a_model_that_takes_no_temperature_is_asked_without(server: BedrockServer) -> None:
-    made = BedrockGenerator.open("example.decided-v1:0")
+    made = BedrockGenerator.from_settings(Settings(), "example.decided-v1:0")
     drafted(made)
     drafted(made)
     assert [r.body["inferenceConfig"] for r in server.history] == [
@@ -148,7 +149,7 @@ def test_a_model_that_takes_no_temperature_is_asked_without(server: BedrockServe
         {"maxTokens": 600},
         {"maxTokens": 600},
     ]
-    again = BedrockGenerator.open("example.decided-v1:0")
+    again = BedrockGenerator.from_settings(Settings(), "example.decided-v1:0")
     assert again.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5)))
     assert [r.body["inferenceConfig"] for r in server.history[3:]] == [
         {"maxTokens": 60, "temperature": 0.1},
@@ -159,20 +160,20 @@ def test_a_model_that_takes_no_temperature_is_asked_without(server: BedrockServe
 def test_an_answer_that_was_cut_says_so(server: BedrockServer) -> None:
     for server.stop in ("max_tokens", "model_context_window_exceeded"):
         server.scripts.append(["Make a new key [1]. Then rem", "ove [1"])
-        assert drafted(BedrockGenerator.open(NOVA))[-1] == Span("Then remove", (), cut=True)
+        assert drafted(BedrockGenerator.from_settings(Settings(), NOVA))[-1] == Span("Then remove", (), cut=True)
 
 
 @pytest.mark.parametrize("end", [{}, {"stopReason": None}])
 def test_an_end_mark_without_a_reason_ends_an_answer(server: BedrockServer, end: object) -> None:
     server.play(playing(said("A key [1]."), event("messageStop", end)))
-    assert cited(drafted(BedrockGenerator.open(NOVA))) == [("A key.", ("1",))]
+    assert cited(drafted(BedrockGenerator.from_settings(Settings(), NOVA))) == [("A key.", ("1",))]
 
 
 @pytest.mark.parametrize("reason", [["end_turn"], {}, 5])
 def test_an_answer_with_a_reason_that_is_none_of_bedrock_s_broke_off(server: BedrockServer, reason: object) -> None:
     server.play(playing(said("A key [1]."), event("messageStop", {"stopReason": reason})))
     with pytest.raises(ProviderError) as caught:
-        drafted(BedrockGenerator.open(NOVA))
+        drafted(BedrockGenerator.from_settings(Settings(), NOVA))
     assert str(caught.value) == MID_ANSWER
 
 
@@ -180,7 +181,7 @@ def test_thoughts_are_never_shown(server: BedrockServer) -> None:
     thought = event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Hm."}}})
     ended = event("contentBlockStop", {"contentBlockIndex": 0})
     server.play(playing(event("messageStart", {"role": "assistant"}), thought, ended, said("A key [1]."), stopped()))
-    assert cited(drafted(BedrockGenerator.open(NOVA))) == [("A key.", ("1",))]
+    assert cited(drafted(BedrockGenerator.from_settings(Settings(), NOVA))) == [("A key.", ("1",))]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_thoughts_are_never_shown(server: BedrockServer) -> None:
 def test_a_stream_that_failed_is_one_sentence(server: BedrockServer, frames: list[bytes], sentence: str) -> None:
     server.play(playing(*frames))
     with pytest.raises(ProviderError) as caught:
-        drafted(BedrockGenerator.open(NOVA))
+        drafted(BedrockGenerator.from_settings(Settings(), NOVA))
     assert str(caught.value) == sentence
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
@@ -238,7 +239,7 @@ def test_a_stream_that_failed_is_one_sentence(server: BedrockServer, frames: lis
     ],
 )
 def test_a_refusal_says_what_to_do(server: BedrockServer, fault: Fault, sentence: str, retryable: bool) -> None:
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     for ask in (
         lambda: drafted(made),
         lambda: made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5))),
@@ -254,7 +255,7 @@ def test_a_refusal_says_what_to_do(server: BedrockServer, fault: Fault, sentence
 
 def test_a_passing_failure_is_tried_again_before_the_first_word(server: BedrockServer) -> None:
     server.play(failing(503))
-    assert drafted(BedrockGenerator.open(NOVA))
+    assert drafted(BedrockGenerator.from_settings(Settings(), NOVA))
     assert len(server.history) == 2
 
 
@@ -262,13 +263,13 @@ def test_a_passing_failure_is_tried_again_before_the_first_word(server: BedrockS
 def test_what_may_be_billed_is_not_tried_again(server: BedrockServer, fault: Fault) -> None:
     server.play(fault)
     with pytest.raises(ProviderError) as caught:
-        drafted(BedrockGenerator.open(NOVA))
+        drafted(BedrockGenerator.from_settings(Settings(), NOVA))
     assert not caught.value.unbilled
     assert len(server.history) == 1
 
 
 def test_a_reader_who_leaves_ends_the_wait(server: BedrockServer) -> None:
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     gate = Event()
     server.scripts.append(["A key", lambda: gate.wait(20)])
     check_leaving(made, server)
@@ -283,7 +284,7 @@ def test_a_stream_that_begins_after_the_reader_left_is_closed(server: BedrockSer
     gate = Event()
     server.play(Fault(hang=0.3))
     server.scripts.append(["A key", lambda: gate.wait(20)])
-    check_leaving(BedrockGenerator.open(NOVA), server)
+    check_leaving(BedrockGenerator.from_settings(Settings(), NOVA), server)
     assert server.left.wait(SOON)
     gate.set()
 
@@ -291,7 +292,7 @@ def test_a_stream_that_begins_after_the_reader_left_is_closed(server: BedrockSer
 def test_a_draft_that_is_closed_ends_the_model_s_work(server: BedrockServer) -> None:
     gate = Event()
     server.scripts.append(["A key", lambda: gate.wait(20)])
-    with closing(BedrockGenerator.open(NOVA).generate(make_request())) as steps:
+    with closing(BedrockGenerator.from_settings(Settings(), NOVA).generate(make_request())) as steps:
         assert next(steps) == Span("A key")
     assert server.left.wait(SOON)
     gate.set()
@@ -300,7 +301,7 @@ def test_a_draft_that_is_closed_ends_the_model_s_work(server: BedrockServer) -> 
 def test_a_silent_model_is_left_when_the_time_is_up(server: BedrockServer) -> None:
     gate = Event()
     server.scripts.append(["A key", lambda: gate.wait(20)])
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     start = time.monotonic()
     with pytest.raises(ProviderError, match=r"^Bedrock did not answer in time\.$"):
         drafted(made, make_request(0.3))
@@ -313,7 +314,7 @@ def test_a_silent_model_is_left_when_the_time_is_up(server: BedrockServer) -> No
 
 
 def test_a_thousand_damaged_streams_are_drafts_or_failures(server: BedrockServer) -> None:
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     spare = (said("\ud800 [9] `"), exception("modelStreamErrorException"), stopped("max_tokens"), b"\r\n\r\n")
     server.play(*(damaged(seed, *spare) for seed in range(1000)))
     outcomes = []
@@ -330,7 +331,7 @@ def test_a_thousand_damaged_streams_are_drafts_or_failures(server: BedrockServer
 
 def test_it_writes(server: BedrockServer) -> None:
     server.scripts.append([" How do I ", "rotate a key? [1]\n"])
-    made = BedrockGenerator.open(NOVA)
+    made = BedrockGenerator.from_settings(Settings(), NOVA)
     written = made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5)))
     assert written == "How do I rotate a key? [1]"
     (request,) = server.history
@@ -352,24 +353,16 @@ def test_it_writes(server: BedrockServer) -> None:
         assert "s3cret" not in str(caught.value)
 
 
-def test_no_model_is_one_sentence() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        BedrockGenerator.open("")
-    assert str(caught.value) == (
-        "The generator bedrock needs a model: use bedrock:MODEL, such as bedrock:amazon.nova-lite-v1:0."
-    )
-
-
 def test_without_the_package_it_says_what_to_install() -> None:
     program = f"""
 import sys
-import chapterverse_api.generation.bedrock
+import chapterverse_api.ext.bedrock.generator
 assert not sys.modules.keys() & {{"boto3", "botocore", "urllib3"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.generation.factory import open_generator
+from chapterverse.extensions import open_offer
 try:
-    open_generator(Settings(generator="bedrock:{NOVA}"))
+    open_offer("generator", Settings(generator="bedrock:{NOVA}"))
 except Exception as error:
     print(type(error).__name__, error)
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from api import quill
-from chapterverse import entry_points
+from chapterverse import local_server as entry_points
 from chapterverse.errors import ModelLoading
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app

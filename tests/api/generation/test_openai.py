@@ -17,9 +17,9 @@ from api.generation.drafts import check_leaving, cited, damaged, drafted, make_r
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.openai.generator import OpenAIGenerator
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.openai import OpenAIGenerator
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
 from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
@@ -323,11 +323,6 @@ def test_it_writes(server: OpenAIServer) -> None:
 @pytest.mark.parametrize(
     ("settings", "model", "sentence"),
     [
-        (
-            {"openai_api_key": KEY},
-            "",
-            "The generator openai needs a model: use openai:MODEL, such as openai:gpt-4.1-mini.",
-        ),
         (
             {},
             "gpt-4.1-mini",

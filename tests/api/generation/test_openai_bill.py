@@ -11,8 +11,8 @@ import pytest
 from api.generation.drafts import check_leaving, cited, drafted, make_request
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api.ext.openai.generator import OpenAIGenerator
 from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.openai import OpenAIGenerator
 from chapterverse_api.generation.requests import Usage
 from fakes.bags import tokens
 from fakes.billing import assert_sent_once

@@ -12,8 +12,8 @@ import pytest
 
 from api.generation.drafts import make_request
 from chapterverse.errors import ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.generation.factory import open_generator
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.generation.tool_calls import CallReader, read_written_calls
@@ -43,10 +43,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 def generator(server: Server, model: str = "") -> AnswerGenerator:
     if isinstance(server, OpenAIServer):
         name = f"openai:{model or 'gpt-4.1-mini'}"
-        return open_generator(Settings(generator=name, openai_url=server.url, openai_api_key=KEY))
+        return open_offer("generator", Settings(generator=name, openai_url=server.url, openai_api_key=KEY))
     if isinstance(server, CohereServer):
-        return open_generator(Settings(generator="cohere", cohere_url=server.url, cohere_api_key=COHERE_KEY))
-    return open_generator(Settings(generator=f"bedrock:{model or 'amazon.nova-lite-v1:0'}"))
+        return open_offer("generator", Settings(generator="cohere", cohere_url=server.url, cohere_api_key=COHERE_KEY))
+    return open_offer("generator", Settings(generator=f"bedrock:{model or 'amazon.nova-lite-v1:0'}"))
 
 
 def calls_of(made: AnswerGenerator) -> list[ToolCall]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.grounding.checkers.factory import open_checker
-from chapterverse_api.grounding.checkers.openai import INSTRUCTIONS
+from chapterverse_api.ext.openai.checker import INSTRUCTIONS
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
@@ -39,11 +39,11 @@ def bedrock() -> Iterator[BedrockServer]:
 
 
 def minicheck(server: OpenAIServer, model: str = "bespoke-minicheck") -> Checker:
-    return open_checker(Settings(checker=f"openai:{model}", openai_url=server.url, openai_api_key=KEY))
+    return open_offer("checker", Settings(checker=f"openai:{model}", openai_url=server.url, openai_api_key=KEY))
 
 
 def guardrail(name: str = "abc123:2") -> Checker:
-    return open_checker(Settings(checker=f"bedrock:guardrail/{name}"))
+    return open_offer("checker", Settings(checker=f"bedrock:guardrail/{name}"))
 
 
 def asked(seconds: float = 20, question: str = "How?", claim: str = CLAIM) -> CheckRequest:
@@ -231,9 +231,9 @@ def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: Bed
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("best", "There is no checker named 'best': use words, openai:MODEL or bedrock:guardrail/ID."),
-        ("", "There is no checker named '': use words, openai:MODEL or bedrock:guardrail/ID."),
-        ("openai:", "The checker openai needs a model: use openai:MODEL, such as openai:bespoke-minicheck."),
+        ("best", "There is no checker named 'best': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
+        ("", "There is no checker named '': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
+        ("openai:", "There is no checker named 'openai:': use words, openai:MODEL"),
         ("bedrock:amazon.nova-lite-v1:0", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
         ("bedrock:guardrail/", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
         ("bedrock:guardrail/abc:0", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
@@ -242,13 +242,13 @@ def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: Bed
 )
 def test_a_name_that_is_none_is_one_sentence(name: str, says: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_checker(Settings(checker=name))
+        open_offer("checker", Settings(checker=name))
     assert str(caught.value).startswith(says)
 
 
 def test_openai_itself_needs_a_key() -> None:
     with pytest.raises(ConfigurationError, match="The checker openai needs a key: set OPENAI_API_KEY"):
-        open_checker(Settings(checker="openai:gpt-4.1-mini"))
+        open_offer("checker", Settings(checker="openai:gpt-4.1-mini"))
 
 
 def _both(openai: OpenAIServer, bedrock: BedrockServer) -> list[tuple[LoopbackServer, Checker]]:

@@ -306,7 +306,7 @@ def exchanged(address: str, sent: bytes, piece: int, answers: int) -> bytes:
 
 FLOODED = """
 import resource, sys, time
-from chapterverse.entry_points import bind, socket_origin
+from chapterverse.local_server import bind, socket_origin
 from chapterverse_api.http.connections import Bounds
 from chapterverse_api.http.server import server
 

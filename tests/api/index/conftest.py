@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from api.index.live import live
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
 from fakes.s3_server import S3Server, shared

@@ -12,10 +12,10 @@ import pytest
 from chapterverse.errors import (
     IndexMismatch,
 )
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.store import Snapshot
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.store import S3Store
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose

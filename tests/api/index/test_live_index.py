@@ -15,11 +15,11 @@ from api.index.live import asked, broken_artefact, fits, later, live, names, pub
 from chapterverse.errors import (
     ChapterVerseError,
 )
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store.edge import EdgeStore
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.store import S3Store
 from chapterverse_api.index.live_index import LiveIndex, _CachedHeads
 from fakes.clocks import Clock
 from fakes.docs import SCOPE, point, prose

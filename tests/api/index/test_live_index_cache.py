@@ -23,15 +23,15 @@ from chapterverse.errors import (
     IndexFault,
     IndexMissing,
 )
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
 from fakes.docs import SCOPE

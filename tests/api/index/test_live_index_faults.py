@@ -19,10 +19,10 @@ from chapterverse.errors import (
     IndexFault,
     IndexMismatch,
 )
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.cache import Cache
+from chapterverse.ext.s3.store import S3Store
 from chapterverse.model import EmbedderCard
-from chapterverse.store.s3.bucket import Bucket
-from chapterverse.store.s3.cache import Cache
-from chapterverse.store.s3.store import S3Store
 from chapterverse.store.shard import Shard
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
@@ -224,7 +224,7 @@ def test_what_nobody_foresaw_in_a_generation_leaves_the_old_one(
         raise RecursionError(f"at try {len(tries)}")
 
     with caplog.at_level(logging.ERROR, "chapterverse"), monkeypatch.context() as patched:
-        patched.setattr("chapterverse.store.s3.store.unpack", unforeseen)
+        patched.setattr("chapterverse.ext.s3.store.unpack", unforeseen)
         for _ in range(3):
             assert names(later(index, clock)) == ["a"]
         assert isinstance(index.trouble, RecursionError)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse_api.limits.dynamodb import DynamoLimiter
+from chapterverse_api.ext.dynamodb.limiter import DynamoLimiter
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.protocols import Limiter
 from chapterverse_api.limits.sqlite import SqliteLimiter

@@ -6,8 +6,8 @@ import pytest
 
 from api.limits.conftest import Open
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow
 
 #: Midnight of 2026-11-21 (UTC): a minute, an hour and a day begin.
@@ -175,12 +175,12 @@ def test_names_are_only_names(place: Open, text: str) -> None:
 @pytest.mark.parametrize("name", ["", "redis", "redis:6379", "sqlite", "sqlite:", "dynamodb", "dynamodb:", "memory:x"])
 def test_a_limiter_that_does_not_exist_is_told(name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_limiter(Settings(limiter=name))
-    assert str(caught.value) == f"There is no limiter {name!r}: use memory, sqlite:PATH or dynamodb:TABLE."
+        open_offer("limiter", Settings(limiter=name))
+    assert str(caught.value) == f"There is no limiter named {name!r}: use memory, sqlite:PATH or dynamodb:TABLE."
 
 
 def test_opening_one_neither_reads_nor_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for name in ("memory", "sqlite:/proc/nowhere/limits.sqlite", "dynamodb:limits"):
-        assert open_limiter(Settings(limiter=name))
+        assert open_offer("limiter", Settings(limiter=name))

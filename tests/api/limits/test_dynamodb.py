@@ -6,9 +6,10 @@ import pytest
 
 from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.aws import AwsFault, AwsService
-from chapterverse_api.limits import dynamodb as dynamodb_module
-from chapterverse_api.limits.dynamodb import ABANDONED_SECONDS, MAX_STALE_ATTRIBUTES, DynamoLimiter
+from chapterverse.ext.aws import AwsFault, AwsService
+from chapterverse.settings import Settings
+from chapterverse_api.ext.dynamodb import limiter as dynamodb_module
+from chapterverse_api.ext.dynamodb.limiter import ABANDONED_SECONDS, MAX_STALE_ATTRIBUTES, DynamoLimiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, said, unanswered
@@ -272,7 +273,7 @@ def test_without_a_region_it_does_not_open(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     with pytest.raises(ConfigurationError, match="DynamoDB needs a region"):
-        DynamoLimiter.open("limits")
+        DynamoLimiter.from_settings(Settings(), "limits")
 
 
 def test_without_credentials_it_is_a_fault_of_the_limiter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,4 +281,4 @@ def test_without_credentials_it_is_a_fault_of_the_limiter(monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "half a pair")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
     with pytest.raises(LimiterFault, match="There are no AWS credentials for DynamoDB"):
-        DynamoLimiter.open("limits").spent_micros("docs")
+        DynamoLimiter.from_settings(Settings(), "limits").spent_micros("docs")

@@ -13,9 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.scripted import Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.limits import proof_of_work
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.proof_of_work import (
+from chapterverse_api.ext.work import proof_of_work
+from chapterverse_api.ext.work.proof_of_work import (
     ITERATIONS,
     LIFETIME_SECONDS,
     ProofOfWork,
@@ -23,6 +22,7 @@ from chapterverse_api.limits.proof_of_work import (
     check_solution,
     make_challenge,
 )
+from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.protocols import RateWindow
 
 KEY = b"0123456789abcdef" * 4

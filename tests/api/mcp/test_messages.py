@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from api.mcp.calls import META, VERSION, headers, legacy, modern
-from chapterverse_api.mcp.messages import LEGACY, McpError, read_call, read_id
+from chapterverse_api.ext.agents.mcp.messages import LEGACY, McpError, read_call, read_id
 from chapterverse_api.rejections import Rejection
 
 CALL = modern("tools/call", name="search_docs", arguments={})

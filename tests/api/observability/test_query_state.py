@@ -9,8 +9,8 @@ import pytest
 
 from api import quill
 from api.scripted import Client
-from chapterverse.embedding.cohere import CohereEmbedder
 from chapterverse.errors import IndexMissing
+from chapterverse.ext.cohere.embedder import CohereEmbedder
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import RetrievalRequest

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.records.dynamodb import DynamoRecords
+from chapterverse_api.ext.dynamodb.records import DynamoRecords
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredTurn
 from fakes import dynamodb_server
@@ -26,7 +26,7 @@ TESTS = Path(__file__).parents[2]
 WRITER = """
 import sys
 from chapterverse_api.records.protocols import StoredTurn
-from chapterverse_api.records.dynamodb import DynamoRecords
+from chapterverse_api.ext.dynamodb.records import DynamoRecords
 from fakes import dynamodb_server
 records = DynamoRecords(dynamodb_server.patient(), sys.argv[1], 30)
 for number in range(10_000):

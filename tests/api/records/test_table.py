@@ -11,7 +11,8 @@ import pytest
 
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
-from chapterverse_api.records.dynamodb import DynamoRecords
+from chapterverse_api.ext.dynamodb.records import DynamoRecords
+from chapterverse_api.ext.postgres.records import postgres_database
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (
     DEFAULT_TURNS,
@@ -22,7 +23,7 @@ from chapterverse_api.records.protocols import (
     StoredThread,
     StoredTurn,
 )
-from chapterverse_api.records.table import MAX_REMOVED_ROWS, RecordsTable, postgres_database, sqlite_database
+from chapterverse_api.records.table import MAX_REMOVED_ROWS, RecordsTable, sqlite_database
 from fakes import dynamodb_server, postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {

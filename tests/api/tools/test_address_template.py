@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.tools.address_template import AddressTemplate
-from chapterverse_api.tools.registry import JsonObject
+from chapterverse_api.ext.agents.tools.address_template import AddressTemplate
+from chapterverse_api.ext.agents.tools.registry import JsonObject
 
 TEMPLATE = "https://shop.example/v1/{order}/items?lang=en"
 

@@ -15,12 +15,12 @@ from chapterverse.errors import InputError
 from chapterverse.model import Scope
 from chapterverse.text import tokens
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.ext.agents.tools.documentation import registry
+from chapterverse_api.ext.agents.tools.registry import ToolContext, UnknownTool
+from chapterverse_api.ext.agents.tools.sections import cut_to, estimate_cl100k_tokens
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.service import Service
-from chapterverse_api.tools.documentation import registry
-from chapterverse_api.tools.registry import ToolContext, UnknownTool
-from chapterverse_api.tools.sections import cut_to, estimate_cl100k_tokens
 
 CACHE = f"{quill.BASE}cache/"
 LONG = "# Long\n\n" + "\n\n".join(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from chapterverse.ext.qdrant.address import QdrantAddress
+from chapterverse.ext.qdrant.lease import LeaseTimes
+from chapterverse.ext.qdrant.server import QdrantRetry
+from chapterverse.ext.qdrant.store import QdrantStore
 from chapterverse.model import EmbedderCard, Head, Point, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Store
-from chapterverse.store.qdrant.address import QdrantAddress
-from chapterverse.store.qdrant.lease import LeaseTimes
-from chapterverse.store.qdrant.server import QdrantRetry
-from chapterverse.store.qdrant.store import QdrantStore
 from fakes.clocks import Clock
 from fakes.docs import SCOPE
 from fakes.qdrant_server import KEY, QdrantServer

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from botocore.session import Session
 
+from chapterverse.ext.aws.endpoints import endpoint, region_for
+from chapterverse.ext.s3.bucket import bucket_address
 from chapterverse.net.address import Address
-from chapterverse.net.aws.endpoints import endpoint, region_for
-from chapterverse.store.s3.bucket import bucket_address
 
 REGIONS = [
     "us-east-1",

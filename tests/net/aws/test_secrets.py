@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.aws.secrets import fetch_secrets, resolve_secrets
+from chapterverse.ext.aws.secrets import resolve_secrets
 from chapterverse.settings import Settings
 from fakes.s3_server import S3Server, shared
 from fakes.secrets import client, parameter, refusing, secret
@@ -25,10 +25,16 @@ def aws(tmp_path: Path) -> Iterator[S3Server]:
         yield server
 
 
+def fetch(named: str) -> tuple[Settings, list[str]]:
+    """Return the settings with these secrets and without their name, and the warnings."""
+    warnings: list[str] = []
+    return resolve_secrets(Settings(secrets_arn=named), warnings.append).override(secrets_arn=""), warnings
+
+
 def refused(named: str) -> str:
     """Return the error message; a secret's content is neither in it, nor in a traceback or a debugger's view."""
     with pytest.raises(ConfigurationError) as caught:
-        fetch_secrets(named)
+        resolve_secrets(Settings(secrets_arn=named), str)
     error: BaseException | None = caught.value
     shown = "".join(traceback.format_exception(caught.value))
     while error:
@@ -42,13 +48,12 @@ def refused(named: str) -> str:
 def test_a_secret_and_a_parameter_hold_values_by_the_names_of_variables(aws: S3Server) -> None:
     keys = {"COHERE_API_KEY": "c", "CHAPTERVERSE_RECORDS": "postgresql://u:p@h/n"}
     for arn in (secret(aws, keys), parameter(aws, keys), parameter(aws, keys, "String")):
-        assert fetch_secrets(arn).values == keys
-        assert fetch_secrets(arn).warnings == ()
+        assert fetch(arn) == (Settings().with_secrets(keys), [])
 
 
 def test_a_secret_may_hold_those_of_tools(aws: S3Server) -> None:
-    values = fetch_secrets(secret(aws, {"CHAPTERVERSE_TOOL_SHOP": "s", "CHAPTERVERSE_OTHER": "o"}))
-    assert (values.values, len(values.warnings)) == ({"CHAPTERVERSE_TOOL_SHOP": "s"}, 1)
+    settings, warnings = fetch(secret(aws, {"CHAPTERVERSE_TOOL_SHOP": "s", "CHAPTERVERSE_OTHER": "o"}))
+    assert (settings, len(warnings)) == (Settings().with_secrets({"CHAPTERVERSE_TOOL_SHOP": "s"}), 1)
 
 
 def test_the_region_is_the_arns_own_whatever_the_environment_says(
@@ -57,7 +62,7 @@ def test_the_region_is_the_arns_own_whatever_the_environment_says(
     arn = secret(aws, {"COHERE_API_KEY": "c"}, "ap-south-1")
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     monkeypatch.setenv("AWS_REGION", "us-west-2")
-    assert fetch_secrets(arn).values == {"COHERE_API_KEY": "c"}
+    assert fetch(arn)[0] == Settings().with_secrets({"COHERE_API_KEY": "c"})
     elsewhere = refused(arn.replace("ap-south-1", "us-east-1"))
     name = arn.rpartition(":secret:")[2]
     assert elsewhere == (f"The secret {name} of CHAPTERVERSE_SECRETS_ARN does not exist in its region: check the ARN.")
@@ -67,7 +72,7 @@ def test_a_plain_name_is_a_secret_of_the_environments_region(aws: S3Server, monk
     arn = secret(aws, {"COHERE_API_KEY": "c"})
     name = client(aws, "secretsmanager").describe_secret(SecretId=arn)["Name"]
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
-    assert fetch_secrets(name).values == {"COHERE_API_KEY": "c"}
+    assert fetch(name)[0] == Settings().with_secrets({"COHERE_API_KEY": "c"})
     # It may be a key that was put into the wrong variable.
     assert refused(CANARY) == "Secret number 1 of CHAPTERVERSE_SECRETS_ARN does not exist in its region: check the ARN."
     monkeypatch.delenv("AWS_REGION")
@@ -179,5 +184,5 @@ def test_without_a_network_or_credentials(aws: S3Server, monkeypatch: pytest.Mon
 
 
 def test_nothing_secret_is_in_a_repr(aws: S3Server) -> None:
-    held = fetch_secrets(secret(aws, {"COHERE_API_KEY": CANARY}))
-    assert CANARY not in repr(held) + repr(Settings().with_secrets(held.values))
+    settings, warnings = fetch(secret(aws, {"COHERE_API_KEY": CANARY}))
+    assert CANARY not in repr(settings) + repr(warnings)

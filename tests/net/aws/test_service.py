@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.aws import AwsFault, AwsService
+from chapterverse.ext.aws import AwsFault, AwsService
 from fakes.loopback import Answer, Fault, LoopbackServer, Request
 from fakes.s3_server import shared
 

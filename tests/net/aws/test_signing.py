@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.net.aws.signing import (
+from chapterverse.ext.aws.signing import (
     AccessKeys,
     CredentialScope,
     UnsignedRequest,

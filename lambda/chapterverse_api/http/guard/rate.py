@@ -23,11 +23,9 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import load_offer, open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
-from chapterverse_api.limits import proof_of_work
-from chapterverse_api.limits.factory import open_limiter
-from chapterverse_api.limits.proof_of_work import ProofOfWork
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
@@ -70,7 +68,11 @@ class RateLimit:
         self._clock = clock
         self._kind = _PROGRAM if programs else _READER
         self._windows = _windows(settings, programs=programs)
-        self._work = ProofOfWork(settings.site, self._windows) if settings.proof_of_work and not programs else None
+        self._work = (
+            load_offer("proof_of_work")(settings.site, self._windows)
+            if settings.proof_of_work and not programs
+            else None
+        )
         self._random = secrets.token_bytes(32)
         self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,))
         self._lock = Lock()
@@ -88,7 +90,7 @@ class RateLimit:
             return
         now, salt = self._clock(), self._salt()
         client = client_key(source, salt, now, self._kind)
-        solution = Headers(scope=scope).get(proof_of_work.HEADER, "") if self._work else ""
+        solution = Headers(scope=scope).get(self._work.header, "") if self._work else ""
         wait = self._admit(lambda limiter: self._count(limiter, client, salt, solution, now))
         if wait is not None:
             raise Rejection(
@@ -125,7 +127,7 @@ class RateLimit:
     def _limiter(self) -> Limiter:
         with self._lock:
             if self._opened is None:
-                self._opened = open_limiter(self._settings)
+                self._opened = open_offer("limiter", self._settings)
             return self._opened
 
 

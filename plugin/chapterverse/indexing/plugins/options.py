@@ -17,7 +17,7 @@ from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 from chapterverse.widget.endpoint import clean_endpoint
 
 #: Options that are settings, by the same name.
-_OVERRIDES = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge")
+_OVERRIDES = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge", "report")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,7 @@ class Options:
     include: list[str] = field(default_factory=list)
     also: list[Any] = field(default_factory=list)
     agents: bool | dict[str, bool] = True
+    report: bool | None = None
     widget: dict[str, Any] = field(default_factory=dict)
     #: Settings of the project's file, which these options and the environment override.
     below: Mapping[str, Any] = field(default_factory=dict)

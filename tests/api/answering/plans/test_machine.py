@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.answering.plans.contract import Plan, ToolOutcome
-from chapterverse_api.answering.plans.machine import PlanProblem, Position, advance, begin, check_plan
+from chapterverse_api.ext.agents.plans.contract import Plan, ToolOutcome
+from chapterverse_api.ext.agents.plans.machine import PlanProblem, Position, advance, begin, check_plan
 
 
 def plan(*steps: dict[str, Any]) -> Plan:

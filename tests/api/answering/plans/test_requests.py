@@ -18,11 +18,11 @@ from api.answering.test_tool_rounds import Shop, entry
 from api.http.guard.test_rate import came_from
 from api.scripted import Client, error_of
 from chapterverse.settings import Settings
-from chapterverse_api.answering.plans.draft import SCHEMA
-from chapterverse_api.answering.plans.state import PLAN_SECONDS
 from chapterverse_api.app import create_app
+from chapterverse_api.ext.agents.plans.draft import SCHEMA
+from chapterverse_api.ext.agents.plans.state import PLAN_SECONDS
+from chapterverse_api.ext.agents.structured_output.schema import parse_schema
 from chapterverse_api.service import Service
-from chapterverse_api.structured_output.schema import parse_schema
 from fakes.loopback import Answer, failing
 from fakes.openai_server import KEY, OpenAIServer
 

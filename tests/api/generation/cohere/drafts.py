@@ -10,7 +10,7 @@ from api.generation.drafts import passage
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.cohere import CohereGenerator
+from chapterverse_api.ext.cohere.generator import CohereGenerator
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.protocols import AnswerGenerator, Writer
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ModelRequest

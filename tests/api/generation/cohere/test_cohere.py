@@ -24,8 +24,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
+from chapterverse_api.ext.cohere.generator import CohereGenerator
 from chapterverse_api.generation import prompts
-from chapterverse_api.generation.cohere import CohereGenerator
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.protocols import AnswerGenerator, Writer
 from chapterverse_api.generation.requests import ChatMessage
@@ -282,7 +282,7 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.generation.cohere import CohereGenerator
+from chapterverse_api.ext.cohere.generator import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))
 passage = Passage("1", ("Guide",), "Text.", "Text.")
 (span,) = made.generate(GenerationRequest("Text?", WeightedQuestion(), (passage,), "en"))

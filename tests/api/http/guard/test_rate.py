@@ -16,11 +16,11 @@ from api.limits.test_contract import DAY, MIDNIGHT
 from api.runtime.test_events import CONTEXT, FUNCTION_URL, HTTP_API
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, CircuitBreaker
 from chapterverse_api.http.guard.rate import RateLimit, client_key, client_network, parse_rates
-from chapterverse_api.limits.factory import open_limiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from chapterverse_api.rejections import Rejection
@@ -394,7 +394,7 @@ def test_a_limiter_that_does_not_exist_is_a_mistake_of_the_owner() -> None:
     response = client.post("/v1/chat", {"query": "a"})
     assert (response.status_code, error_of(response)["code"]) == (503, "misconfigured")
     with pytest.raises(ConfigurationError):
-        open_limiter(Settings(limiter="redis"))
+        open_offer("limiter", Settings(limiter="redis"))
 
 
 def test_openapi_tells_how_long_to_wait() -> None:

@@ -23,7 +23,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.http.routes import completions
+from chapterverse_api.ext.agents.routes import completions
 from fakes.openai_server import KEY, OpenAIServer
 
 QUESTION = "How do I clear the cache?"

@@ -19,7 +19,7 @@ from api.mcp.calls import VERSION, headers, legacy, modern
 from api.scripted import Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.mcp.messages import LEGACY
+from chapterverse_api.ext.agents.mcp.messages import LEGACY
 
 DOCS = "https://docs.example.com"
 SEARCH = {"name": "search_docs", "arguments": {"query": "clear the cache"}}
@@ -65,12 +65,21 @@ def test_who_does_without_it_does_not_load_it() -> None:
 
     def loaded(*arguments: str) -> set[str]:
         run = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
-        ours = ("chapterverse_api.mcp", "chapterverse_api.tools", "chapterverse_api.http.routes.mcp", "mcp")
+        ours = (
+            "chapterverse_api.ext.agents.mcp",
+            "chapterverse_api.ext.agents.tools",
+            "chapterverse_api.ext.agents.routes.mcp",
+            "mcp",
+        )
         return {name for name in json.loads(run.stdout) if name.startswith(ours)}
 
     assert loaded() == set()
     # What a first call needs waits for it.
-    assert loaded("on") == {"chapterverse_api.mcp", "chapterverse_api.mcp.messages", "chapterverse_api.http.routes.mcp"}
+    assert loaded("on") == {
+        "chapterverse_api.ext.agents.mcp",
+        "chapterverse_api.ext.agents.mcp.messages",
+        "chapterverse_api.ext.agents.routes.mcp",
+    }
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])

@@ -14,10 +14,10 @@ import pytest
 
 from api.retrieval.rerankers.damage import BAD_RANKINGS, BROKEN
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.providers import bedrock
+from chapterverse.ext.bedrock import runtime as bedrock
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.bedrock import BedrockReranker
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
+from chapterverse_api.ext.bedrock.reranker import BedrockReranker
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.loopback import Fault, failing, rate_limited
@@ -41,7 +41,7 @@ def server() -> Iterator[BedrockServer]:
 
 
 def test_each_text_gets_its_own_score_in_the_order_given(server: BedrockServer) -> None:
-    scores = BedrockReranker.open(V3).rerank(QUESTION, TEXTS)
+    scores = BedrockReranker.from_settings(Settings(), V3).rerank(QUESTION, TEXTS)
     assert scores == [relevance(QUESTION, text) for text in TEXTS]
     assert scores[1] > scores[2] > scores[0]
 
@@ -51,7 +51,7 @@ def test_it_sends_what_cohere_s_sdk_sends(server: BedrockServer) -> None:
     import httpx
     from cohere.aws_client import map_request_to_bedrock
 
-    BedrockReranker.open(V3).rerank("Grüße \U0001f30d?", TEXTS)
+    BedrockReranker.from_settings(Settings(), V3).rerank("Grüße \U0001f30d?", TEXTS)
     body = {"model": V3, "query": "Grüße \U0001f30d?", "documents": TEXTS, "top_n": 3}
     with httpx.Client() as http:
         theirs = http.build_request("POST", "https://bedrock.example/v2/rerank", json=body)
@@ -63,7 +63,7 @@ def test_it_sends_what_cohere_s_sdk_sends(server: BedrockServer) -> None:
 
 @pytest.mark.parametrize("model", [V3, f"us.{V3}"])
 def test_a_name_is_the_model_asked(server: BedrockServer, model: str) -> None:
-    opened = open_reranker(Settings(reranker=f"bedrock:{model}"))
+    opened = open_offer("reranker", Settings(reranker=f"bedrock:{model}"))
     assert opened is not None
     assert opened.name == f"bedrock:{model}"
     assert len(opened.rerank(QUESTION, TEXTS)) == 3
@@ -72,18 +72,20 @@ def test_a_name_is_the_model_asked(server: BedrockServer, model: str) -> None:
 
 def test_a_model_that_we_do_not_know_is_asked_for(server: BedrockServer) -> None:
     with pytest.raises(ProviderError, match="no such model in this region, or no longer") as caught:
-        BedrockReranker.open("cohere.rerank-v9:0").rerank(QUESTION, TEXTS)
+        BedrockReranker.from_settings(Settings(), "cohere.rerank-v9:0").rerank(QUESTION, TEXTS)
     assert not caught.value.retryable
 
 
 def test_a_hundred_texts_are_one_search_and_more_are_more(server: BedrockServer) -> None:
     texts = [f"key number {i}" for i in range(105)]
-    assert BedrockReranker.open(V3).rerank("key 7", texts) == [relevance("key 7", text) for text in texts]
+    assert BedrockReranker.from_settings(Settings(), V3).rerank("key 7", texts) == [
+        relevance("key 7", text) for text in texts
+    ]
     assert [(len(r.body["documents"]), r.body["top_n"]) for r in server.history] == [(100, 100), (5, 5)]
 
 
 def test_a_blank_text_has_zero_and_is_never_sent(server: BedrockServer) -> None:
-    asking = BedrockReranker.open(V3)
+    asking = BedrockReranker.from_settings(Settings(), V3)
     assert asking.rerank(QUESTION, ["", TEXTS[1], "\n"]) == [0, relevance(QUESTION, TEXTS[1]), 0]
     assert server.history[0].body["documents"] == [TEXTS[1]]
     assert asking.rerank(QUESTION, []) == []
@@ -91,7 +93,7 @@ def test_a_blank_text_has_zero_and_is_never_sent(server: BedrockServer) -> None:
 
 
 def test_a_reply_that_is_no_ranking_is_refused(server: BedrockServer) -> None:
-    asking = BedrockReranker.open(V3)
+    asking = BedrockReranker.from_settings(Settings(), V3)
     server.play(*BAD_RANKINGS.values())
     for kind in BAD_RANKINGS:
         with pytest.raises(ProviderError) as caught:
@@ -101,7 +103,7 @@ def test_a_reply_that_is_no_ranking_is_refused(server: BedrockServer) -> None:
 
 
 def test_a_broken_reply_is_billed_once_and_not_asked_for_again(server: BedrockServer) -> None:
-    asking = BedrockReranker.open(V3)
+    asking = BedrockReranker.from_settings(Settings(), V3)
     for kind, fault in BROKEN.items():
         server.play(fault)
         with pytest.raises(
@@ -114,7 +116,7 @@ def test_a_broken_reply_is_billed_once_and_not_asked_for_again(server: BedrockSe
 
 def test_what_could_not_be_reached_costs_nothing() -> None:
     with BedrockServer() as gone, aws_environment(gone):
-        asking = BedrockReranker.open(V3)
+        asking = BedrockReranker.from_settings(Settings(), V3)
     with pytest.raises(ProviderError, match=r"^Bedrock could not be reached or broke off\.$") as caught:
         asking.rerank(QUESTION, TEXTS)
     assert caught.value.unbilled
@@ -123,7 +125,7 @@ def test_what_could_not_be_reached_costs_nothing() -> None:
 def test_a_connection_that_waited_for_long_is_not_used_again(
     server: BedrockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asking = BedrockReranker.open(V3)
+    asking = BedrockReranker.from_settings(Settings(), V3)
     for _ in range(3):
         assert asking.rerank(QUESTION, TEXTS)
     assert server.connections == 1
@@ -135,7 +137,7 @@ def test_a_connection_that_waited_for_long_is_not_used_again(
 
 
 def test_it_is_tried_twice_and_waits_little(server: BedrockServer) -> None:
-    asking = BedrockReranker.open(V3)
+    asking = BedrockReranker.from_settings(Settings(), V3)
     server.play(failing(503))
     assert len(asking.rerank(QUESTION, TEXTS)) == 3
     server.play(*[rate_limited()] * 20)
@@ -154,7 +156,7 @@ def test_it_is_tried_twice_and_waits_little(server: BedrockServer) -> None:
 def test_a_silent_service_is_left(server: BedrockServer) -> None:
     server.play(Fault(hang=30), Fault(hang=30))
     with pytest.raises(ProviderError, match="Bedrock could not be reached or broke off") as caught:
-        BedrockReranker.open(V3).rerank(QUESTION, TEXTS)
+        BedrockReranker.from_settings(Settings(), V3).rerank(QUESTION, TEXTS)
     assert caught.value.retryable
     assert len(server.history) == 1
 
@@ -171,7 +173,7 @@ def test_a_silent_service_is_left(server: BedrockServer) -> None:
 )  # fmt: skip
 def test_a_refusal_is_final_and_says_what_to_do(server: BedrockServer, fault: Fault, sentence: str) -> None:
     server.play(fault)
-    asking = BedrockReranker.open(V3)
+    asking = BedrockReranker.from_settings(Settings(), V3)
     with pytest.raises(ProviderError) as caught:
         asking.rerank(QUESTION, TEXTS)
     assert str(caught.value) == f"Bedrock {sentence}."
@@ -182,15 +184,15 @@ def test_a_refusal_is_final_and_says_what_to_do(server: BedrockServer, fault: Fa
 
 def test_no_service_is_one_sentence() -> None:
     with BedrockServer() as gone, aws_environment(gone):
-        asking = BedrockReranker.open(V3)
+        asking = BedrockReranker.from_settings(Settings(), V3)
     with pytest.raises(ProviderError, match=r"^Bedrock could not be reached or broke off\.$"):
         asking.rerank(QUESTION, TEXTS)
 
 
-@pytest.mark.parametrize("model", ["", "amazon.rerank-v1:0", "rerank-v3.5", "us.amazon.rerank-v1:0"])
+@pytest.mark.parametrize("model", ["amazon.rerank-v1:0", "rerank-v3.5", "us.amazon.rerank-v1:0"])
 def test_a_model_whose_request_is_not_known_is_one_sentence(model: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_reranker(Settings(reranker=f"bedrock:{model}"))
+        open_offer("reranker", Settings(reranker=f"bedrock:{model}"))
     assert str(caught.value) == (
         "The reranker bedrock needs a model of Cohere: use bedrock:MODEL, such as bedrock:cohere.rerank-v3-5:0."
     )
@@ -200,19 +202,18 @@ def test_no_region_is_one_sentence(server: BedrockServer, monkeypatch: pytest.Mo
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     monkeypatch.setenv("AWS_CONFIG_FILE", "nowhere")
     with pytest.raises(ConfigurationError, match="The reranker bedrock needs a region: set AWS_DEFAULT_REGION"):
-        BedrockReranker.open(V3)
+        BedrockReranker.from_settings(Settings(), V3)
 
 
 def test_without_the_package_it_says_what_to_install() -> None:
     program = f"""
 import sys
-import chapterverse_api.retrieval.rerankers.bedrock
+import chapterverse_api.ext.bedrock.reranker
 assert not sys.modules.keys() & {{"boto3", "botocore"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 try:
-    open_reranker(Settings(reranker="bedrock:{V3}"))
+    open_offer("reranker", Settings(reranker="bedrock:{V3}"))
 except Exception as error:
     print(type(error).__name__, error)
 """

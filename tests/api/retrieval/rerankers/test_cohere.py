@@ -13,10 +13,10 @@ import pytest
 
 from api.retrieval.rerankers.damage import BAD_RANKINGS, BROKEN
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.extensions import open_offer
 from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.cohere import CohereReranker
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
+from chapterverse_api.ext.cohere.reranker import CohereReranker
 from fakes.billing import assert_sent_once
 from fakes.cohere_server import KEY, TRIAL_LIMITS, CohereServer
 from fakes.loopback import Fault, failing, rate_limited
@@ -210,9 +210,8 @@ def test_a_question_loads_no_sdk(server: CohereServer) -> None:
     program = f"""
 import sys
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 settings = Settings(reranker="cohere", cohere_url={server.url!r}, cohere_api_key={KEY!r})
-assert len(open_reranker(settings).rerank("one", ["one", "two"])) == 2
+assert len(open_offer("reranker", settings).rerank("one", ["one", "two"])) == 2
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "pydantic", "numpy", "boto3", "tiktoken"}}))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -230,7 +229,7 @@ print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "pydantic", "
 )
 def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_reranker(Settings(reranker="cohere:rerank-v3.5", **settings))
+        open_offer("reranker", Settings(reranker="cohere:rerank-v3.5", **settings))
     assert str(caught.value) == sentence
 
 

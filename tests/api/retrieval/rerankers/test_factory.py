@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.factory import open_reranker
 
 
 @pytest.mark.parametrize("name", ["none", "local"])
 def test_some_names_are_no_model(name: str) -> None:
-    assert open_reranker(Settings(reranker=name)) is None
+    assert open_offer("reranker", Settings(reranker=name)) is None
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,9 @@ def test_some_names_are_no_model(name: str) -> None:
     ],
 )
 def test_a_model_is_opened_and_nothing_is_sent(setting: str, name: str) -> None:
-    opened = open_reranker(Settings(reranker=setting, cohere_url="https://nowhere.invalid", cohere_api_key="k"))
+    opened = open_offer(
+        "reranker", Settings(reranker=setting, cohere_url="https://nowhere.invalid", cohere_api_key="k")
+    )
     assert opened is not None
     assert opened.name == name
 
@@ -31,7 +33,7 @@ def test_a_model_is_opened_and_nothing_is_sent(setting: str, name: str) -> None:
 @pytest.mark.parametrize("setting", ["best", "", "Cohere", "none:x", "local:fast", "openai:gpt"])
 def test_an_unknown_name_is_one_sentence(setting: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_reranker(Settings(reranker=setting))
+        open_offer("reranker", Settings(reranker=setting))
     assert str(caught.value) == (
         f"There is no reranker named {setting!r}: use none, local, cohere[:MODEL] or bedrock:MODEL."
     )

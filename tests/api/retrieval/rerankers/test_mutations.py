@@ -12,8 +12,8 @@ from api.retrieval.rerankers.damage import mutated
 from chapterverse.errors import ProviderError
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers.bedrock import BedrockReranker
-from chapterverse_api.retrieval.rerankers.cohere import CohereReranker
+from chapterverse_api.ext.bedrock.reranker import BedrockReranker
+from chapterverse_api.ext.cohere.reranker import CohereReranker
 from chapterverse_api.retrieval.rerankers.protocols import Reranker
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
@@ -34,7 +34,10 @@ def bedrock() -> Iterator[tuple[Reranker, LoopbackServer]]:
     pytest.importorskip("boto3")
     with BedrockServer() as server, aws_environment(server):
         # A second try would hide the damaged reply behind a good one.
-        yield replace(BedrockReranker.open("cohere.rerank-v3-5:0"), retry=RetryPolicy(tries=1)), server
+        yield (
+            replace(BedrockReranker.from_settings(Settings(), "cohere.rerank-v3-5:0"), retry=RetryPolicy(tries=1)),
+            server,
+        )
 
 
 PROVIDERS: dict[str, Callable[[], AbstractContextManager[tuple[Reranker, LoopbackServer]]]] = {

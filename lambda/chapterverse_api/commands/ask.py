@@ -1,0 +1,315 @@
+"""Commands `search`, `ask` and `serve`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, warn
+from chapterverse.cli.parameters import configure, print_json, settings_from, with_secrets
+from chapterverse.errors import IndexFault, InputError
+from chapterverse.extensions import load, load_offer
+from chapterverse.filters import NUMBERS
+from chapterverse.local_server import bind, is_everywhere, run, socket_origin
+from chapterverse.store import only_head, open_store
+from chapterverse.text.json_text import parse_json
+from chapterverse_api.app import create_app
+from chapterverse_api.commands.session import ServiceSession, without_none
+
+_EVERYWHERE = (
+    "Every network of this machine reaches this service, but only by an address or as localhost: to answer to a name, "
+    "set CHAPTERVERSE_ALLOWED_ORIGINS to the origins of the pages that may ask, such as https://docs.example.com."
+)
+
+
+def search(
+    question: Annotated[str | None, typer.Argument(help="What to look for.", metavar="QUESTION")] = None,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help='File of {"id", "question"} objects.', metavar="FILE.jsonl")
+    ] = None,
+    top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Number of results for each question.")] = 5,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
+    ] = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
+) -> None:
+    """List the chunks that a question finds.
+
+    The best comes first, each with its evidence from 0 to 1. --questions searches for all questions of a file.
+    """
+    rows = _read_questions(question, questions)
+    where = _filters(filters or [])
+    service = ServiceSession.open(settings_from(store, site, docs_version, embedder=embedder))
+    results = [_search_row(row, service, top_k, where) for row in rows]
+    if as_json:
+        print_json(results)
+        return
+    for row, result in zip(rows, results, strict=True):
+        typer.echo(f"{row.question}\n")
+        for hit in result["results"]:
+            typer.echo(f"{hit['rank']:3} {hit['score']:.2f}  {heading_line(hit)}\n          {hit['url']}")
+
+
+def ask(
+    question: Annotated[str | None, typer.Argument(help="What to ask.", metavar="QUESTION")] = None,
+    selected_text: Annotated[
+        str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
+    ] = None,
+    page_url: Annotated[str | None, typer.Option("--page-url", help="Page of the selected text.")] = None,
+    history: parameters.History = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Answer with a plan of steps.")] = False,
+    entity: Annotated[
+        str | None, typer.Option("--entity", help="Search this entity's documents too.", metavar="NAME")
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", help="Facts about the reader: 'I use pnpm'.", metavar="T")
+    ] = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
+) -> None:
+    """Answer a question, or explain a text.
+
+    The answer has citations, as in the chat.
+    """
+    if question is None and selected_text is None:
+        raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
+    service = ServiceSession.open(settings_from(store, site, docs_version, embedder=embedder))
+    if plan:
+        if question is None or selected_text or history or schema or entity or context:
+            raise typer.BadParameter(
+                "--plan takes a QUESTION, and neither a text, a history, a schema, an entity nor a context."
+            )
+        _go_through(service, {"query": question, "page_url": page_url}, as_json)
+        return
+    earlier = conversation_from(history) if history else None
+    answer = service.answer(
+        query=question,
+        selected_text=selected_text,
+        page_url=page_url,
+        conversation_history=earlier,
+        output=schema,
+        entity=entity,
+        user_context=context,
+    )
+    if as_json:
+        print_json(answer)
+    else:
+        _print_with_places(answer)
+
+
+def _print_with_places(answer: dict[str, Any]) -> None:
+    """Print an answer, the query of its search, and the places that it cites or else the nearest ones."""
+    if searched := answer["searched_as"]:
+        label = "Following up on" if searched["reason"] == "follow_up" else "Showing results for"
+        typer.echo(f"{label}: {searched['query']}\n")
+    _print_answer(answer)
+    cited = {i for segment in answer["segments"] for i in segment["citations"]}
+    for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
+        typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
+    site_dir: Annotated[
+        Path | None, typer.Option("--site-dir", help="Built site to serve at the same address.", metavar="DIR")
+    ] = None,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
+) -> None:
+    """Run the API, and optionally serve the site.
+
+    With --site-dir, citations lead to the site at this address. The log goes to standard error.
+    """
+    # The application reads the secrets itself and renews them; reading them here reports an error at once.
+    settings = configure(store=store, site=site, docs_version=docs_version, embedder=embedder)
+    resolved = with_secrets(settings)
+    hosts, warnings = [host, settings.base_url], list[str]()
+    with bind(host, port) as listening:
+        origin = socket_origin(listening)
+        if site_dir is not None:
+            # Readers use the site here, so citations must lead here and not to its published address.
+            settings = settings.override(base_url=f"{origin}/")
+            if settings.allowed_origins:
+                # The chat of this site asks from this origin too.
+                settings = settings.override(allowed_origins=f"{settings.allowed_origins},{origin}")
+        try:
+            heads = open_store(resolved).heads()
+            hosts += [head.base_url for head in heads]
+            only_head(heads, settings.site, settings.docs_version, place=settings.store)
+        except IndexFault as error:
+            # The index may appear later: the next question opens it.
+            warnings.append(str(error))
+        application = create_app(settings=settings, site_dir=site_dir, hosts=hosts)
+        # Open the service now, so that an invalid setting fails here and not with the first reader.
+        application.state.service()
+        if is_everywhere(listening) and not settings.origins:
+            warnings.append(_EVERYWHERE)
+        for warning in warnings:
+            warn(warning)
+        note(f"Listening at {origin}/ (Ctrl-C ends it)")
+        run(application, listening)
+
+
+def _go_through(service: ServiceSession, request: dict[str, Any], as_json: bool) -> None:
+    """Print a plan; on a terminal one step after the other."""
+    plan_step = load_offer("plans")
+    reply = plan_step(service, **without_none(request))
+    if as_json:
+        print_json(reply)
+        return
+    if reply["status"] == "not_in_docs":
+        typer.echo("The documentation describes no steps for this.")
+    else:
+        typer.echo(f"{reply['title']}\n")
+    if not sys.stdin.isatty():
+        for number, step in enumerate((s for s in reply["plan"] if s["text"]), 1):
+            _print_step(number, step)
+    number = 0
+    while sys.stdin.isatty() and (step := reply["step"]):
+        number += 1
+        for result in reply["results"]:
+            typer.echo(f"{result['name']}: {result['text']}\n")
+        _print_step(number, step)
+        reader_input = typer.prompt("", prompt_suffix="> ", default="", show_default=False)
+        try:
+            reply = plan_step(service, **without_none({"state": reply["state"], "input": reader_input or None}))
+        except InputError as error:
+            number -= 1
+            note(error)
+    for place in reply["sources"] or reply["nearest"]:
+        typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
+
+
+def _print_step(number: int, step: dict[str, Any]) -> None:
+    cited = "".join(f" [{i}]" for i in step["citations"])
+    typer.echo(f"{number}. {step['text']}{cited}")
+    for at, option in enumerate(step["options"], 1):
+        typer.echo(f"   {at}) {option['label']}")
+    typer.echo("")
+
+
+def _read_questions(question: str | None, file: Path | None) -> Sequence[Any]:
+    """Return the rows to search for: of a file, with `id`, `question`, `history` and `place`, or one of a question."""
+    rows = load("chapterverse_api.ext.evaluation.questions:QuestionRow")
+    if file is not None and question is None:
+        found: Sequence[Any] = load("chapterverse_api.ext.evaluation.questions:read_questions")(file)
+        return found
+    if question is None or file is not None:
+        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
+    return [rows("1", question)]
+
+
+def _search_row(row: Any, service: ServiceSession, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
+    except InputError as error:
+        # Every row has the same filters; other errors belong to this row.
+        if row.place and error.field != "filters":
+            raise InputError(f"{row.place}: {error}") from None
+        raise
+
+
+def _filters(texts: list[str]) -> dict[str, Any]:
+    """Return one filter: OR within a field, AND between fields and JSON filters."""
+    fields: dict[str, list[dict[str, Any]]] = {}
+    for name, value in (_pair(text) for text in texts if not text.startswith("{")):
+        field = name.removesuffix("^")
+        condition = _parse_value(field, value) if name == field else {"$prefix": value}
+        fields.setdefault(field, []).append({field: condition})
+    parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
+    parts += [_json(text) for text in texts if text.startswith("{")]
+    return {"$and": parts} if parts[1:] else parts[0] if parts else {}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
+    return name, value
+
+
+def _parse_value(field: str, value: str) -> str | int:
+    if field in NUMBERS:
+        with contextlib.suppress(ValueError):
+            return int(value)
+    return value
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        return dict(parse_json(text, object_pairs_hook=_without_doubles))
+    except ValueError:
+        raise typer.BadParameter("A --filter in braces needs to be a JSON object without a key twice.") from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+def heading_line(place: dict[str, Any]) -> str:
+    return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
+
+
+def conversation_from(file: Path) -> Any:
+    """Return the messages of a file; the service checks their form.
+
+    Raises:
+        InputError: the file can't be read, or is no JSON list.
+    """
+    try:
+        messages = parse_json(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file} can't be read ({error.strerror}): name a file of messages.") from None
+    except ValueError as error:
+        raise InputError(f"{file} is no JSON in UTF-8: {error}.") from None
+    if not isinstance(messages, list):
+        raise InputError(f"{file} holds no JSON list of messages: write each with a role and its content.")
+    return messages
+
+
+def _print_answer(answer: dict[str, Any]) -> None:
+    """Print the answer; on a terminal each quote in a frame, under its heading and its number, after what answers."""
+    if not sys.stdout.isatty():
+        typer.echo(f"{answer['response']}\n")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+    from rich.panel import Panel
+    from rich.text import Text
+
+    console = Console()
+    places = {place["id"]: place for place in answer["source_chunks"]}
+    for segment, following in zip(answer["segments"], [*answer["segments"][1:], None], strict=True):
+        headed = following is not None and following["kind"] == "quote" and segment["text"].strip().startswith("**")
+        if segment["kind"] == "quote" and segment["citations"]:
+            number = segment["citations"][0]
+            if segment["mark"]:
+                console.print(Text(" ".join(segment["mark"].split()), style="bold green"))
+            title = Text(f"[{number}] {heading_line(places[number])}", style="bold cyan")
+            console.print(Panel(Markdown(segment["text"]), title=title, title_align="left", border_style="cyan"))
+        # The frame has the heading of a quote.
+        elif not (segment["kind"] == "framing" and headed):
+            console.print(Markdown(segment["text"]))
+    console.print()

@@ -1,0 +1,1 @@
+"""For programs and models: the Model Context Protocol, chat completions, plans, tools, and data that fits a schema."""

@@ -1,0 +1,183 @@
+"""Answers calls of the Model Context Protocol, each by itself: there is no session, and no stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from chapterverse.errors import ChapterVerseError, InputError
+from chapterverse_api import rejections
+from chapterverse_api.deadline import ClientDisconnected
+from chapterverse_api.ext.agents.mcp import resources
+from chapterverse_api.ext.agents.mcp.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    LEGACY,
+    METHOD_NOT_FOUND,
+    MODERN,
+    RESOURCE_NOT_FOUND,
+    McpCall,
+    McpError,
+    result_reply,
+    server_info,
+)
+from chapterverse_api.ext.agents.tools.documentation import registry
+from chapterverse_api.ext.agents.tools.registry import ToolContext, ToolRegistry, UnknownTool
+from chapterverse_api.observability import log
+
+RpcResult: TypeAlias = dict[str, Any]
+_Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
+
+#: Milliseconds for which a client may cache what only a deployment changes, and what a new index changes.
+_DEPLOYMENT_MS, _GENERATION_MS = 3_600_000, 60_000
+_TOOL_ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_INSTRUCTIONS = (
+    "Search, read and ask the official documentation{place}. Cite the url of what you use. Before you state something "
+    "about the product that you have not read there, check it by verify_claim."
+)
+
+
+class McpServer:
+    """Answers calls. Holds no state of its clients. Thread-safe."""
+
+    def __init__(self, tools: ToolRegistry | None = None) -> None:
+        self._tools = tools or registry()
+        self._methods: Mapping[str, _Handler] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/list": _list_resources,
+            "resources/templates/list": _list_templates,
+            "resources/read": _read_resource,
+        }
+
+    def answer(self, call: McpCall, context: ToolContext) -> RpcResult:
+        """Return the message that answers a request. Blocks.
+
+        Raises:
+            McpError: the request gets an error.
+            ClientDisconnected: the client has left.
+        """
+        era_methods: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
+        handler = self._methods.get(call.method) or era_methods.get(call.method)
+        if handler is None:
+            raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
+        try:
+            result = handler(call, context)
+        except McpError as error:
+            error.status = error.status if call.modern else 200
+            raise
+        except ClientDisconnected:
+            raise
+        except Exception as error:
+            raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
+        return result_reply(call, result)
+
+    def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
+        tools = [
+            {
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": tool.arguments,
+                "outputSchema": tool.result,
+                "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
+            }
+            for tool in self._tools
+        ]
+        return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
+
+    def _call_tool(self, call: McpCall, context: ToolContext) -> RpcResult:
+        name, arguments = call.params.get("name"), call.params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(arguments, Mapping):
+            raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
+        deadline = context.deadline
+        try:
+            result = self._tools.call(name, arguments, context)
+        except UnknownTool:
+            raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
+        except (ChapterVerseError, rejections.Rejection) as error:
+            deadline.check()
+            # A model can correct its call after a result; it may never see an error of the protocol.
+            rejection = rejections.report(error, site=context.service.site)
+            log.event("tool_called", tool=name, ok=False)
+            return {"content": [_text(rejection.message)], "isError": True}
+        log.event("tool_called", tool=name, ok=True)
+        written = json.dumps(result, ensure_ascii=False)
+        return {"content": [_text(written)], "structuredContent": result, "isError": False}
+
+
+def _capabilities() -> RpcResult:
+    return {"tools": {}, "resources": {}}
+
+
+def _instructions(context: ToolContext) -> str:
+    place = context.service.settings.base_url or context.service.site
+    return _INSTRUCTIONS.format(place=f" at {place}" if place else "")
+
+
+def _cacheable(milliseconds: int) -> RpcResult:
+    # The documentation is the same for all readers.
+    return {"ttlMs": milliseconds, "cacheScope": "public"}
+
+
+def _text(text: str) -> RpcResult:
+    return {"type": "text", "text": text}
+
+
+def _discover(_: McpCall, context: ToolContext) -> RpcResult:
+    return {
+        "supportedVersions": [*MODERN, *LEGACY],
+        "capabilities": _capabilities(),
+        "instructions": _instructions(context),
+        **_cacheable(_DEPLOYMENT_MS),
+    }
+
+
+def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
+    version = call.params.get("protocolVersion")
+    if not isinstance(version, str):
+        raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
+    return {
+        "protocolVersion": version if version in LEGACY else LEGACY[0],
+        "capabilities": _capabilities(),
+        "serverInfo": server_info(),
+        "instructions": _instructions(context),
+    }
+
+
+def _ping(_: McpCall, __: ToolContext) -> RpcResult:
+    return {}
+
+
+_LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _ping}
+
+
+def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
+    try:
+        return {
+            **resources.page_list(call.params.get("cursor"), context.service.resources.index),
+            **_cacheable(_GENERATION_MS),
+        }
+    except InputError as error:
+        raise McpError(INVALID_PARAMS, str(error)) from None
+
+
+def _list_templates(_: McpCall, __: ToolContext) -> RpcResult:
+    return {"resourceTemplates": [], **_cacheable(_DEPLOYMENT_MS)}
+
+
+def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
+    uri = call.params.get("uri")
+    if not isinstance(uri, str):
+        raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
+    try:
+        content = resources.page_resource(uri, context.service.resources.index)
+    except InputError:
+        code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
+        # The uri is the client's, and returns as data only.
+        raise McpError(code, "This documentation has no such page.", {"uri": uri[:2048]}) from None
+    return {"contents": [content], **_cacheable(_GENERATION_MS)}
+
+
+__all__ = ["INTERNAL_ERROR", "McpServer", "RpcResult"]

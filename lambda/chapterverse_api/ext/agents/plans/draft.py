@@ -1,0 +1,233 @@
+"""Drafts a plan from the documentation: by a model, or from the numbered steps of a page.
+
+A model plans from the passages. Without one, or if it fails, the numbered steps of the best section are the plan. Each
+step that is shown cites a source that supports it, by the check of answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from chapterverse.errors import ProviderError
+from chapterverse.text import lexical
+from chapterverse_api.answering.context import DraftSources
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn_tools import TurnTools
+from chapterverse_api.ext.agents.plans.contract import (
+    MAX_STEPS,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
+    ArithmeticOperator,
+    ComparisonOperator,
+    Plan,
+    PlannedBy,
+    PlanStep,
+    StepKind,
+)
+from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
+from chapterverse_api.ext.agents.structured import ask_for_data
+from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, read_data
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
+from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.links.site_text import SiteText
+
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDraft:
+    """A plan, if the documentation has one.
+
+    Attributes:
+        failure: a sentence about the model's failure; None if it did not fail.
+    """
+
+    plan: Plan | None = None
+    planned_by: PlannedBy | None = None
+    failure: str | None = None
+
+
+def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> PlanDraft:
+    """Return the plan that a model makes of the passages, or else a page's numbered steps."""
+    passages, failure = sources.context.request.passages, None
+    if not passages:
+        return PlanDraft()
+    if writer := turn.models.writer:
+        try:
+            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
+                return PlanDraft(_ask_model(sources, turn, writer, tools), "model")
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            # The budget has a reason of its own.
+            spent = turn.models.turn_budget.reason
+            failure = None if spent else "The plan is a page's own, since the model failed."
+    plan = _read_numbered_steps(passages) if sources.context.may_be_quoted else None
+    return PlanDraft(plan, "page" if plan else None, failure)
+
+
+def _ask_model(sources: DraftSources, turn: Turn, writer: Writer, tools: TurnTools | None) -> Plan:
+    specs, draft_request, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
+    tools_json = json.dumps([asdict(spec) for spec in specs]) if tools else ""
+    instructions = plan_instructions(draft_request, nonce, SCHEMA, tools_json)
+    links = AddressFilter(draft_request.passages, site=SiteText(sources.context.snapshot))
+
+    def read(text: str) -> Plan:
+        plan = _read_plan(read_data(text, SCHEMA, links))
+        check_plan(plan, [spec.name for spec in specs])
+        return _cite_steps(plan, sources)
+
+    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_PLAN_TOKENS, turn.deadline)
+    failure = "The model's plan could not be run, not even when it was asked once more."
+    return ask_for_data(writer, request, SCHEMA, read, failure)
+
+
+def _read_plan(data: dict[str, Any]) -> Plan:
+    """Return the plan in a model's data.
+
+    Raises:
+        PlanProblem: a field has another form.
+    """
+    document: dict[str, Any] = _without_nulls(data)
+    for step in document["steps"]:
+        if "arguments" in step:
+            step["arguments"] = {one["name"]: one["value"] for one in step["arguments"]}
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise PlanProblem(f"{'.'.join(map(str, first['loc']))} {first['msg']}") from None
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value without the members that are null, which a strict schema makes a model write."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
+    """Return a plan in which each step that is shown cites a source that supports it.
+
+    Raises:
+        PlanProblem: no source says an action, or holds a word of a question.
+    """
+    request = sources.context.request
+    check, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
+    for step in plan.steps:
+        source_id = None
+        if step.kind == "action":
+            source_id = check.find_source(Leaf(("step",), step.text))
+        elif step.kind == "ask_user":
+            source_id = _find_source(step, request.passages, request.language)
+        elif step.citations or step.text:
+            step = step.model_copy(update={"citations": [], "text": ""})
+        if step.kind in INTERACTIVE_KINDS:
+            if source_id is None:
+                raise PlanProblem(f"no source says what the step {step.id} says")
+            step = step.model_copy(update={"citations": [source_id]})
+        steps.append(step)
+    return plan.model_copy(update={"steps": steps})
+
+
+def _find_source(step: PlanStep, passages: Sequence[Passage], language: str) -> str | None:
+    """Return the source of a question to the reader: the one that it cites, if that shares a word, or the closest."""
+    text = " ".join([step.text, *(option.label for option in step.options)])
+    terms = lexical.terms_of(lexical.words(text, language))
+    shared = {passage.id: len(terms & passage.terms) for passage in passages}
+    cited = next((source_id for source_id in step.citations if shared.get(source_id)), None)
+    best = max(shared, key=lambda source_id: shared[source_id])
+    return cited or (best if shared[best] else None)
+
+
+def _read_numbered_steps(passages: Sequence[Passage]) -> Plan | None:
+    """Return the numbered steps of the best section that has any."""
+    for passage in passages:
+        texts = list(_iterate_numbered_items(passage.section))
+        if len(texts) > 1:
+            texts = texts[:MAX_STEPS]
+            steps = [
+                PlanStep(
+                    id=f"step-{n}",
+                    kind="action",
+                    text=text[:MAX_TEXT_CHARS],
+                    citations=[passage.id],
+                    next=f"step-{n + 1}" if n < len(texts) else None,
+                )
+                for n, text in enumerate(texts, 1)
+            ]
+            return Plan(title=" › ".join(passage.path)[:MAX_TITLE_CHARS], steps=steps)
+    return None
+
+
+def _iterate_numbered_items(markdown: str) -> Iterator[str]:
+    """Yield the items of the first numbered list, each with the paragraphs and code that belong to it."""
+    item, fenced, number = list[str](), False, 0
+    for text in markdown.splitlines():
+        match = None if fenced else _ITEM.match(text)
+        if match and int(match[1]) == number + 1:
+            if item:
+                yield "\n".join(item).strip()
+            item, number = [text[match.end() :]], number + 1
+        elif item and not fenced and text.strip() and not text.startswith(" ") and not _FENCE.match(text):
+            # Text at the margin ends the list, unless it continues the item's paragraph.
+            if not item[-1].strip():
+                break
+            item.append(text)
+        elif item:
+            item.append(text.removeprefix("   "))
+        fenced ^= bool(_FENCE.match(text.strip()))
+    if item:
+        yield "\n".join(item).strip()
+
+
+def _nullable(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": [kind, "null"], **more}
+
+
+def _enum(values: Any) -> dict[str, Any]:
+    return {"type": "string", "enum": [*get_args(values)]}
+
+
+def _object(**members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members, "required": [*members], "additionalProperties": False}
+
+
+_TEXT = {"type": "string"}
+_STEP = _object(
+    id=_TEXT,
+    kind=_enum(StepKind),
+    text=_nullable("string"),
+    citations=_nullable("array", items=_TEXT),
+    next=_nullable("string"),
+    options=_nullable("array", items=_object(label=_TEXT, next=_nullable("string"))),
+    variable=_nullable("string"),
+    tool=_nullable("string"),
+    arguments=_nullable("array", items=_object(name=_TEXT, value=_TEXT)),
+    conditions=_nullable(
+        "array",
+        items=_object(
+            variable=_TEXT,
+            operator=_enum(ComparisonOperator),
+            value=_TEXT,
+            next=_nullable("string"),
+        ),
+    ),
+    operation={
+        "anyOf": [
+            _object(left=_TEXT, operator=_enum(ArithmeticOperator), right=_TEXT),
+            {"type": "null"},
+        ]
+    },
+)
+#: The form of a model's plan. Services reject a free set of names, so a tool's arguments are a list.
+SCHEMA = ResponseSchema("plan", _object(title=_TEXT, steps={"type": "array", "items": _STEP, "maxItems": MAX_STEPS}))

@@ -1,0 +1,133 @@
+"""Leads a reader through a plan: the first step for a question, then the next one for each answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chapterverse_api.answering.context import DraftSources, log_context
+from chapterverse_api.answering.metering import usual_cost
+from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.response import explain_degradation
+from chapterverse_api.answering.sources import find_sources
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn_tools import TurnTools
+from chapterverse_api.budget.daily_budget import TurnBudget
+from chapterverse_api.contract import dump
+from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.agents.plans.contract import PlanRequest, PlanResponse, ToolOutcome
+from chapterverse_api.ext.agents.plans.draft import draft_plan
+from chapterverse_api.ext.agents.plans.machine import CallTool, advance, begin
+from chapterverse_api.ext.agents.plans.state import PlanState
+from chapterverse_api.generation.requests import ToolCall
+from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.service import Service
+from chapterverse_api.validation import parse_request
+
+#: Characters of a tool's result or error that a reader sees.
+_MAX_OUTCOME_CHARS = 2_000
+
+
+def plan_step(
+    service: Service, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()
+) -> PlanResponse:
+    """Return a step of a plan within the day's budget; see `respond`."""
+    resources, tools = service.resources, service.turn_tools(deadline)
+    if request.query is None:
+        return respond(request, resources, deadline=deadline, tools=tools)
+    with resources.budget.reserving(usual_cost(resources.models.prices, request.query, drafts=1)) as budget:
+        return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
+
+
+def plan_for_owner(service: Service, **fields: Any) -> dict[str, Any]:
+    """Return a `PlanResponse` as JSON for the fields of a `PlanRequest`. Nothing is charged."""
+    request, deadline = parse_request(PlanRequest, fields), Deadline()
+    return dump(respond(request, service.resources, deadline=deadline, tools=service.turn_tools(deadline)))
+
+
+def respond(
+    request: PlanRequest,
+    resources: Resources,
+    *,
+    deadline: Deadline,
+    origins: Collection[str] = (),
+    turn_budget: TurnBudget | None = None,
+    tools: TurnTools | None = None,
+) -> PlanResponse:
+    """Return the first step of a plan for a question, or the next one of a plan.
+
+    Raises:
+        InputError: the state is invalid or has expired, or the step does not offer the reader's answer.
+        IndexFault: there is no index that can be read.
+    """
+    call = _caller(tools, deadline)
+    if request.state is None:
+        turn = Turn.open(request.as_query(), resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
+        turn.log_query()
+        with turn.noting_failure():
+            return _begin(turn, tools, call)
+    state = PlanState.unseal(request.state, resources.signer)
+    position = advance(state.plan, state.position, request.input, call)
+    return _response(replace(state, position=position), resources.signer)
+
+
+def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
+    context = find_sources(turn)
+    log_context(turn, context)
+    sources = DraftSources.from_documents(context)
+    draft = draft_plan(sources, turn, tools)
+    plan = draft.plan
+    cited = {i for step in plan.steps for i in step.citations} if plan else set()
+    turn.complete("planned" if plan else "not_in_docs", len(cited))
+    degraded = explain_degradation(sources, turn, draft.failure, remembered=False)
+    if plan is None:
+        return PlanResponse(status="not_in_docs", nearest=list(context.nearest), degraded_reason=degraded)
+    state = PlanState(plan, begin(plan, call), [source for source in context.sources if source.id in cited])
+    signer = turn.resources.signer
+    return _response(state, signer, plan=plan.steps, planned_by=draft.planned_by, degraded_reason=degraded)
+
+
+def _response(state: PlanState, signer: Signer, **first: Any) -> PlanResponse:
+    """Return the step at which a reader is, with the fields that only the first response has."""
+    position = state.position
+    step = state.plan.step(position.step_id) if position.step_id is not None else None
+    return PlanResponse(
+        status="open" if step else "ended",
+        title=state.plan.title,
+        step=step,
+        state=state.seal(signer) if step else None,
+        sources=list(state.sources),
+        results=position.outcomes,
+        **first,
+    )
+
+
+def _caller(tools: TurnTools | None, deadline: Deadline) -> CallTool:
+    def call(name: str, arguments: Mapping[str, str | float]) -> ToolOutcome:
+        if tools is None:
+            return ToolOutcome(name=name, ok=False, text="The site has no tools.")
+        parameters = next((spec.parameters for spec in tools.specs if spec.name == name), {})
+        typed = {n: _to_type(value, parameters.get("properties", {}).get(n, {})) for n, value in arguments.items()}
+        result = tools.run(ToolCall(name, json.dumps(typed)), deadline)
+        deadline.check()
+        links = AddressFilter(())
+        text = "\n\n".join(
+            source.text if source.url else links.without_foreign(source.text) for source in result.output
+        )
+        return ToolOutcome(name=name, ok=result.ok, text=(text if result.ok else result.error)[:_MAX_OUTCOME_CHARS])
+
+    return call
+
+
+def _to_type(value: str | float, schema: Mapping[str, Any]) -> str | float:
+    """Return a variable's value as a parameter takes it: readers write numbers as text, and sums are no integers."""
+    if schema.get("type") not in ("integer", "number"):
+        return f"{value:g}" if isinstance(value, float) else value
+    try:
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    except (ValueError, OverflowError):
+        return value

@@ -1,0 +1,1 @@
+"""Routes for programs: the Model Context Protocol, chat completions, plans."""

@@ -1,0 +1,97 @@
+"""Serves the Model Context Protocol on standard input and output, a message a line, for `chapterverse mcp`.
+
+Requests are answered in parallel, and in any order. A line that is no request gets an error of the protocol. After the
+end of the input, open requests are still answered, which takes no longer than an answer does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any, BinaryIO
+
+from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
+from chapterverse_api.ext.agents.mcp.protocol import McpServer
+from chapterverse_api.ext.agents.tools.registry import ToolContext
+from chapterverse_api.http.guard.body import MAX_BODY_BYTES, parse
+from chapterverse_api.rejections import Rejection
+from chapterverse_api.service import Service
+
+_THREADS = 4
+
+
+def serve(service: Service, read: BinaryIO, write: BinaryIO) -> None:
+    """Answer each line until the input ends.
+
+    Args:
+        read: lines of at most 128 KB.
+        write: gets nothing but messages.
+    """
+    with ThreadPoolExecutor(_THREADS, "chapterverse-mcp") as pool:
+        client = _Client(service, write, lambda work: pool.submit(work))
+        while line := read.readline(MAX_BODY_BYTES + 2):
+            if not line.endswith(b"\n") and len(line) > MAX_BODY_BYTES:
+                _skip_line(read)
+            if line.strip():
+                client.take(line)
+
+
+def _skip_line(read: BinaryIO) -> None:
+    while (rest := read.readline(MAX_BODY_BYTES)) and not rest.endswith(b"\n"):
+        pass
+
+
+class _Client:
+    """The program at the other end, and its open requests."""
+
+    def __init__(self, service: Service, write: BinaryIO, submit: Callable[[Callable[[], None]], Any]) -> None:
+        self._service, self._write, self._submit = service, write, submit
+        self._server = McpServer()
+        self._lock = Lock()
+        self._running: dict[Id, Deadline] = {}
+
+    def take(self, line: bytes) -> None:
+        """Begin to answer a line."""
+        request_id: Id = None
+        try:
+            if len(line) > MAX_BODY_BYTES:
+                raise McpError(INVALID_REQUEST, f"The line is over {MAX_BODY_BYTES // 1024} KB.")
+            message = parse(line)
+            request_id = read_id(message)
+            call = read_call(message, None)
+        except Rejection as rejection:
+            self._send(McpError.from_rejection(rejection).reply(request_id))
+        except McpError as error:
+            self._send(error.reply(request_id))
+        else:
+            self._begin(call)
+
+    def _begin(self, call: McpCall) -> None:
+        if call.id is not None:
+            deadline = self._running[call.id] = Deadline()
+            self._submit(lambda: self._answer(call, deadline))
+        elif call.method == "notifications/cancelled":
+            running = self._running.get(read_id({"id": call.params.get("requestId")}))
+            if running:
+                running.abort()
+
+    def _answer(self, call: McpCall, deadline: Deadline) -> None:
+        try:
+            reply = self._server.answer(call, ToolContext(self._service, deadline))
+        except McpError as error:
+            reply = error.reply(call.id)
+        except ClientDisconnected:
+            return
+        finally:
+            self._running.pop(call.id, None)
+        if not deadline.is_aborted:
+            self._send(reply)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message, ensure_ascii=False).encode() + b"\n"
+        with self._lock:
+            self._write.write(data)
+            self._write.flush()

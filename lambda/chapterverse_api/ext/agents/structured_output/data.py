@@ -1,0 +1,164 @@
+"""Reads the data of a model's reply, and finds the source of each value in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from chapterverse.text import lexical
+from chapterverse.text.json_text import INTEGERS, parse_json
+from chapterverse_api.ext.agents.structured_output.schema import problem
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.grounding.links.address_filter import AddressFilter
+from chapterverse_api.grounding.results import IdfFunction
+from chapterverse_api.grounding.support_model import load_model
+from chapterverse_api.grounding.verdict import is_verbatim_in, judge, most_similar
+
+#: Values of one answer, each of which is checked, and how deep they may be nested.
+MAX_LEAVES, _MAX_LEVELS = 200, 32
+
+Scalar: TypeAlias = str | int | float | bool | None
+Path: TypeAlias = tuple[str | int, ...]
+
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
+# The words of a name: "maxRetryCount", "max_retry_count".
+_WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
+
+
+class DataProblem(Exception):
+    """A reply doesn't fit the schema; the message says why, for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that holds no others.
+
+    Attributes:
+        path: names of members, and positions of items from 0, from the top down.
+        siblings: the other texts of the same object.
+    """
+
+    path: Path
+    value: Scalar
+    siblings: tuple[str, ...] = ()
+
+
+def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
+    """Return the data of a reply, without foreign addresses.
+
+    Raises:
+        DataProblem: it does not fit the schema.
+    """
+    fenced = _FENCED.fullmatch(text)
+    try:
+        data = _clean(parse_json(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
+    except ValueError:
+        raise DataProblem("it was no JSON") from None
+    if reason := problem(data, schema.document):
+        raise DataProblem(reason)
+    if sum(1 for _ in leaves(data)) > MAX_LEAVES:
+        raise DataProblem(f"it held more than {MAX_LEAVES} values")
+    return data
+
+
+def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterator[Leaf]:
+    """Yield the values of data in order."""
+    if isinstance(data, dict):
+        texts = {name: value for name, value in data.items() if isinstance(value, str)}
+        for name, value in data.items():
+            beside = tuple(text for other, text in texts.items() if other != name)
+            yield from leaves(value, (*path, name), beside)
+    elif isinstance(data, list):
+        for i, value in enumerate(data):
+            yield from leaves(value, (*path, i), siblings)
+    else:
+        yield Leaf(path, data, siblings)
+
+
+def mirror(data: Any, sources: Mapping[Path, str], path: Path = ()) -> Any:
+    """Return data with each value replaced by the id of the source that supports it, or by None."""
+    if isinstance(data, dict):
+        return {name: mirror(value, sources, (*path, name)) for name, value in data.items()}
+    if isinstance(data, list):
+        return [mirror(value, sources, (*path, i)) for i, value in enumerate(data)]
+    return sources.get(path)
+
+
+def leaf_line(leaf: Leaf) -> str:
+    """Return a value as a list item of Markdown; empty without a value."""
+    if leaf.value is None or leaf.value == "":
+        return ""
+    value = " ".join(leaf.value.split()) if isinstance(leaf.value, str) else json.dumps(leaf.value)
+    name = " › ".join(str(part + 1 if isinstance(part, int) else part) for part in leaf.path)
+    return f"- {name}: {value}\n"
+
+
+class LeafCheck:
+    """Finds the passage that supports a value, by the same judgement as for sentences.
+
+    A passage supports a text that it contains verbatim, or that it says. Most passages contain some numbers, so the
+    sentence with the number must also share a word with the names above it or with the texts beside it.
+    """
+
+    def __init__(self, passages: Sequence[Passage], language: str, idf: IdfFunction) -> None:
+        self._sources = [AnalyzedPassage(passage, language) for passage in passages]
+        self._language, self._idf, self._model = language, idf, load_model()
+
+    def find_source(self, leaf: Leaf) -> str | None:
+        """Return the id of a passage that supports a value; None if there is none."""
+        if isinstance(leaf.value, bool) or leaf.value is None:
+            return None
+        if isinstance(leaf.value, str) and not _NUMBER.fullmatch(leaf.value):
+            return self._find_text(leaf.value)
+        return self._find_number(leaf)
+
+    def _find_text(self, text: str) -> str | None:
+        sentence = AnalyzedSentence(text, "prose", self._language, self._idf(text))
+        if sentence.is_empty:
+            return None
+        for source in self._sources:
+            if is_verbatim_in(source, sentence.normalized):
+                return source.id
+        for source in most_similar(sentence, self._sources):
+            other_sources = [other for other in self._sources if other is not source]
+            if judge(sentence, [source], other_sources, self._model, is_cited=False).supports:
+                return source.id
+        return None
+
+    def _find_number(self, leaf: Leaf) -> str | None:
+        number = str(leaf.value).strip().removeprefix("-").removesuffix(".0")
+        names = [word for part in leaf.path if isinstance(part, str) for word in _WORDS.findall(part)]
+        context = lexical.terms_of(lexical.words(" ".join([*names, *leaf.siblings]), self._language))
+        for source in self._sources:
+            if any(number in e.digits and not context.isdisjoint(e.terms_with_context) for e in source.excerpts):
+                return source.id
+        return None
+
+
+def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
+    if depth > _MAX_LEVELS:
+        raise ValueError("nested too deep")
+    if isinstance(value, dict):
+        if any(links.without_foreign(name) != name for name in value):
+            raise ValueError("a name holds an address")
+        return {name: _clean(member, links, depth + 1) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_clean(item, links, depth + 1) for item in value]
+    if isinstance(value, str):
+        return links.without_foreign(value.encode(errors="replace").decode())
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("no number of JSON")
+    if type(value) is int and value not in INTEGERS:
+        raise ValueError("too large")
+    return value
+
+
+def _no_constant(_: str) -> None:
+    raise ValueError("NaN is no number of JSON")

@@ -1,0 +1,235 @@
+"""The tool `verify_claim`: whether the documentation supports or contradicts a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from chapterverse.calibration import read_weights
+from chapterverse.errors import InputError, ProviderError
+from chapterverse.model import Head
+from chapterverse.text.sentences import Sentence, split
+from chapterverse_api import rejections
+from chapterverse_api.answering.metering import usual_cost
+from chapterverse_api.answering.models import TurnModels
+from chapterverse_api.answering.request_size import MAX_VOTES
+from chapterverse_api.answering.second_votes import SecondVotes
+from chapterverse_api.answering.segments import check_sentence
+from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
+from chapterverse_api.ext.agents.tools.fields import LanguageArgument, Url, VersionArgument, make_tool_query
+from chapterverse_api.ext.agents.tools.registry import ToolContext
+from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
+from chapterverse_api.generation.citation_marks import CitationMarks
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.results import SourceVerdict
+from chapterverse_api.grounding.verifier import Verifier
+from chapterverse_api.index import addresses
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.passages import choose, make_passages
+from chapterverse_api.retrieval.site_search import SiteResults
+
+#: Sentences of a claim: each is searched for.
+MAX_SENTENCES = 5
+#: Sections that a sentence of a claim is compared with.
+_MAX_COMPARED = 8
+#: Pages to read instead, if no section supports or contradicts the claim.
+_MAX_NEAREST = 3
+
+
+class ClaimArguments(RequestModel):
+    """A claim of at most 2,000 characters, and where to check it."""
+
+    claim: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=2000),
+        Field(description=f"A statement about the product, one sentence or at most {MAX_SENTENCES}."),
+    ]
+    urls: Annotated[
+        list[Url], Field(max_length=10, description="Pages or sections to check against; all if left out.")
+    ] = Field(default_factory=list)
+    version: VersionArgument = None
+    language: LanguageArgument = None
+
+
+ClaimOutcome = Literal["supported", "contradicted", "not_found"]
+
+
+class Statement(ResponseModel):
+    """A sentence of a claim, and what the documentation says of it. Without a verdict it states nothing."""
+
+    text: str
+    verdict: ClaimOutcome | None
+    quote: str | None
+    url: str | None
+    chapter: str | None
+    section: str | None
+    confidence: Annotated[float, Field(ge=0, le=1)]
+
+
+class ClaimVerdict(ResponseModel):
+    """The verdict on a claim, with the words that decide and those on each of its sentences.
+
+    Attributes:
+        url, chapter, section: of the section that decides; null if none does.
+        generation: the number of the index's generation that was searched.
+        degraded_reason: what did not work as configured; null if all did.
+    """
+
+    verdict: Annotated[
+        ClaimOutcome,
+        Field(
+            description="supported: a section says so. contradicted: a section speaks of the same and says otherwise. "
+            "not_found: no section was found to say it."
+        ),
+    ]
+    quote: Annotated[str | None, Field(description="The words that decide; null where nothing was found.")]
+    url: str | None
+    chapter: str | None
+    section: str | None
+    confidence: Annotated[float, Field(ge=0, le=1, description="Probability that the documentation says the claim.")]
+    statements: list[Statement]
+    nearest: Annotated[list[Nearest], Field(description="Where to look on, where nothing was found.")]
+    version: str
+    generation: int
+    degraded_reason: str | None
+
+
+def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdict:
+    """Check a statement against the official documentation before you rely on it. Returns supported, contradicted or
+    not_found, with the words and the address of the section that decides."""
+    sentences = [s for s in split(arguments.claim) if any(c.isalnum() for c in s.plain_text)]
+    if len(sentences) > MAX_SENTENCES:
+        raise InputError(
+            f"claim must hold at most {MAX_SENTENCES} sentences: send the others by themselves.", field="claim"
+        )
+    index = context.service.resources.index
+    filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
+    with _second_votes(context) as votes:
+        checks = [_StatementCheck.run(s, arguments, filters, context, votes) for s in sentences]
+    if not any(check.verdict.is_claim for check in checks):
+        raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
+    head = checks[0].head
+    statements = [check.statement() for check in checks]
+    # One contradiction makes a claim wrong, and one sentence that is not found leaves it open.
+    order = ("contradicted", "not_found", "supported")
+    deciding = min((s for s in statements if s.verdict), key=lambda s: order.index(s.verdict or ""))
+    return ClaimVerdict(
+        verdict=deciding.verdict or "not_found",
+        quote=deciding.quote,
+        url=deciding.url,
+        chapter=deciding.chapter,
+        section=deciding.section,
+        confidence=min(s.confidence for s in statements if s.verdict),
+        statements=statements,
+        nearest=next((c.nearest(index) for c in checks if c.verdict.outcome == "silent"), []),
+        version=head.version,
+        generation=head.generation,
+        degraded_reason=next((c.results.retrieval.degraded for c in checks if c.results.retrieval.degraded), None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _StatementCheck:
+    """One sentence of a claim with its sources and their verdict.
+
+    Attributes:
+        candidates: the best candidates, one of each section.
+        sources: the sources as passages.
+    """
+
+    sentence: Sentence
+    results: SiteResults
+    head: Head
+    candidates: Sequence[Candidate]
+    sources: Sequence[Passage]
+    verdict: SourceVerdict
+
+    @classmethod
+    def run(
+        cls,
+        sentence: Sentence,
+        arguments: ClaimArguments,
+        filters: dict[str, Any],
+        context: ToolContext,
+        votes: SecondVotes | None,
+    ) -> _StatementCheck:
+        query = make_tool_query(sentence.plain_text, arguments, filters=filters)
+        results, snapshot = search_within_budget(query, context)
+        index = context.service.resources.index
+        candidates = choose(results.retrieval.candidates, _MAX_COMPARED)
+        pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
+        sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
+        language = candidates[0].chunk.language if candidates else snapshot.head.main_language
+        idf = partial(read_weights, languages=snapshot.head.languages, snapshot=snapshot)
+        # A claim is a question too, and may be about what the documentation doesn't know. Who names pages says where.
+        question = None if arguments.urls else results.retrieval.question
+        verifier = Verifier(sources, language, idf, question=question)
+        # As of an answer's sentence, whose marks of sources are no words of it.
+        text, _ = CitationMarks(sources).remove(sentence.plain_text)
+        sentence = replace(sentence, plain_text=text)
+        checked, vote = check_sentence(verifier, sentence, (), votes)
+        if vote and vote.rejects():
+            verifier.reject(checked)
+        return cls(sentence, results, snapshot.head, candidates, sources, verifier.verdict(checked))
+
+    def statement(self) -> Statement:
+        verdict = self.verdict
+        at = next((n for n, source in enumerate(self.sources) if source.id == verdict.id), None)
+        chunk = None if at is None else self.candidates[at].chunk
+        verdicts: dict[str, ClaimOutcome] = {
+            "supports": "supported",
+            "contradicts": "contradicted",
+            "silent": "not_found",
+        }
+        return Statement(
+            text=self.sentence.plain_text,
+            verdict=verdicts[verdict.outcome] if verdict.is_claim else None,
+            quote=verdict.quote if chunk else None,
+            url=None if at is None else self.sources[at].url,
+            chapter=chunk.chapter_title if chunk else None,
+            section=chunk.section_heading if chunk else None,
+            confidence=round(verdict.probability, 4),
+        )
+
+    def nearest(self, index: SiteIndex) -> list[Nearest]:
+        chunks = [candidate.chunk for candidate in self.candidates[:_MAX_NEAREST]]
+        return [
+            Nearest(chapter=c.chapter_title, section=c.section_heading, url=index.public_url(c, self.head))
+            for c in chunks
+        ]
+
+
+@contextmanager
+def _second_votes(context: ToolContext) -> Iterator[SecondVotes | None]:
+    """Give the second votes that an answer would ask for, within the day's budget; None if the words decide."""
+    resources = context.service.resources
+    with resources.budget.reserving(usual_cost(resources.models.prices, votes=MAX_VOTES)) as turn_budget:
+        checker = TurnModels.for_budget(resources.models, turn_budget).checker
+        if checker is None:
+            yield None
+            return
+        with closing(SecondVotes(checker, "", context.deadline, _report_checker)) as votes:
+            yield votes
+
+
+def _report_checker(error: ProviderError) -> None:
+    rejections.report(error, part="checker")
+
+
+def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:
+    """Return the index's addresses of the pages and sections that a claim is checked against."""
+    published_urls = list[str]()
+    for url in arguments.urls:
+        snapshot = index.snapshot(arguments.version, url)
+        published = index.published_url(url, snapshot.head)
+        page_urls = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
+        if not page_urls:
+            raise InputError("urls holds an address that this documentation does not have.", field="urls")
+        published_urls += page_urls
+    return published_urls

@@ -1,0 +1,1 @@
+"""Models and guardrails of Amazon Bedrock."""

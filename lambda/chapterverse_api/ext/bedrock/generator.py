@@ -1,0 +1,173 @@
+"""Language models on Amazon Bedrock, called by `Converse`, the same for all vendors.
+
+    bedrock:amazon.nova-lite-v1:0                         a model's id
+    bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0   an inference profile's, or its ARN
+
+Numbered sources are sent for all: citations of Converse's own are for a few models. Fields as in the API reference of
+`ConverseStream`, November 2026.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+from chapterverse.ext.bedrock.runtime import ERRORS, Runtime
+from chapterverse.providers.errors import TextRejected, no_reply_error
+from chapterverse.settings import Settings
+from chapterverse_api.deadline import TOTAL_SECONDS
+from chapterverse_api.generation.draft import ModelText, Span, to_spans
+from chapterverse_api.generation.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
+from chapterverse_api.generation.reasoning import read_all
+from chapterverse_api.generation.requests import (
+    TEMPERATURE,
+    ChatMessage,
+    GenerationRequest,
+    ModelRequest,
+    ResponseSchema,
+    ToolCall,
+    ToolSpec,
+)
+from chapterverse_api.generation.tool_calls import CallReader
+
+#: Seconds to reach the service, and between two pieces: the turn's own end comes first.
+_TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
+
+
+class BedrockGenerator:
+    """One model; a `Writer` too. Safe to share between threads, as boto3's clients are."""
+
+    def __init__(self, model: str, runtime: Runtime) -> None:
+        self._model = model
+        self._runtime = runtime
+        self._client = runtime.client(*_TIMEOUT_SECONDS)
+        # Empty for a model that takes none. Bedrock's error for a malformed request doesn't name the field.
+        self._temperature: dict[str, float] = {"temperature": TEMPERATURE}
+        self._takes_tools = True
+
+    @classmethod
+    def from_settings(cls, _: Settings, model: str) -> BedrockGenerator:
+        """Return the generator for a model or an inference profile; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: no model is named, boto3 is not installed, or there is no usable AWS configuration.
+        """
+        return cls(model, Runtime.open("generator"))
+
+    @property
+    def name(self) -> str:
+        # Anybody may read it, and an ARN begins with the number of an account.
+        return f"bedrock:{self._model.rpartition('/')[2]}"
+
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
+        """Yield the draft as it is written; see `AnswerGenerator`."""
+        nonce = new_nonce()
+        body = self._body(instructions(request, nonce), conversation(request, nonce))
+        yield from to_spans(self._texts(body, request))
+
+    def write(self, request: ModelRequest) -> str:
+        """Return a short text; see `Writer`."""
+        body = self._body(request.instructions, request.messages)
+        try:
+            reply = self._write(body, request, self._temperature)
+        except TextRejected:
+            if not self._temperature:
+                raise
+            reply = self._write(body, request, {})
+            self._temperature = {}
+        return read_all(_read_reply(reply))
+
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        """Return JSON; see `Writer`. A model that takes no schema has it in its instructions."""
+        json_schema = {"name": schema.name, "schema": json.dumps(schema.document)}
+        structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": json_schema}}}
+        body = {**self._body(request.instructions, request.messages), "outputConfig": structure}
+        try:
+            reply = self._write(body, request, self._temperature)
+        except TextRejected:
+            # Bedrock's error doesn't say whether it is the schema.
+            return self.write(request)
+        return read_all(_read_reply(reply))
+
+    def _body(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
+        return {
+            "modelId": self._model,
+            "system": [{"text": instructions}],
+            "messages": [{"role": message.role, "content": [{"text": message.content}]} for message in messages],
+        }
+
+    def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
+        body = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
+        return self._runtime.converse(self._client, body, request.deadline.seconds_left, request.deadline.closing)
+
+    def _texts(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
+        """Yield the text as it comes. Bedrock doesn't name the field that it rejects, so one after the other is left
+        out, those of tools last."""
+        temperatures = [self._temperature, {}] if self._temperature else [{}]
+        offers = [_tool_config(request.tools), {}] if request.tools and self._takes_tools else [{}]
+        tries = [(offered, temperature) for offered in offers for temperature in temperatures]
+        for number, (offered, temperature) in enumerate(tries, 1):
+            fields = {**offered, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
+            try:
+                cut = yield from self._stream({**body, **fields}, request)
+            except TextRejected:
+                if number == len(tries):
+                    raise
+                continue
+            self._temperature, self._takes_tools = temperature, self._takes_tools and offered is offers[0]
+            return cut
+        raise AssertionError
+
+    def _stream(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
+        deadline, calls = request.deadline, CallReader()
+        reason, has_events = None, False
+        try:
+            with closing(self._runtime.events(self._client, body, deadline.seconds_left, deadline.closing)) as events:
+                for event in events:
+                    has_events = True
+                    delta = _child(_child(event, "contentBlockDelta"), "delta")
+                    if text := _text(delta):
+                        yield text
+                    calls.begin(_child(_child(_child(event, "contentBlockStart"), "start"), "toolUse").get("name"))
+                    calls.extend(_child(delta, "toolUse").get("input"))
+                    reason = _child(event, "messageStop").get("stopReason", reason)
+                    counts = _child(_child(event, "metadata"), "usage")
+                    request.usage.take(counts.get("inputTokens"), counts.get("outputTokens"), counts.get("totalTokens"))
+        except TextRejected:
+            # Events before it are shown, so the request can't be repeated.
+            if has_events:
+                raise no_reply_error("Bedrock") from None
+            raise
+        is_cut = ERRORS.check_ending(reason, is_ended=True)
+        yield from calls.calls
+        return is_cut
+
+
+def _tool_config(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    specs = [
+        {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": t.parameters}}}
+        for t in tools
+    ]
+    return {"toolConfig": {"tools": specs}}
+
+
+def _read_reply(reply: Any) -> ModelText:
+    """Yield the text of a reply; return whether the length limit ended it."""
+    content = _child(_child(reply, "output"), "message").get("content")
+    text = "".join(map(_text, content)) if isinstance(content, list) else ""
+    yield text
+    return ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None, is_ended=bool(text))
+
+
+def _child(value: Any, name: str) -> dict[str, Any]:
+    """Return an object inside another; an empty one if it is missing, as in events of other kinds."""
+    part = value.get(name) if isinstance(value, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _text(block: Any) -> str:
+    """Return the text of a content block; thoughts are blocks of their own and are left out."""
+    text = block.get("text") if isinstance(block, dict) else None
+    return text if isinstance(text, str) else ""

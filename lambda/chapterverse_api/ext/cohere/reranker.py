@@ -1,0 +1,61 @@
+"""Cohere's reranking models (`POST /v2/rerank`) over plain REST, since the SDK loads slowly.
+
+Fields and limits are those of Cohere's documentation, August 2026, and of its SDK 7.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from chapterverse.ext.cohere.service import CohereErrors, access
+from chapterverse.net import JsonClient, bearer
+from chapterverse.settings import Settings
+from chapterverse_api.retrieval.rerankers.response import read_scores, score_texts
+
+DEFAULT_MODEL = "rerank-v3.5"
+
+#: Seconds to reach Cohere, and for one request in all, its second try included: the order without it is good too.
+_CONNECT_SECONDS = 1.5
+_TOTAL_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class CohereReranker:
+    """One Cohere model behind one address. Safe to share between threads."""
+
+    model: str
+    rest: JsonClient = field(repr=False)
+    errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
+
+    @classmethod
+    def from_settings(cls, settings: Settings, model: str = "") -> CohereReranker:
+        """Return the reranker for `model`, or for the default if that is empty; nothing is sent yet.
+
+        Any name is taken: whether there is such a model, Cohere says at the first question.
+
+        Raises:
+            ConfigurationError: the key is missing or malformed, or the address is.
+        """
+        url, key = access(settings, "reranker")
+        headers = bearer(key, "COHERE_API_KEY")
+        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_TOTAL_SECONDS, billed=True)
+        return cls(model or DEFAULT_MODEL, rest)
+
+    @property
+    def name(self) -> str:
+        return f"cohere:{self.model}"
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return the relevance of each text within four seconds for 100 texts; see `Reranker`."""
+        return score_texts(texts, partial(self._ask, question))
+
+    def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
+        # `max_tokens_per_doc` is left out: its default, 4,096, is eight times the longest chunk.
+        body = {"model": self.model, "query": question, "documents": list(texts), "top_n": len(texts)}
+        reply = self.rest.post("/v2/rerank", body)
+        if reply.status != 200:
+            raise self.errors.error(reply.status, reply.body, reply.headers)
+        self.errors.save_limits(reply.headers)
+        return read_scores(reply.body, len(texts), "Cohere")

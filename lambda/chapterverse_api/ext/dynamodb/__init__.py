@@ -1,0 +1,1 @@
+"""Conversations and limits in tables of Amazon DynamoDB."""

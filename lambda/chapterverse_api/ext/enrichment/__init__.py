@@ -1,0 +1,1 @@
+"""A language model and the check of citations, for builds that enrich pages."""

@@ -1,0 +1,125 @@
+"""Command `calibrate`: fits refusals to labelled questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chapterverse.cli import parameters
+from chapterverse.cli.messages import note, progress_bar
+from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.indexing import publish_policy
+from chapterverse.indexing.target import Target
+from chapterverse.ledger import open_ledger
+from chapterverse.model import Head
+from chapterverse.store import open_store
+from chapterverse_api.ext.evaluation.questions import read_judged
+from chapterverse_api.ext.evaluation.session import EvaluationSession
+
+# Only the command itself loads the modules that fit.
+if TYPE_CHECKING:
+    from chapterverse_api.ext.evaluation.fit import Figures
+    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome
+
+
+def calibrate(
+    questions: parameters.Questions,
+    most_false: Annotated[
+        float,
+        typer.Option("--max-false-refusals", min=0, max=0.5, help="Largest share of answerable questions to refuse."),
+    ] = 0.08,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the result and store nothing.")] = False,
+    base_url: parameters.QuestionsBaseUrl = None,
+    ledger: parameters.Ledger = None,
+    embedder: parameters.Embedder = None,
+    as_json: parameters.Json = False,
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+) -> None:
+    """Fit refusals to readers' questions.
+
+    Write a file of readers' questions, at least ten that the site answers and ten that it doesn't:
+
+    \b
+    {"id": "port", "question": "use another port", "expected": ["guide/serve/#port"]}
+    {"id": "fly", "question": "can it fly?", "answerable": false}
+
+    The command searches for every question. It fits a floor of evidence that refuses as many unanswerable questions as
+    possible, and at most --max-false-refusals of the answerable ones. With an embedder it also fits the embedder's
+    weight in the search. Both are stored with the index. `index` keeps them until the embedder changes, or a release
+    changes how words are read.
+    """
+    from chapterverse.indexing import tuning
+    from chapterverse_api.ext.evaluation import observations
+
+    rows = read_judged(questions)
+    observations.require_enough(rows, questions)
+    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    if not dry_run:
+        publish_policy.require_permission(settings)
+    service = EvaluationSession.open(settings)
+    with progress_bar() as report:
+        outcome = observations.calibrate(rows, most_false, service, settings, report)
+        head = outcome.head
+        if not dry_run:
+            opened, made_by = open_store(settings), head.embedder
+            target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
+            head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, report)
+    note(_summary(outcome, head, dry_run))
+    if as_json:
+        print_json(_document(outcome, head, dry_run))
+    else:
+        typer.echo("\n".join(_lines(outcome)))
+
+
+def _summary(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> str:
+    questions = f"{outcome.answerable} answerable and {outcome.unanswerable} unanswerable questions"
+    if dry_run:
+        return f"Would calibrate {head.scope} on {questions}"
+    if head.generation == outcome.head.generation:
+        return f"{head.scope} is calibrated on these {questions} already, generation {head.generation}"
+    return f"Calibrated {head.scope} on {questions}, generation {head.generation}"
+
+
+def _lines(outcome: CalibrationOutcome) -> list[str]:
+    before, after = outcome.before, outcome.after
+    rows = [
+        ("refused of the unanswerable", f"{before.refused:.3f}", f"{after.refused:.3f}"),
+        ("refused of the answerable", f"{before.false_refusals:.3f}", f"{after.false_refusals:.3f}"),
+        ("AUC", f"{before.auc:.3f}", f"{after.auc:.3f}"),
+        ("weight of the embedder", f"{outcome.head.fusion_weight:.1f}", f"{outcome.fusion_weight:.1f}"),
+    ]
+    lines = [f"{'':28} before   after", *(f"{name:28} {one:>6}  {other:>6}" for name, one, other in rows)]
+    if outcome.mrr:
+        weights = "  ".join(f"{weight:.1f} {mrr:.3f}" for weight, mrr in outcome.mrr.items())
+        lines.append(f"MRR by weight: {weights}")
+    return lines
+
+
+def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[str, Any]:
+    return {
+        "site": head.site,
+        "version": head.version,
+        "generation": head.generation,
+        "embedder": head.embedder.name,
+        "questions": {"answerable": outcome.answerable, "unanswerable": outcome.unanswerable},
+        "before": _figures(outcome.before),
+        "after": _figures(outcome.after),
+        "fusion_weight": {
+            "before": outcome.head.fusion_weight,
+            "after": outcome.fusion_weight,
+            "mrr": {f"{weight:.1f}": round(mrr, 4) for weight, mrr in outcome.mrr.items()},
+        },
+        "calibration": outcome.calibration.to_json(),
+        "stored": not dry_run,
+    }
+
+
+def _figures(figures: Figures) -> dict[str, float]:
+    return {
+        "refused": round(figures.refused, 4),
+        "false_refusals": round(figures.false_refusals, 4),
+        "auc": round(figures.auc, 4),
+    }

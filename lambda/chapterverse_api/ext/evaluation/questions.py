@@ -1,0 +1,145 @@
+"""Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are ignored.
+
+A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
+`"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
+`evaluation.nuggets`). `key` is the sentence, item, row or line of code that answers, `begins` the beginning of its
+block (see `evaluation.quoting`). In place of `expected` a row may name the `file` and the `heading` that answer. With a
+`key` that is null the documentation holds no answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from chapterverse.errors import InputError
+from chapterverse.text.json_text import parse_json
+from chapterverse.text.utf8 import SURROGATE
+from chapterverse_api.ext.evaluation.nuggets import Nugget, read_nuggets
+from chapterverse_api.ext.evaluation.quoting import AnswerKey
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """One question. Only `read_judged` reads the fields after `place`.
+
+    Attributes:
+        history: the messages before the question, as in `ChatQuery.conversation_history`; unchecked.
+        place: the file and the line, for error messages.
+        expected: the distinct addresses of the answer, as written.
+        answerable: whether the documentation answers the question.
+        nuggets: the facts of the answer.
+        key: the words that answer, None if the row does not state them.
+        file, heading: the source of the answer, if the row states no address.
+    """
+
+    id: str
+    question: str
+    history: Any = None
+    place: str = ""
+    expected: tuple[str, ...] = ()
+    answerable: bool = True
+    nuggets: tuple[Nugget, ...] = ()
+    key: AnswerKey | None = None
+    file: str = ""
+    heading: str | None = None
+
+
+def read_questions(file: Path) -> list[QuestionRow]:
+    """Return the rows of a file in order, without empty lines.
+
+    Raises:
+        InputError: the file can't be read, holds no question, or has an invalid row; the message names its line.
+    """
+    return [question for question, _ in _parse_file(file)]
+
+
+def read_judged(file: Path) -> list[QuestionRow]:
+    """Return the rows of a file in order, with the expectations of each.
+
+    Raises:
+        InputError: as `read_questions`, or a row doesn't state its answer, or two rows have one id.
+    """
+    judged: dict[str, QuestionRow] = {}
+    for question, row in _parse_file(file):
+        if question.id in judged:
+            raise InputError(
+                f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
+            )
+        judged[question.id] = _read_judgement(question, row)
+    return list(judged.values())
+
+
+def _parse_file(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
+    try:
+        lines = file.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise InputError(f"{file} can't be read ({error.strerror}): name a file of questions.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is no text in UTF-8: save it as such.") from None
+    rows = [_parse_row(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not rows:
+        raise InputError(f"{file} holds no question.")
+    return rows
+
+
+def _parse_row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
+    try:
+        row = parse_json(line)
+    except ValueError:
+        raise InputError(f"{place}: this is not JSON.") from None
+    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
+        raise InputError(f'{place}: a row needs "id" and "question", both strings.')
+    _check_unicode(row["id"] + row["question"], place)
+    history = row.get("history")
+    if isinstance(history, list):
+        # Earlier questions alone are enough.
+        history = [{"role": "user", "content": turn} if isinstance(turn, str) else turn for turn in history]
+    return QuestionRow(row["id"], row["question"], history, place), row
+
+
+def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
+    expected, answerable = row.get("expected", []), row.get("answerable", "key" not in row or row["key"] is not None)
+    texts = {name: row.get(name) for name in ("key", "begins", "file", "heading")}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise InputError(f'{question.place}: "{name}" must be a string.')
+    _check_unicode("".join(text or "" for text in texts.values()), question.place)
+    if problem := _judgement_problem(expected, answerable, texts["file"]):
+        raise InputError(f"{question.place}: {problem}")
+    _check_unicode("".join(expected), question.place)
+    try:
+        nuggets = read_nuggets(row.get("nuggets", []))
+    except ValueError as error:
+        raise InputError(f"{question.place}: {error}") from None
+    if nuggets and not answerable:
+        raise InputError(f'{question.place}: a row that is not answerable has nothing in "nuggets".')
+    return replace(
+        question,
+        expected=tuple(dict.fromkeys(address.strip() for address in expected)),
+        answerable=answerable,
+        nuggets=nuggets,
+        key=AnswerKey(texts["key"], texts["begins"] or "") if texts["key"] else None,
+        file=texts["file"] or "",
+        heading=texts["heading"],
+    )
+
+
+def _judgement_problem(addresses: object, answerable: object, file: str | None) -> str:
+    """Return the sentence for an author whose row states its answer in no valid form, "" if it does."""
+    if not isinstance(addresses, list) or not all(isinstance(a, str) and a.strip() for a in addresses):
+        return '"expected" must be a list of addresses.'
+    if not isinstance(answerable, bool):
+        return '"answerable" must be true or false.'
+    if answerable and not addresses and not file:
+        return 'a row needs an address in "expected", or "answerable": false.'
+    if addresses and not answerable:
+        return 'a row that is not answerable has nothing in "expected".'
+    return ""
+
+
+def _check_unicode(text: str, place: str) -> None:
+    # It can be neither printed nor sent.
+    if SURROGATE.search(text):
+        raise InputError(f"{place}: this is not valid Unicode.")

@@ -1,0 +1,1 @@
+"""Models behind any server that speaks the protocol of OpenAI."""

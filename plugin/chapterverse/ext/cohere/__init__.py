@@ -1,0 +1,1 @@
+"""Cohere's models that embed, rerank and write."""

@@ -1,0 +1,212 @@
+"""Enriches the pages of one run: asks the model, tries its lines in a search, and widens chunks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from chapterverse.errors import ProviderError
+from chapterverse.ext.enrichment.cache import ReplyCache
+from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, read_reply
+from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
+from chapterverse.ext.enrichment.trial import Trial
+from chapterverse.indexing.enrichment import Enrichment, EnrichmentReport
+from chapterverse.model import PAGE, Chunk, Point, embed_hash
+from chapterverse.net.retry import RetryPolicy
+from chapterverse.progress import Progress
+from chapterverse.text import tokens
+
+#: Calls at the same time.
+_THREADS = 4
+#: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
+_MAX_FAILURES = 3
+_RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
+#: Share of a reply's limit that is written, for the estimate of a dry run.
+_WRITTEN_SHARE = 0.5
+#: Pages whose replies name other sections that are warned of one by one.
+_MAX_NOTES = 5
+
+
+def enrich(
+    chunks: Mapping[str, list[Chunk]],
+    stored_chunks: Sequence[Chunk],
+    *,
+    other_points: Iterable[Point],
+    setting: EnricherSetting,
+    fingerprint: str,
+    cap: int,
+    progress: Progress,
+    dry_run: bool = False,
+) -> Enrichment:
+    """Return the chunks of the pages that were read, with expansions; see `PageEnricher.enrich`."""
+    pages = {path: page_chunks for path, page_chunks in chunks.items() if page_chunks and page_chunks[0].type == PAGE}
+    widened = {**chunks, **dict(_reuse(pages, stored_chunks))}
+    requests = [
+        request
+        for path, page_chunks in pages.items()
+        if widened[path] is page_chunks and (request := PageRequest.of(page_chunks, setting.name)) is not None
+    ]
+    run = _EnrichmentRun(setting, ReplyCache(setting.cache), dry_run)
+    replies = run.replies(requests, progress)
+    if replies:
+        trial = Trial([c for page_chunks in chunks.values() for c in page_chunks], other_points, _languages(chunks))
+        for path, sections in replies.items():
+            widened[path] = _widen(pages[path], run.useful_lines(sections, trial), fingerprint, cap)
+    return Enrichment(widened, run.report, frozenset(run.unfinished), tuple(run.warnings()))
+
+
+def _reuse(pages: Mapping[str, list[Chunk]], stored_chunks: Sequence[Chunk]) -> Iterator[tuple[str, list[Chunk]]]:
+    """Yield the pages that are stored with expansions and did not change since: they cost nothing without a cache."""
+    by_page: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
+    for chunk in stored_chunks:
+        by_page[chunk.source_file_path][chunk.chunk_id] = chunk
+    for path, page_chunks in pages.items():
+        live = by_page.get(path, {})
+        if live.keys() == {c.chunk_id for c in page_chunks} and any(c.expansion for c in live.values()):
+            yield path, [_with(c, live[c.chunk_id].expansion, live[c.chunk_id].embed_hash) for c in page_chunks]
+
+
+def _languages(chunks: Mapping[str, list[Chunk]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(page_chunks[0].language for page_chunks in chunks.values() if page_chunks)) or ("en",)
+
+
+def _with(chunk: Chunk, expansion: str, embed_hash: str) -> Chunk:
+    return replace(chunk, expansion=expansion, embed_hash=embed_hash) if expansion else chunk
+
+
+def _widen(page_chunks: list[Chunk], lines: Mapping[str, list[str]], fingerprint: str, cap: int) -> list[Chunk]:
+    """Return chunks with as many lines as fit under the cap."""
+    widened = []
+    for chunk in page_chunks:
+        wide = chunk
+        for line in lines.get(chunk.chunk_id, ()):
+            longer = replace(wide, expansion=f"{wide.expansion}\n{line}" if wide.expansion else line)
+            if tokens.fits(longer.expanded_text, cap):
+                wide = longer
+        widened.append(_with(wide, wide.expansion, embed_hash(fingerprint, wide.expanded_text)))
+    return widened
+
+
+class _EnrichmentRun:
+    """The calls of one run, and their results."""
+
+    def __init__(self, setting: EnricherSetting, cache: ReplyCache, dry_run: bool) -> None:
+        self._setting, self._cache, self._dry_run = setting, cache, dry_run
+        self._failures = 0
+        self._reasons: defaultdict[str, list[str]] = defaultdict(list)
+        self._notes: list[str] = []
+        self.unfinished: set[str] = set()
+        self.report = EnrichmentReport()
+
+    def replies(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, list[SectionReply]]:
+        """Return the model's reply for each page, by path; pages that failed are left out."""
+        texts = {request.path: self._cache.read(request.key) for request in requests}
+        uncached = [request for request in requests if texts[request.path] is None]
+        if self._dry_run:
+            self._count(uncached, [int(request.tokens * _WRITTEN_SHARE) for request in uncached])
+        elif uncached:
+            texts.update(self._ask_all(uncached, progress))
+        replies: dict[str, list[SectionReply]] = {}
+        for request in requests:
+            text = texts[request.path]
+            if text is not None and (sections := self._read(request, text)) is not None:
+                replies[request.path] = sections
+        failed = sum(map(len, self._reasons.values()))
+        self.report = replace(self.report, enriched=len(replies), failed=failed)
+        return replies
+
+    def _ask_all(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, str | None]:
+        # Opened before the threads, so that a missing key is one error.
+        model = self._setting.model
+        texts: dict[str, str | None] = {}
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for done, (request, text) in enumerate(
+                zip(requests, pool.map(partial(self._ask, model), requests), strict=True)
+            ):
+                progress("Enriching pages", done, len(requests))
+                texts[request.path] = text
+        progress("Enriching pages", len(requests), len(requests))
+        paid = [(request, text) for request in requests if (text := texts[request.path]) is not None]
+        self._count([request for request, _ in paid], [tokens.count(text) for _, text in paid])
+        return texts
+
+    def _ask(self, model: Enricher, request: PageRequest) -> str | None:
+        """Return the reply; None if the model can't be asked."""
+        if self._failures >= _MAX_FAILURES:
+            self._fail(request, "the model failed for other pages", again=True)
+            return None
+        try:
+            text = _RETRY.run(lambda: model.write(request.instructions, request.text, request.schema, request.tokens))
+        except ProviderError as error:
+            self._failures += 1
+            self._fail(request, str(error).rstrip("."), again=True)
+            return None
+        self._failures = 0
+        self._cache.write(request.key, text)
+        return text
+
+    def _count(self, requests: Sequence[PageRequest], reply_tokens: Sequence[int]) -> None:
+        if requests:
+            prompt_tokens = sum(tokens.count(request.text) + tokens.count(request.instructions) for request in requests)
+            cost = self._setting.model.cost(prompt_tokens, sum(reply_tokens))
+            self.report = replace(self.report, calls=len(requests), cost=cost)
+
+    def _read(self, request: PageRequest, text: str) -> list[SectionReply] | None:
+        try:
+            sections, unknown = read_reply(text, request)
+        except ReplyRefused as error:
+            # The reply was paid for and stays in the cache: the same page is not asked for again.
+            self._fail(request, str(error), again=False)
+            return None
+        if unknown:
+            self._notes.append(
+                f"{request.path}: the model's reply names {unknown} sections that were not asked for: left out."
+            )
+        return sections
+
+    def _fail(self, request: PageRequest, reason: str, *, again: bool) -> None:
+        self._reasons[reason].append(request.path)
+        if again:
+            self.unfinished.add(request.path)
+
+    def useful_lines(self, sections: Sequence[SectionReply], trial: Trial) -> dict[str, list[str]]:
+        """Return the lines by which a search finds their section, by the id of the chunk that they widen."""
+        lines: defaultdict[str, list[str]] = defaultdict(list)
+        questions = keywords = 0
+        for reply in sections:
+            for question in reply.questions:
+                chunk_id = trial.chunk_of(question, reply.section)
+                if chunk_id and self._is_carried(question, reply.section, trial):
+                    lines[chunk_id].append(question)
+                    questions += 1
+            for keyword in reply.keywords:
+                chunk_id = trial.chunk_of(f"{reply.section.heading} {keyword}", reply.section)
+                if chunk_id:
+                    lines[chunk_id].append(keyword)
+                    keywords += 1
+        counts = self.report
+        self.report = replace(
+            counts,
+            questions=counts.questions + sum(len(reply.questions) for reply in sections),
+            questions_kept=counts.questions_kept + questions,
+            keywords=counts.keywords + sum(len(reply.keywords) for reply in sections),
+            keywords_kept=counts.keywords_kept + keywords,
+        )
+        return lines
+
+    def _is_carried(self, question: str, section: PageSection, trial: Trial) -> bool:
+        first = section.chunks[0]
+        return self._setting.model.carries(question, first.heading_path, section.text, first.language, trial.idf)
+
+    def warnings(self) -> Iterator[str]:
+        for reason, paths in self._reasons.items():
+            if len(paths) == 1:
+                yield f"{paths[0]} is indexed without enrichment: {reason}."
+            else:
+                yield f"{paths[0]} and {len(paths) - 1} more pages are indexed without enrichment: {reason}."
+        yield from self._notes[:_MAX_NOTES]
+        if len(self._notes) > _MAX_NOTES:
+            yield f"The replies for {len(self._notes) - _MAX_NOTES} more pages name sections that were not asked for."

@@ -1,0 +1,1 @@
+"""Models that embed on the own processor."""

@@ -1,0 +1,169 @@
+"""Writes the next generation beside the live one, in the same collection. Implements `chapterverse.store.Publication`.
+
+The field `born` of a new point, and `died` of a removed one, hold the number of the next generation, so readers of the
+live one see no change. The commit is one conditional write to the scope's record. An index by another embedder, or a
+damaged one, is replaced as a whole, in a collection of its own if the vector spaces differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from chapterverse.errors import ConfigurationError, IndexFault
+from chapterverse.ext.qdrant.collections import collection_name, ensure_collection
+from chapterverse.ext.qdrant.filters import any_of, visible_in, with_conditions
+from chapterverse.ext.qdrant.garbage import collect_garbage, undo
+from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
+from chapterverse.ext.qdrant.record import CollectionLayout, RetiredGeneration, ScopeRecord, scope_key
+from chapterverse.ext.qdrant.server import QdrantServer
+from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
+from chapterverse.ext.qdrant.writer import QdrantWriter
+from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.store.heads import check_next
+from chapterverse.store.points import batches, check_point
+
+#: Points of one request: about 2 MB with vectors of 1024 dimensions.
+_BATCH_POINTS = 100
+#: Ids of one request.
+_BATCH_IDS = 500
+
+
+class QdrantPublication:
+    """The next generation of one scope, under a lease."""
+
+    def __init__(
+        self,
+        lease: QdrantLease,
+        writer: QdrantWriter,
+        server: QdrantServer,
+        previous: QdrantSnapshot | None,
+        embedder: EmbedderCard,
+        times: LeaseTimes,
+    ) -> None:
+        self.previous = previous
+        self._lease = lease
+        self._writer = writer
+        self._server = server
+        self._embedder = embedder
+        self._times = times
+        self._key = scope_key(lease.record.scope)
+        self._epoch = lease.record.epoch + 1
+        self._layout: CollectionLayout | None = None
+        self._committed = False
+
+    def renew(self) -> None:
+        self._lease.renew_if_due()
+
+    def write(self, points: Sequence[Point]) -> None:
+        batch = {p.chunk.chunk_id: p for p in points}
+        for point in batch.values():
+            check_point(point, self._embedder.size)
+        for ids in batches(list(batch), _BATCH_POINTS):
+            self._mark_died(ids)
+            stored_points = [_to_stored(batch[i], self._key, self._epoch) for i in ids]
+            self._writer.upsert(self._collection(), stored_points)
+
+    def delete(self, chunk_ids: Sequence[str]) -> None:
+        for ids in batches(list(dict.fromkeys(chunk_ids)), _BATCH_IDS):
+            self._mark_died(ids)
+            # Points that this publication wrote itself can be deleted, because no reader has seen them.
+            self._writer.delete_points(self._collection(), [_point_id(i, self._key, self._epoch) for i in ids])
+
+    def preview(self) -> QdrantSnapshot:
+        collection, where = self._collection(), visible_in(self._key, self._epoch)
+        chunks = self._writer.count(collection, where)
+        names = ("source_file_path", "language")
+        pages, languages = (self._writer.values(collection, name, where, max(1, chunks)) for name in names)
+        head = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
+        return QdrantSnapshot(self._server, head, self._key, self._epoch, self._layout_once())
+
+    def commit(self, head: Head) -> None:
+        check_next(head, self.previous.head if self.previous else None)
+        layout = self._layout_once()
+        record = self._lease.renew()
+        count = self._writer.count(layout.collection, visible_in(self._key, self._epoch))
+        if count != head.chunks:
+            raise IndexFault(
+                f"The server holds {count} chunks of {head.scope} where {head.chunks} were written:"
+                " nothing was published, run it again."
+            )
+        retired = [asdict(r) for r in self._retire(record)]
+        self._lease.update_record(self._epoch, head=asdict(head), layout=asdict(layout), retired=retired)
+        self._committed = True
+        # Readers may still read the last generation. Older ones are deleted now, or the next time.
+        with contextlib.suppress(IndexFault, ConfigurationError):
+            self._clean_up()
+
+    def discard(self) -> None:
+        """Undo the writes, unless they are committed. If that fails, the next publication does it."""
+        if self._layout is None or self._committed:
+            return
+        with contextlib.suppress(IndexFault, ConfigurationError):
+            # The record is read again, because a commit whose reply was lost must not be undone.
+            undo(self._writer, self._lease.renew())
+
+    def _layout_once(self) -> CollectionLayout:
+        """Return the layout, which is created at the first write: a publication that writes nothing needs none."""
+        self._lease.renew_if_due()
+        if self._layout is None:
+            self._layout = self._create_layout()
+        return self._layout
+
+    def _create_layout(self) -> CollectionLayout:
+        record = self._lease.record
+        name = collection_name(self._server.place, record.scope.site, self._embedder)
+        if self._reuses_points():
+            name = record.layout.collection
+        elif name != record.draft:
+            self._lease.update_record(record.epoch, draft=name)
+        layout = ensure_collection(self._writer, name, self._embedder)
+        if not self._reuses_points():
+            self._writer.set_payload(name, {"died": self._epoch}, visible_in(self._key, record.epoch))
+        return layout
+
+    def _reuses_points(self) -> bool:
+        """Return whether the next generation shares the live points that are neither replaced nor deleted."""
+        return self.previous is not None and self.previous.head.embedder.fingerprint == self._embedder.fingerprint
+
+    def _collection(self) -> str:
+        return self._layout_once().collection
+
+    def _mark_died(self, chunk_ids: Sequence[str]) -> None:
+        """Mark the live points of these chunks as removed by the next generation."""
+        collection = self._collection()
+        if self._reuses_points():
+            live_points = with_conditions(visible_in(self._key, self._epoch - 1), any_of("chunk_id", chunk_ids))
+            self._writer.set_payload(collection, {"died": self._epoch}, live_points)
+
+    def _retire(self, record: ScopeRecord) -> list[RetiredGeneration]:
+        """Return the generations that are retired when the next one is live."""
+        if record.head is None:
+            return []
+        until = int(self._times.clock()) + self._times.grace
+        return [*record.retired, RetiredGeneration(record.epoch, record.layout.collection, until)]
+
+    def _clean_up(self) -> None:
+        record, now = self._lease.record, self._times.clock()
+        readable = [r for r in record.retired if r.until > now]
+        collect_garbage(self._writer, self._server, record, readable)
+        if record.draft or len(readable) < len(record.retired):
+            self._lease.update_record(record.epoch, retired=[asdict(r) for r in readable], draft="")
+
+
+def _point_id(chunk_id: str, key: str, born: int) -> str:
+    """Return the id of a chunk's point of one generation: UUIDv5 of both, so that a repeated write changes nothing."""
+    return str(uuid.uuid5(uuid.UUID(chunk_id), f"{key} {born}"))
+
+
+def _to_stored(point: Point, key: str, born: int) -> dict[str, Any]:
+    """Return a point with the key of its scope (`head`) and its first generation (`born`)."""
+    lexical = {"indices": list(point.lexical.indices), "values": list(point.lexical.values)}
+    vectors: dict[str, Any] = {"lexical": lexical}
+    if point.dense is not None:
+        vectors["dense"] = list(point.dense)
+    payload = {**point.chunk.payload(), "head": key, "born": born}
+    return {"id": _point_id(point.chunk.chunk_id, key, born), "vector": vectors, "payload": payload}

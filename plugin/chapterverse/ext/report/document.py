@@ -1,0 +1,193 @@
+"""The report as one JSON document, from which its other forms are made. All questions in it are masked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, TypeAlias
+
+from chapterverse.ext.report.gaps import MAX_SEARCHED, Searcher
+from chapterverse.ext.report.groups import STATES, Group, group_turns, states_of, unanswered_questions
+from chapterverse.ext.report.masking import show
+from chapterverse.ext.report.turns import AskedTurn, mark_asked_again
+from chapterverse.model import Chunk
+from chapterverse.progress import Progress
+from chapterverse.readers.html.visible_text import collapse, strip_invisible
+from chapterverse.text.shortening import ellipsize
+
+Document: TypeAlias = dict[str, Any]
+
+MAX_GROUPS, MAX_CHAPTERS, MAX_DAYS = 200, 12, 366
+_EXAMPLES, _SECTIONS = 3, 5
+_MAX_TEXT_CHARS = 300
+
+WITHOUT_TEXTS = (
+    "No text of a question is known, so this groups by sections alone: set CHAPTERVERSE_LOG_QUESTIONS=1 or "
+    "CHAPTERVERSE_RECORDS where the service runs, and later reports name the subjects and quote examples."
+)
+_WITHOUT_INDEX = (
+    "No index was read, so unanswered questions are not grouped by subject, and no section is near to them."
+)
+
+
+@dataclass(slots=True)
+class Days:
+    """Who asked, and who got no answer, by day."""
+
+    asked: dict[str, set[str]]
+    unanswered: dict[str, set[str]]
+
+    @classmethod
+    def of(cls, turns: Iterable[AskedTurn]) -> Days:
+        days = cls(defaultdict(set), defaultdict(set))
+        for turn in turns:
+            days.asked[turn.day].add(turn.reader)
+            if turn.is_unanswered:
+                days.unanswered[turn.day].add(turn.reader)
+        return days
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"day": d, "asked": len(self.asked[d]), "unanswered": len(self.unanswered[d])} for d in self._names()]
+
+    def middle(self) -> str:
+        """Return the first day of the second half."""
+        names = self._names()
+        return names[len(names) // 2] if names else ""
+
+    def _names(self) -> list[str]:
+        """Return the days from the first to the last; of a longer time only those on which something was asked."""
+        found = sorted(self.asked)
+        first, last = (date.fromisoformat(day) for day in (found[0], found[-1])) if found else (date.min, date.min)
+        if (last - first).days >= MAX_DAYS:
+            return found[-MAX_DAYS:]
+        return [str(first + timedelta(days=n)) for n in range((last - first).days + 1)] if found else []
+
+
+def make_document(
+    turns: Sequence[AskedTurn], searcher: Searcher | None, notes: Sequence[str], progress: Progress
+) -> tuple[Document, list[Group]]:
+    """Return the report of these turns, and its groups.
+
+    Args:
+        notes: what was not read, a sentence each.
+    """
+    turns = sorted((turn for turn in turns if turn.status), key=lambda turn: (turn.at, turn.turn_id))
+    mark_asked_again(turns)
+    groups = group_turns(turns, searcher, progress)
+    has_texts = any(turn.question for turn in turns)
+    days = Days.of(turns)
+    places = _Places(searcher)
+    document = {
+        "first": _first_line(turns, has_texts),
+        "notes": [*notes, *_notes(turns, searcher, groups, has_texts)],
+        "period": {"from": turns[0].day if turns else None, "to": turns[-1].day if turns else None},
+        "readers": len({turn.reader for turn in turns}),
+        "questions": len(turns),
+        "states": _count_states(turns),
+        "days": days.rows(),
+        "chapters": _chapters(groups, places),
+        "groups": [_group(group, days.middle(), places) for group in groups[:MAX_GROUPS]],
+    }
+    return document, groups
+
+
+class _Places:
+    """Titles of sections by their addresses, as the index has them."""
+
+    def __init__(self, searcher: Searcher | None) -> None:
+        self._searcher = searcher
+        self._known: dict[str, Mapping[str, str]] = {}
+
+    def of(self, url: str) -> Mapping[str, str]:
+        if url not in self._known:
+            chunk = self._searcher.place(url) if self._searcher and url else None
+            self._known[url] = (
+                chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _clean(url)}
+            )
+        return self._known[url]
+
+    def chapter(self, page: str) -> str:
+        """Return the title of a page by its address."""
+        return self.of(page)["chapter"] or _clean(page)
+
+
+def chunk_place(chunk: Chunk) -> dict[str, str]:
+    title = " › ".join(dict.fromkeys(filter(None, (chunk.chapter_title, chunk.section_heading))))
+    return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _clean(chunk.url)}
+
+
+def _clean(text: str) -> str:
+    return ellipsize(strip_invisible(collapse(text)), _MAX_TEXT_CHARS)
+
+
+def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:
+    if not turns:
+        return "Nothing was asked in this time."
+    if not has_texts:
+        return WITHOUT_TEXTS
+    readers = len({turn.reader for turn in turns})
+    unanswered = len({turn.reader for turn in turns if turn.is_unanswered})
+    return f"Readers who asked: {readers}. Questions: {len(turns)}. Readers without a full answer: {unanswered}."
+
+
+def _notes(
+    turns: Sequence[AskedTurn], searcher: Searcher | None, groups: Sequence[Group], has_texts: bool
+) -> list[str]:
+    unplaced = sum(not turn.sections for turn in turns if turn.status == "answered")
+    threadless = sum(not turn.thread for turn in turns)
+    rare = max(0, len(unanswered_questions(turns)) - MAX_SEARCHED) if searcher else 0
+    left_out = len(groups) - MAX_GROUPS
+    sentences = {
+        _WITHOUT_INDEX: has_texts and searcher is None,
+        f"{unplaced} answers name no section: an earlier release wrote them, or they cite none.": unplaced,
+        f"{threadless} questions are of no conversation, so each counts as a reader of its own.": threadless,
+        f"{rare} rarer questions without an answer were not searched: they are grouped by section.": rare > 0,
+        f"{left_out} smaller groups are left out.": left_out > 0,
+    }
+    return [sentence for sentence, is_due in sentences.items() if is_due]
+
+
+def _count_states(turns: Iterable[AskedTurn]) -> dict[str, int]:
+    counts = dict.fromkeys(STATES, 0)
+    for turn in turns:
+        for state in states_of(turn):
+            counts[state] += 1
+    return counts
+
+
+def _chapters(groups: Sequence[Group], places: _Places) -> list[dict[str, Any]]:
+    """Return the chapters that most readers ask about."""
+    asked: dict[str, set[str]] = defaultdict(set)
+    unanswered: dict[str, set[str]] = defaultdict(set)
+    for group in groups:
+        page = (group.nearest.url if group.nearest else group.key).partition("#")[0]
+        asked[page].update(turn.reader for turn in group.turns)
+        unanswered[page].update(turn.reader for turn in group.turns if turn.is_unanswered)
+    most = sorted(filter(None, asked), key=lambda page: (-len(asked[page]), page))[:MAX_CHAPTERS]
+    return [
+        {"title": places.chapter(page), "asked": len(asked[page]), "unanswered": len(unanswered[page])} for page in most
+    ]
+
+
+def _group(group: Group, middle: str, places: _Places) -> Document:
+    examples = [show(question) for question in group.questions()[:_EXAMPLES]]
+    place = chunk_place(group.nearest) if group.nearest else places.of(group.key)
+    named = examples[0] if group.kind == "gap" and examples else place["title"]
+    return {
+        "kind": group.kind,
+        "title": named or "No section is named",
+        "readers": group.readers,
+        "questions": len(group.turns),
+        "unanswered": group.unanswered,
+        "states": group.states(),
+        "trend": {
+            "before": len({turn.reader for turn in group.turns if turn.day < middle}),
+            "after": len({turn.reader for turn in group.turns if turn.day >= middle}),
+        },
+        "sections": [{**places.of(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
+        "nearest": chunk_place(group.nearest) if group.nearest else None,
+        "lacks": list(group.lacks),
+        "examples": examples,
+    }

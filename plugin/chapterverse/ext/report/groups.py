@@ -1,0 +1,157 @@
+"""Groups turns by what they ask about: unanswered questions by subject, all others by the section that answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from chapterverse.ext.report.gaps import MAX_SEARCHED, QuestionSearch, Searcher, join
+from chapterverse.ext.report.masking import mask
+from chapterverse.ext.report.turns import AskedTurn, normalize
+from chapterverse.model import Chunk
+from chapterverse.progress import Progress
+from chapterverse.text.lexical import terms_of
+
+#: "gap" is a subject that unanswered questions have in common, "section" what the log names.
+GroupKind: TypeAlias = Literal["gap", "section"]
+
+_MAX_LACKS = 8
+#: The states of a thread in a group, in the order of a report.
+STATES = ("answered", "hedged", "refused", "thumbed_down", "asked_again")
+
+
+@dataclass(slots=True)
+class Group:
+    """Turns that ask about one thing.
+
+    Attributes:
+        key: the address of the section; of a gap its number.
+        turns: in the order of the log.
+        searches: the distinct questions of a gap, masked, by how they are compared.
+        nearest: the section that is nearest to a gap.
+        lacks: the content words of a gap's questions that this section doesn't hold, the most asked first.
+    """
+
+    kind: GroupKind
+    key: str
+    turns: list[AskedTurn] = field(default_factory=list)
+    searches: dict[str, QuestionSearch] = field(default_factory=dict)
+    nearest: Chunk | None = None
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def readers(self) -> int:
+        return len({turn.reader for turn in self.turns})
+
+    def states(self) -> dict[str, int]:
+        """Return the number of readers by state; one reader may be in several."""
+        readers: dict[str, set[str]] = {state: set() for state in STATES}
+        for turn in self.turns:
+            for state in states_of(turn):
+                readers[state].add(turn.reader)
+        return {state: len(found) for state, found in readers.items()}
+
+    @property
+    def unanswered(self) -> int:
+        return len({turn.reader for turn in self.turns if turn.is_unanswered})
+
+    @property
+    def refused(self) -> int:
+        return len({turn.reader for turn in self.turns if turn.status == "refused"})
+
+    def sections(self) -> list[tuple[str, int]]:
+        """Return the addresses that the turns name, with the number of readers, most first."""
+        readers: dict[str, set[str]] = defaultdict(set)
+        for turn in self.turns:
+            for section in turn.sections:
+                readers[section].add(turn.reader)
+        return sorted(((s, len(found)) for s, found in readers.items()), key=lambda item: (-item[1], item[0]))
+
+    def questions(self) -> list[str]:
+        """Return the distinct questions, that of most readers first."""
+        readers: dict[str, set[str]] = defaultdict(set)
+        spelled: dict[str, str] = {}
+        for turn in self.turns:
+            if turn.question:
+                key = normalize(turn.question)
+                readers[key].add(turn.reader)
+                spelled[key] = min(spelled.get(key, turn.question), turn.question)
+        return [spelled[key] for key in sorted(readers, key=lambda key: (-len(readers[key]), key))]
+
+
+def states_of(turn: AskedTurn) -> Iterator[str]:
+    if turn.status:
+        yield turn.status
+    if turn.is_rated_down:
+        yield "thumbed_down"
+    if turn.is_asked_again:
+        yield "asked_again"
+
+
+def group_turns(turns: Sequence[AskedTurn], searcher: Searcher | None, progress: Progress) -> list[Group]:
+    """Return the groups, those with most unanswered readers first."""
+    asked = unanswered_questions(turns)[:MAX_SEARCHED] if searcher else []
+    gaps = _find_gaps(asked, searcher, progress) if searcher else []
+    by_question = {question: gap for gap in gaps for question in gap.searches}
+    sections: dict[str, Group] = {}
+    for turn in turns:
+        gap = by_question.get(normalize(turn.question)) if turn.question and turn.status != "answered" else None
+        section = turn.sections[0] if turn.sections else ""
+        (gap or sections.setdefault(section, Group("section", section))).turns.append(turn)
+    return sorted([*gaps, *sections.values()], key=_rank)
+
+
+def _rank(group: Group) -> tuple[int, int, int, str, str]:
+    return -group.refused - group.unanswered, -group.readers, -len(group.turns), group.kind, group.key
+
+
+def unanswered_questions(turns: Iterable[AskedTurn]) -> list[str]:
+    """Return the distinct questions that were refused or answered with a reservation, that of most readers first."""
+    readers: dict[str, set[str]] = defaultdict(set)
+    for turn in turns:
+        if turn.question and turn.status != "answered":
+            readers[normalize(turn.question)].add(turn.reader)
+    return sorted(readers, key=lambda key: (-len(readers[key]), key))
+
+
+def _find_gaps(questions: Sequence[str], searcher: Searcher, progress: Progress) -> list[Group]:
+    """Return a group for each subject of these questions, without turns yet."""
+    searches: dict[str, QuestionSearch] = {}
+    for number, question in enumerate(sorted(questions), 1):
+        searches[question] = searcher.search(mask(question))
+        progress("Searching what was not answered", number, len(questions))
+    # What shares no word with the docs is about nothing that they could lack, such as "thanks".
+    about = [question for question, found in searches.items() if found.chunks]
+    return [
+        _gap([about[member] for member in members], searches, searcher)
+        for members in join([searches[question].profile for question in about])
+    ]
+
+
+def _gap(questions: Sequence[str], searches: Mapping[str, QuestionSearch], searcher: Searcher) -> Group:
+    found = {question: searches[question] for question in questions}
+    nearest = _nearest(found.values())
+    held = terms_of(word for chunk in searcher.section(nearest) for word in searcher.words(chunk))
+    lacks: dict[str, float] = defaultdict(float)
+    for each in found.values():
+        for word in (word for word, terms in each.terms.items() if not terms & held):
+            lacks[word] += each.words[word]
+    return Group("gap", min(questions), searches=found, nearest=nearest, lacks=_strongest(lacks))
+
+
+def _nearest(searches: Iterable[QuestionSearch]) -> Chunk:
+    """Return a chunk of the section that is nearest to most of these questions."""
+    scores: dict[tuple[str, ...], float] = defaultdict(float)
+    chunks: dict[tuple[str, ...], Chunk] = {}
+    for each in searches:
+        for chunk, score in each.chunks:
+            section = (chunk.source_file_path, *chunk.heading_path)
+            scores[section] += score / each.chunks[0][1]
+            chunks.setdefault(section, chunk)
+    return chunks[min(scores, key=lambda section: (-scores[section], section))]
+
+
+def _strongest(words: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(words, key=lambda word: (-words[word], word))[:_MAX_LACKS])

@@ -1,0 +1,179 @@
+"""The report as one HTML file, which loads nothing and runs no script.
+
+What readers write is hostile: `tag` escapes each text, only `http` and `https` addresses become links, and the page's
+Content-Security-Policy allows its style sheet by hash and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chapterverse import __version__
+from chapterverse.ext.report.document import Document
+from chapterverse.ext.report.markdown import DIFFERENCES, states_text
+
+_WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260
+
+
+_VOID = frozenset({"meta", "rect", "polyline"})
+#: No characters, in XML.
+_LOST = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *children: str, **attributes: object) -> Markup:
+    """Return an element; every child but `Markup` is text. `class_` is the attribute `class`."""
+    stated = "".join(f' {k.strip("_").replace("_", "-")}="{_escape(str(v))}"' for k, v in attributes.items())
+    inner = "".join(child if isinstance(child, Markup) else _escape(child) for child in children)
+    return Markup(f"<{name}{stated}>{inner}</{name}>" if inner or name not in _VOID else f"<{name}{stated} />")
+
+
+def _escape(text: str) -> str:
+    return html.escape(text).translate(_LOST)
+
+
+def write_page(document: Document) -> str:
+    """Return the report as HTML that is also well-formed XML."""
+    style = (Path(__file__).parent / "report.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", "What readers ask"),
+        Markup(f"<style>{style}</style>"),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *_body(document)), lang='en')}\n"
+
+
+def _body(document: Document) -> Iterator[Markup]:
+    notes = [tag("li", note) for note in document["notes"]]
+    yield tag(
+        "header",
+        tag("p", document["first"], class_="first"),
+        tag("h1", "What readers ask"),
+        *([tag("ul", *notes)] if notes else []),
+        *([_period(document)] if document["period"]["from"] else []),
+    )
+    again = _differences(document.get("asked_again", {}))
+    yield tag("main", *again, *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
+    yield tag("footer", tag("p", f"Made by Chapter & Verse {__version__}. Names, addresses and keys are hidden."))
+
+
+def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
+    if again:
+        yield tag("h2", "Asked again")
+        yield tag("p", again["first"])
+    for kind, title in DIFFERENCES.items():
+        if rows := again.get(kind):
+            items = [tag("li", tag("bdi", r["question"]), f": {r['before']}, now {r['after']}") for r in rows]
+            yield tag("h3", title)
+            yield tag("ul", *items)
+
+
+def _period(document: Document) -> Markup:
+    period = document["period"]
+    return tag("p", f"From {period['from']} to {period['to']}: {states_text(document['states'])}.")
+
+
+def _pictures(document: Document) -> Iterator[Markup]:
+    if document["days"]:
+        yield tag("h2", "Day by day")
+        yield tag("figure", _key(), _line(document["days"]))
+    if document["chapters"]:
+        yield tag("h2", "Chapters")
+        yield tag("figure", _key(), _bars(document["chapters"]))
+
+
+def _key() -> Markup:
+    names = (("asked", "readers who asked"), ("unanswered", "readers without a full answer"))
+    keys = [
+        tag("span", _svg(12, 12, "", tag("rect", class_=series, width=12, height=12)), f" {name}")
+        for series, name in names
+    ]
+    return tag("figcaption", *keys)
+
+
+def _svg(width: int, height: int, title: str, *marks: Markup) -> Markup:
+    stated = {"role": "img", "aria_label": title} if title else {"aria_hidden": "true", "class_": "key"}
+    return tag("svg", *marks, viewBox=f"0 0 {width} {height}", **stated)
+
+
+def _line(days: Sequence[Mapping[str, Any]]) -> Markup:
+    """Return the readers of each day as two lines."""
+    most = max(day["asked"] for day in days) or 1
+    step = (_WIDTH - 2 * _EDGE) / max(1, len(days) - 1)
+
+    def line(series: str) -> Markup:
+        at = [
+            (_EDGE + i * step, _HEIGHT - _EDGE - d[series] / most * (_HEIGHT - 2 * _EDGE)) for i, d in enumerate(days)
+        ]
+        # A single day is a short line.
+        at += [(at[0][0] + 4, at[0][1])] if len(at) == 1 else []
+        return tag("polyline", class_=series, points=" ".join(f"{x:.1f},{y:.1f}" for x, y in at))
+
+    busiest = max(days, key=lambda day: (day["asked"], day["day"]))
+    about = f"Readers by day, at most {most}, on {busiest['day']}; in all {len(days)} days."
+    ends = [
+        tag("text", days[0]["day"], x=_EDGE, y=_HEIGHT - 6),
+        tag("text", days[-1]["day"], x=_WIDTH - _EDGE, y=_HEIGHT - 6, class_="end"),
+        tag("text", str(most), x=_EDGE - 6, y=_EDGE + 4, class_="end"),
+    ]
+    return _svg(_WIDTH, _HEIGHT, about, line("asked"), line("unanswered"), *ends)
+
+
+def _bars(chapters: Sequence[Mapping[str, Any]]) -> Markup:
+    """Return a bar for each chapter: who asked, and in it who got no full answer."""
+    most = max(chapter["asked"] for chapter in chapters) or 1
+    marks = []
+    for number, chapter in enumerate(chapters):
+        y = number * _BAR
+        title = chapter["title"] if len(chapter["title"]) <= 36 else f"{chapter['title'][:35]}…"
+        marks.append(tag("text", title, x=_LABEL - 8, y=y + 17, class_="end"))
+        for series in ("asked", "unanswered"):
+            width = round(chapter[series] / most * (_WIDTH - _LABEL - 40), 1)
+            marks.append(tag("rect", class_=series, x=_LABEL, y=y + 4, width=width, height=_BAR - 8))
+        end = _LABEL + 6 + chapter["asked"] / most * (_WIDTH - _LABEL - 40)
+        marks.append(tag("text", f"{chapter['asked']}", x=round(end, 1), y=y + 17))
+    about = "; ".join(f"{c['title']}: {c['asked']} asked, {c['unanswered']} without a full answer" for c in chapters)
+    return _svg(_WIDTH, len(chapters) * _BAR, about, *marks)
+
+
+def _group(group: Mapping[str, Any]) -> Markup:
+    trend, facts = group["trend"], []
+    if group["nearest"]:
+        facts.append(("Nearest section", _place(group["nearest"])))
+    if group["lacks"]:
+        facts.append(("It lacks", Markup(", ".join(tag("b", tag("bdi", word)) for word in group["lacks"]))))
+    if group["sections"]:
+        items = [tag("li", _place(place), f" ({place['readers']})") for place in group["sections"]]
+        facts.append(("Sections", tag("ul", *items)))
+    if group["examples"]:
+        facts.append(("Asked", tag("ul", *(tag("li", tag("q", tag("bdi", text))) for text in group["examples"]))))
+    counts = f"{group['readers']} readers, {trend['before']} in the first half and {trend['after']} in the second: "
+    return tag(
+        "section",
+        tag("h3", "Gap: " if group["kind"] == "gap" else "", tag("bdi", group["title"])),
+        tag("p", counts, states_text(group["states"])),
+        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)) if facts else "",
+        class_=group["kind"],
+    )
+
+
+def _place(place: Mapping[str, Any]) -> Markup:
+    name = tag("bdi", place["title"])
+    is_link = place["url"].lower().startswith(("https://", "http://"))
+    return tag("a", name, href=place["url"], rel="noreferrer") if is_link else name

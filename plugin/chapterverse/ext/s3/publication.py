@@ -1,0 +1,137 @@
+"""Publishes to S3. The draft is packed and uploaded under a new name, then one conditional write replaces the head.
+
+If anything fails before that write, readers see the old generation. No head names the uploaded objects then, and a
+later publication removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from chapterverse.errors import ChapterVerseError
+from chapterverse.ext.s3.bucket import Bucket
+from chapterverse.ext.s3.lease import S3Lease
+from chapterverse.ext.s3.pack import pack_folder
+from chapterverse.ext.s3.record import Artefact, S3Head
+from chapterverse.ext.s3.responses import Conflict, S3Rejection
+from chapterverse.model import EmbedderCard, Head
+from chapterverse.store import files
+from chapterverse.store.heads import check_next, overtaken_error
+from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, translating_write_errors
+
+HEAD = "head.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePrefix:
+    """The objects of one scope.
+
+    Attributes:
+        place: the prefix of their keys.
+        grace: seconds for which replaced objects stay, for readers who are fetching them.
+    """
+
+    bucket: Bucket
+    place: str
+    grace: float
+
+    @property
+    def head(self) -> str:
+        return self.key(HEAD)
+
+    def key(self, name: str) -> str:
+        return f"{self.place}/{name}"
+
+    def artefacts(self, min_age: float) -> list[str]:
+        """Return the names of the artefacts that were uploaded at least `min_age` seconds ago."""
+        objects = [(o.key.removeprefix(f"{self.place}/"), o.age) for o in self.bucket.list(f"{self.place}/")]
+        return [name for name, age in objects if Artefact.is_name(name) and age >= min_age]
+
+    def delete_garbage(self, reachable: Collection[str]) -> None:
+        """Delete the artefacts that are older than the grace and not `reachable` from the head.
+
+        Call it only after a write of the head, because that rejects every publisher who could still name one of them.
+        """
+        for name in self.artefacts(self.grace):
+            if name not in reachable:
+                self.bucket.remove(self.key(name))
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentHead:
+    """The state of the head when a publisher began.
+
+    Attributes:
+        etag: the etag of the object; None if there was none.
+        record: its content; None if it is damaged, or states that nothing is published.
+    """
+
+    etag: str | None
+    record: S3Head | None
+
+
+class S3Publication(ShardPublication):
+    """A private copy of the live shard in a scratch folder. Implements `chapterverse.store.Publication`."""
+
+    def __init__(
+        self,
+        prefix: ScopePrefix,
+        lease: S3Lease,
+        current: CurrentHead,
+        scratch_dir: Path,
+        previous: ShardSnapshot | None,
+        embedder: EmbedderCard,
+    ) -> None:
+        super().__init__(scratch_dir / "draft", scratch_dir / "live", previous, embedder)
+        self.committed: S3Head | None = None
+        self._prefix = prefix
+        self._lease = lease
+        self._current = current
+        self._scratch_dir = scratch_dir
+
+    @property
+    def draft(self) -> Path:
+        return self._place
+
+    def renew(self) -> None:
+        self._lease.renew()
+
+    def commit(self, head: Head) -> None:
+        check_next(head, self.previous.head if self.previous else None)
+        self._lease.renew()
+        with translating_write_errors(self._scratch_dir):
+            self._seal()
+            pack_file = self._scratch_dir / "pack"
+            files.require_space(self._scratch_dir, files.allocated_bytes(self._place))
+            with pack_file.open("wb") as file:
+                packed = pack_folder(self._place, file)
+        artefact = Artefact(Artefact.new_name(head.generation), packed)
+        now = self._prefix.bucket.upload(self._prefix.key(artefact.name), pack_file, packed)
+        old = self._current.record
+        record = S3Head(head, artefact, old.retire(now, self._prefix.grace) if old else {})
+        self._replace_head(record)
+        self.committed = record
+        # The generation is published; the next publication removes the rest.
+        with contextlib.suppress(ChapterVerseError):
+            self._prefix.delete_garbage({artefact.name, *record.retired})
+
+    def close(self) -> None:
+        self._close()
+
+    def _replace_head(self, record: S3Head) -> None:
+        prefix, name = self._prefix, record.artefact.name
+        try:
+            prefix.bucket.write(prefix.head, record.encode(), self._current.etag)
+        except S3Rejection as rejection:
+            document = prefix.bucket.read(prefix.head)
+            # A request whose answer was lost is repeated, and then rejected because of itself.
+            if document is not None and name.encode() in document.body:
+                return
+            # After a conflict the write may still succeed, and name the artefact.
+            if not isinstance(rejection, Conflict):
+                with contextlib.suppress(ChapterVerseError):
+                    prefix.bucket.remove(prefix.key(name))
+            raise overtaken_error(record.head) from None

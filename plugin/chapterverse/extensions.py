@@ -1,0 +1,374 @@
+"""The rooms, and what each offers to the core.
+
+A room is a manifest of strings, `module:object`. Nothing of a room is imported before it is used, so a room that is off
+costs nothing. Another distribution adds its own manifest by an entry point of the group `chapterverse.extensions`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chapterverse.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from chapterverse.settings import Settings
+
+ENTRY_POINTS = "chapterverse.extensions"
+#: A line `name = module:object` for each entry point that was there when a package was made.
+PACKED = Path(__file__).with_name("extensions.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command, by its place and the first line of its help.
+
+    Attributes:
+        group: the part of a site's life under which `--help` lists it; empty if it doesn't.
+    """
+
+    group: str
+    place: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What a room offers.
+
+    Attributes:
+        offers: by setting, and by the form of a value (`cohere[:MODEL]`), a function of the settings and of what
+            follows the colon, which opens what the value names. A form without a function names nothing to open.
+        commands: by name.
+        routes: the places of routers by the setting that switches them on; "" is always on.
+        extra: the extra of this distribution that installs what the room imports.
+    """
+
+    name: str
+    offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    routes: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
+
+
+#: The core offers what needs no service, in the same way.
+CORE = Extension(
+    "core",
+    offers={
+        "store": {"edge:PATH": "chapterverse.store.edge:EdgeStore.from_settings"},
+        "ledger": {"sqlite:PATH": "chapterverse.ledger.table:Ledger.from_settings"},
+        "embedder": {"none": ""},
+        "enricher": {"none": ""},
+        "reranker": {"none": "", "local": ""},
+        "generator": {"extractive": "chapterverse_api.generation.extractive:Extractive.from_settings"},
+        "checker": {"words": ""},
+        "limiter": {
+            "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
+            "sqlite:PATH": "chapterverse_api.limits.sqlite:SqliteLimiter.from_settings",
+        },
+        "records": {"sqlite:PATH": "chapterverse_api.records.table:RecordsTable.from_settings"},
+    },
+    commands={
+        "index": Command("Build", "chapterverse.cli.index:index", "Update the index to hold exactly this site."),
+        "inject": Command(
+            "Build",
+            "chapterverse.cli.site:inject",
+            "Put the chat into every page of a built site, and write files for agents.",
+        ),
+        "widget": Command(
+            "Build",
+            "chapterverse.cli.site:widget",
+            "Write the chat's files into a folder, and print the script tag for the pages.",
+        ),
+        "check": Command("Build", "chapterverse.cli.site:check", "Report mistakes in a built site and its index."),
+        "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
+        "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
+        "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
+        "feedback": Command(
+            "Measure",
+            "chapterverse_api.commands.feedback:feedback",
+            "Print readers' ratings of answers, newest first.",
+        ),
+        "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
+        "export": Command("Operate", "chapterverse.cli.transfer:export", "Write an index to a file."),
+        "import": Command(
+            "Operate",
+            "chapterverse.cli.transfer:import_",
+            "Make an index hold exactly the content of a file.",
+        ),
+        "repair": Command(
+            "Operate",
+            "chapterverse.cli.transfer:repair",
+            "Remove what no live index uses, and rebuild a lost ledger from the index.",
+        ),
+        "remember": Command(
+            "Operate",
+            "chapterverse.cli.remember:remember",
+            "Write a fact for the chat into a file beside your docs, or remove one.",
+        ),
+        "forget": Command(
+            "Operate", "chapterverse_api.commands.forget:forget", "Forget a conversation, or all old ones."
+        ),
+        "schema": Command(
+            "Operate", "chapterverse.cli.schema:schema", "Print the fields of a document type, or of all."
+        ),
+        # Called by plugins and by workflows.
+        "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
+        "preview": Command(
+            "", "chapterverse.cli.plugin:preview", "Run the API beside a generator's own preview, for its plugin."
+        ),
+        "unpublish": Command(
+            "",
+            "chapterverse.cli.transfer:unpublish",
+            "Remove a site's index, or that of one docs version, from the store.",
+        ),
+    },
+)
+
+EXTENSIONS = (
+    CORE,
+    Extension("qdrant", offers={"store": {"qdrant:URL": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
+    Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
+    Extension(
+        "postgres",
+        offers={
+            "ledger": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse.ext.postgres.ledger:open_ledger"},
+            "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres.records:open_records"},
+        },
+        extra="postgres",
+    ),
+    Extension("aws", offers={"secrets_arn": {"ARN": "chapterverse.ext.aws.secrets:resolve_secrets"}}),
+    Extension(
+        "dynamodb",
+        offers={
+            "records": {"dynamodb:TABLE": "chapterverse_api.ext.dynamodb.records:DynamoRecords.from_settings"},
+            "limiter": {"dynamodb:TABLE": "chapterverse_api.ext.dynamodb.limiter:DynamoLimiter.from_settings"},
+        },
+    ),
+    Extension(
+        "cohere",
+        offers={
+            "embedder": {"cohere[:MODEL]": "chapterverse.ext.cohere.embedder:CohereEmbedder.from_settings"},
+            "reranker": {"cohere[:MODEL]": "chapterverse_api.ext.cohere.reranker:CohereReranker.from_settings"},
+            "generator": {"cohere[:MODEL]": "chapterverse_api.ext.cohere.generator:CohereGenerator.from_settings"},
+        },
+    ),
+    Extension(
+        "openai",
+        offers={
+            "embedder": {"openai:MODEL": "chapterverse.ext.openai.embedder:OpenAIEmbedder.from_settings"},
+            "generator": {"openai:MODEL": "chapterverse_api.ext.openai.generator:OpenAIGenerator.from_settings"},
+            "checker": {"openai:MODEL": "chapterverse_api.ext.openai.checker:OpenAIChecker.from_settings"},
+        },
+    ),
+    Extension(
+        "bedrock",
+        offers={
+            "embedder": {"bedrock:MODEL": "chapterverse.ext.bedrock.embedder:BedrockEmbedder.from_settings"},
+            "reranker": {"bedrock:MODEL": "chapterverse_api.ext.bedrock.reranker:BedrockReranker.from_settings"},
+            "generator": {"bedrock:MODEL": "chapterverse_api.ext.bedrock.generator:BedrockGenerator.from_settings"},
+            "checker": {
+                "bedrock:guardrail/ID[:VERSION]": "chapterverse_api.ext.bedrock.checker:GuardrailChecker.from_settings"
+            },
+        },
+        extra="aws",
+    ),
+    Extension(
+        "fastembed",
+        offers={
+            "embedder": {"fastembed:MODEL-or-PATH": "chapterverse.ext.fastembed.embedder:FastEmbedder.from_settings"}
+        },
+        extra="local",
+    ),
+    Extension(
+        "enrichment",
+        offers={
+            "enricher": dict.fromkeys(
+                ("cohere:MODEL", "openai:MODEL", "bedrock:MODEL"),
+                "chapterverse.ext.enrichment.setting:EnricherSetting.from_settings",
+            )
+        },
+    ),
+    Extension("work", offers={"proof_of_work": {"on": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"}}),
+    Extension(
+        "evaluation",
+        commands={
+            "eval": Command(
+                "Measure",
+                "chapterverse_api.ext.evaluation.eval_command:eval_",
+                "Measure how well questions are answered.",
+            ),
+            "calibrate": Command(
+                "Measure",
+                "chapterverse_api.ext.evaluation.calibrate_command:calibrate",
+                "Fit refusals to readers' questions.",
+            ),
+            "trace": Command(
+                "Measure", "chapterverse_api.ext.evaluation.trace_command:trace", "Show how a question is answered."
+            ),
+        },
+        extra="eval",
+    ),
+    Extension(
+        "report",
+        commands={
+            "report": Command(
+                "Measure", "chapterverse.ext.report.command:report", "Show what readers ask, and what the docs lack."
+            )
+        },
+    ),
+    Extension(
+        "agents",
+        offers={
+            "plans": {"QUESTION": "chapterverse_api.ext.agents.plans.requests:plan_for_owner"},
+            "schemas": {"FOLDER": "chapterverse_api.ext.agents.structured:SchemaAnswer"},
+            "tools": {"FILE": "chapterverse_api.ext.agents.tools.site_tools:open_tools"},
+        },
+        commands={
+            "mcp": Command(
+                "Ask",
+                "chapterverse_api.ext.agents.mcp_command:mcp",
+                "Answer a program over the Model Context Protocol.",
+            )
+        },
+        routes={
+            "": "chapterverse_api.ext.agents.routes.completions:router chapterverse_api.ext.agents.routes.plans:router",
+            "mcp": "chapterverse_api.ext.agents.routes.mcp:router",
+        },
+    ),
+)
+
+#: The parts of a site's life by which `--help` lists the commands.
+GROUPS = ("Build", "Ask", "Measure", "Operate")
+
+
+def open_offer(setting: str, settings: Settings) -> Any:
+    """Open what a setting names; None if its value names nothing to open.
+
+    Raises:
+        ConfigurationError: no room offers such a value, or the one that does can't use it.
+    """
+    value: str = getattr(settings, setting)
+    kind, _, rest = value.partition(":")
+    for extension in _extensions_for(setting, kind):
+        form = _find_form(extension, setting, kind) or ""
+        name, needs_rest, _ = form.partition(":")
+        if bool(rest) == bool(needs_rest) or name.endswith("["):
+            place = extension.offers[setting][form]
+            return load(place, extension)(settings, rest) if place else None
+    is_secret = next(field.metadata.get("secret") for field in fields(settings) if field.name == setting)
+    named = f"such {setting}" if is_secret else f"{setting} named {value!r}"
+    raise ConfigurationError(f"There is no {named}: use {_list_forms(setting)}.")
+
+
+def load_offer(setting: str) -> Any:
+    """Return what the one room offers for a setting whose values have no kinds."""
+    return next(
+        load(place, extension)
+        for extension in (*EXTENSIONS, *foreign())
+        for place in extension.offers.get(setting, {}).values()
+    )
+
+
+def load(place: str, extension: Extension | None = None) -> Any:
+    """Return the object at `module:object`.
+
+    Raises:
+        ConfigurationError: what it imports is not installed.
+    """
+    module, _, path = place.partition(":")
+    try:
+        found: Any = import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        if extension and extension not in EXTENSIONS:
+            raise ConfigurationError(f"The extension {extension.name} can't be loaded ({error}).") from error
+        missing = getattr(error, "name", None) or "chapterverse"
+        if not isinstance(error, ImportError) or not module.startswith("chapterverse_api") or "." in missing:
+            raise
+        raise ConfigurationError(
+            f'The service can\'t be loaded ({missing} is missing): pip install "chapterverse[api]".'
+        ) from error
+    return found
+
+
+@cache
+def find_commands() -> dict[str, tuple[Command, Extension]]:
+    """Return every command by name. A foreign one with the name of another is left out, and that is said."""
+    found: dict[str, tuple[Command, Extension]] = {}
+    for extension in (*EXTENSIONS, *foreign()):
+        for name, command in extension.commands.items():
+            if name in found:
+                _complain(f"The command {name} of the extension {extension.name} is left out: another has that name.")
+            found.setdefault(name, (command, extension))
+    return found
+
+
+def find_routes(settings: Settings) -> Iterator[tuple[str, Extension]]:
+    """Yield the places of the routers that are on."""
+    for extension in (*EXTENSIONS, *foreign()):
+        for setting, places in extension.routes.items():
+            if not setting or getattr(settings, setting):
+                yield from ((place, extension) for place in places.split())
+
+
+@cache
+def foreign() -> tuple[Extension, ...]:
+    """Return the manifests of other distributions, searched once. One that can't be used is named and left out."""
+    found = dict[str, Extension]()
+    for entry in sorted(_find_entry_points(), key=lambda entry: entry.name):
+        try:
+            extension = entry.load()
+            if not isinstance(extension, Extension):
+                raise TypeError(f"{entry.value} is no Extension")
+            if extension.name in {*found, *(own.name for own in EXTENSIONS)}:
+                raise ValueError(f"another is named {extension.name}")
+        # Whatever a stranger's module raises at its import, everything else works on.
+        except Exception as error:
+            _complain(f"The extension {entry.name} is left out: {error}.")
+        else:
+            found[extension.name] = extension
+    return tuple(found.values())
+
+
+def _find_entry_points() -> Iterable[EntryPoint]:
+    """Return the entry points of other distributions. A package for Lambda lists them, as a search takes time."""
+    if not PACKED.exists():
+        return entry_points(group=ENTRY_POINTS)
+    lines = (line.partition(" = ") for line in PACKED.read_text(encoding="utf-8").splitlines())
+    return [EntryPoint(name, value, ENTRY_POINTS) for name, _, value in lines]
+
+
+def _complain(sentence: str) -> None:
+    print(sentence, file=sys.stderr)  # noqa: T201
+
+
+def _extensions_for(setting: str, kind: str) -> Iterator[Extension]:
+    """Yield those that offer a value of this kind: others than ours are searched only if none of ours does."""
+    for extension in EXTENSIONS:
+        if _find_form(extension, setting, kind):
+            yield extension
+            return
+    yield from (extension for extension in foreign() if _find_form(extension, setting, kind))
+
+
+def _find_form(extension: Extension, setting: str, kind: str) -> str | None:
+    return next((form for form in extension.offers.get(setting, ()) if kind in _kinds(form)), None)
+
+
+def _kinds(form: str) -> set[str]:
+    """Return what a value of this form may begin with: `postgres[ql]://HOST` is "postgres" or "postgresql"."""
+    name, _, more = form.partition(":")[0].partition("[")
+    return {name, name + more.rstrip("]")}
+
+
+def _list_forms(setting: str) -> str:
+    *forms, last = (form for extension in (*EXTENSIONS, *foreign()) for form in extension.offers.get(setting, ()))
+    return f"{', '.join(forms)} or {last}" if forms else last

@@ -1,0 +1,169 @@
+"""Extensions of other distributions: what they offer works, and one that is broken stops nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chapterverse import extensions
+from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import CORE, EXTENSIONS, open_offer
+from chapterverse.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(encoding="utf-8")
+
+
+def install(folder: Path, name: str, code: str, *values: str) -> None:
+    """Make a module, and a distribution with these entry points, in a folder of the path."""
+    (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    lines = (f"{name}{number} = {value}\n" for number, value in enumerate(values or (f"{name}:EXTENSION",)))
+    (info / "entry_points.txt").write_text(f"[chapterverse.extensions]\n{''.join(lines)}", encoding="utf-8")
+
+
+def run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, env=environment, check=False
+    )
+
+
+def command(*arguments: str) -> str:
+    return f"from chapterverse.cli import main; main({[*arguments]!r})"
+
+
+@pytest.fixture
+def documented(tmp_path: Path) -> Path:
+    """The extension of the documentation, installed."""
+    code, entry = re.findall(r"```(?:python|toml)\n(.*?)```", PAGE, re.DOTALL)
+    assert json.loads(entry.rpartition("=")[2]) == "teapot:EXTENSION"
+    install(tmp_path, "teapot", code)
+    return tmp_path
+
+
+def test_the_documented_command_runs(documented: Path) -> None:
+    done = run(documented, command("brew"))
+    assert (done.returncode, done.stdout) == (0, "The kettle sings.\n"), done.stderr
+    assert "brew" in run(documented, command("--help")).stdout
+
+
+def test_the_documented_route_answers(documented: Path) -> None:
+    program = """
+from fastapi.testclient import TestClient
+from chapterverse.settings import Settings
+from chapterverse_api.app import create_app
+client = TestClient(create_app(settings=Settings()))
+print(client.get("/v1/teapot", headers={"host": "127.0.0.1"}).json())
+"""
+    done = run(documented, program)
+    assert done.stdout == "{'sings': True}\n", done.stderr
+
+
+def test_the_documented_store_opens_by_its_form(documented: Path) -> None:
+    program = """
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+print(open_store(Settings(store="teapot:kitchen")).identity)
+"""
+    done = run(documented, program)
+    assert done.stdout == "teapot kitchen\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("1 / 0", "division by zero"),
+        ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
+        ("EXTENSION = 7", "broken:EXTENSION is no Extension"),
+        (
+            "from chapterverse.extensions import Extension\nEXTENSION = Extension('x', hooks={})",
+            "Extension.__init__() got an unexpected keyword argument 'hooks'",
+        ),
+        ("from chapterverse.extensions import Extension\nEXTENSION = Extension('s3')", "another is named s3"),
+    ],
+)
+def test_a_broken_extension_is_one_sentence_and_stops_nothing(documented: Path, code: str, reason: str) -> None:
+    install(documented, "broken", code)
+    done = run(documented, command("brew"))
+    assert (done.returncode, done.stdout) == (0, "The kettle sings.\n"), done.stderr
+    assert done.stderr == f"The extension broken0 is left out: {reason}.\n"
+
+
+def test_two_that_claim_one_command(documented: Path) -> None:
+    code = """
+from chapterverse.extensions import Command, Extension
+EXTENSION = Extension("late", commands={name: Command("Ask", "late:never", "Never.") for name in ("brew", "index")})
+"""
+    install(documented, "zz_late", code)
+    done = run(documented, command("brew"))
+    assert (done.returncode, done.stdout) == (0, "The kettle sings.\n"), done.stderr
+    assert done.stderr.splitlines() == [
+        f"The command {name} of the extension late is left out: another has that name." for name in ("brew", "index")
+    ]
+
+
+def test_what_an_extension_fails_to_load_is_one_sentence(tmp_path: Path) -> None:
+    code = """
+from chapterverse.extensions import Extension
+EXTENSION = Extension("gone", offers={"store": {"gone:PLACE": "gone:Nothing.at_all"}})
+"""
+    install(tmp_path, "gone", code)
+    done = run(tmp_path, command("status", "--store", "gone:x"))
+    assert done.returncode == 1
+    assert done.stderr == "Error: The extension gone can't be loaded (module 'gone' has no attribute 'Nothing').\n"
+
+
+def test_a_package_lists_its_extensions_and_a_start_searches_for_none(documented: Path) -> None:
+    listed = documented / "extensions.txt"
+    listed.write_text("teapot = teapot:EXTENSION\n", encoding="utf-8")
+    install(documented, "unlisted", "1 / 0")
+    program = f"""
+from pathlib import Path
+from chapterverse import extensions
+extensions.PACKED = Path({str(listed)!r})
+print([extension.name for extension in extensions.foreign()])
+"""
+    done = run(documented, program)
+    assert (done.stdout, done.stderr) == ("['teapot']\n", "")
+
+
+def test_what_is_ours_is_opened_without_a_search(tmp_path: Path) -> None:
+    install(tmp_path, "broken", "1 / 0")
+    program = """
+from chapterverse.settings import Settings
+from chapterverse.store import open_store
+print(open_store(Settings(store="edge:x")).identity)
+"""
+    done = run(tmp_path, program)
+    assert (done.stdout, done.stderr) == ("x\n", "")
+
+
+def test_every_place_of_ours_can_be_loaded() -> None:
+    places = {
+        *(place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values() if place),
+        *(found.place for own in EXTENSIONS for found in own.commands.values()),
+        *(place for own in EXTENSIONS for places in own.routes.values() for place in places.split()),
+    }
+    assert len(places) > 40
+    for place in places:
+        assert extensions.load(place)
+
+
+def test_a_value_has_what_its_form_asks_for() -> None:
+    assert open_offer("reranker", Settings(reranker="none")) is None
+    for value in ("edge:", "edge", "EDGE:x", "", "s3", "postgresql://h/db"):
+        with pytest.raises(ConfigurationError, match=re.escape(f"There is no store named {value!r}: use edge:PATH,")):
+            open_offer("store", Settings(store=value))
+
+
+def test_the_core_opens_without_any_room() -> None:
+    assert all(place.split(".")[1] != "ext" for forms in CORE.offers.values() for place in forms.values() if place)
