@@ -569,7 +569,7 @@ def test_the_strict_build_of_a_pull_request_needs_no_api(site: Site) -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "sentence"),
     [
-        ({"store": "nowhere", "publish": True}, {}, "There is no store 'nowhere'"),
+        ({"store": "nowhere", "publish": True}, {}, "There is no store named 'nowhere'"),
         ({"embedder": "best"}, {}, "There is no embedder named 'best'"),
         ({"embedder": "cohere"}, {}, "COHERE_API_KEY"),
         ({"chunk_tokens": 7}, {}, "chunk_tokens must be between 32 and 512."),
