@@ -18,6 +18,7 @@ import pytest
 
 from generators.project import Project
 from generators.sight import Sight, browse, look
+from generators.test_starlight import CONTENT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,6 +38,12 @@ export default {
   presets: [['classic', {docs: {routeBasePath: '/'}, blog: false, pages: false}]],
 };
 """
+STARLIGHT = """\
+import {defineConfig} from 'astro/config';
+import starlight from '@astrojs/starlight';
+
+export default defineConfig({integrations: [starlight({title: 'Packages'})]});
+"""
 VITEPRESS = "export default {title: 'Packages', ignoreDeadLinks: true, markdown: {html: false}};\n"
 SPHINX = "project = 'Modules'\nextensions = ['sphinx.ext.autodoc']\nhtml_theme = 'THEME'\n"
 
@@ -52,6 +59,15 @@ def build_docusaurus(_theme: str, _folder: Path) -> Path:
     project = Project.new(
         "docusaurus", "@docusaurus/core/bin/docusaurus.mjs", "build", {"docusaurus.config.js": DOCUSAURUS, **pages}
     )
+    project.build()
+    return project.root / project.output
+
+
+def build_starlight(_theme: str, _folder: Path) -> Path:
+    front = "---\ntitle: {}\n---\n\n"
+    pages = {f"src/content/docs/{n}.md": front.format(n) + _IMAGE.sub("", description(n)) for n in PACKAGES}
+    files = {"astro.config.mjs": STARLIGHT, "src/content.config.ts": CONTENT, **pages}
+    project = Project.new("starlight", "astro/bin/astro.mjs", "dist", files)
     project.build()
     return project.root / project.output
 
@@ -103,6 +119,7 @@ SITES: dict[str, tuple[Callable[[str, Path], Path], tuple[str, ...], str, str]] 
     "furo": (build_sphinx, ("sphinx", "furo"), "article[role=main]", ".headerlink, .linenos"),
     "alabaster": (build_sphinx, ("sphinx", "alabaster"), ".body[role=main]", ".headerlink, .linenos"),
     "docusaurus": (build_docusaurus, (), ".theme-doc-markdown", ".hash-link"),
+    "starlight": (build_starlight, (), "main h1, .sl-markdown-content", ".sl-anchor-link, .sr-only"),
     "vitepress": (build_vitepress, (), ".vp-doc", ".header-anchor, button.copy, span.lang"),
     "nature": (build_sphinx, ("sphinx",), ".body[role=main]", ".headerlink, .linenos"),
 }  # fmt: skip
