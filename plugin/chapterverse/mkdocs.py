@@ -1,8 +1,7 @@
 """The plugin for MkDocs and ProperDocs: marks pages during a build, indexes them after a clean one.
 
 `on_page_context` marks where a page's content begins and ends. After the build the pages are read as they were written,
-as other plugins change them later. `on_shutdown` publishes, because `--strict` fails a build after `on_post_build`.
-"""
+as other plugins change them later. `on_shutdown` publishes, because `--strict` fails a build after `on_post_build`."""
 
 from __future__ import annotations
 
@@ -84,8 +83,7 @@ class ChapterVerseConfig(Config):
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds, and a
-    translation plugin builds each further language inside the build of the first one.
-    """
+    translation plugin builds each further language inside the build of the first one."""
 
     _serving, _dirty, _depth = False, False, 0
     _pages = BuildPages("", PageGlobs.of(), frozenset())

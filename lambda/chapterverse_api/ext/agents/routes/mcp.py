@@ -10,7 +10,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from chapterverse.extensions import load
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.agents.mcp.messages import (
     Headers,
@@ -98,7 +97,9 @@ def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
     try:
         # Only over HTTP, because it needs a header.
         if call.method == "resources/read" and call.params.get("uri") == _GAPS:
-            read_gaps = load("chapterverse_api.ext.report.gaps_resource:read_gaps")
+            # Lazy: few ask for it.
+            from chapterverse_api.ext.agents.gaps_resource import read_gaps
+
             authorization = request.headers.get("authorization", "")
             return JSONResponse(result_reply(call, read_gaps(call, context.service.settings, authorization)))
         return JSONResponse(_server().answer(call, context))
