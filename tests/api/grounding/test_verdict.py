@@ -147,7 +147,7 @@ OPTIONS = (
         ("The `token` option is not required.", "contradicts"),
         ("The Free plan has export to PDF.", "contradicts"),
         ("The Team plan has no export to PDF.", "contradicts"),
-        ("`token` is optional.", "silent"),
+        ("`token` is optional.", "contradicts"),
     ],
 )
 def test_a_bare_cell_is_the_value_of_its_column(said: str, expected: str) -> None:
