@@ -223,8 +223,8 @@ def _denies(sentence: AnalyzedSentence, row: Excerpt) -> bool:
 def _most_like(sentence: AnalyzedSentence, aligned: AlignedClause) -> tuple[float, tuple[int, int]]:
     """Return the clause of the excerpt that is most like a clause of the sentence, and their likeness, 0 to 1."""
     excerpt, terms = aligned.excerpt, set(sentence.terms_between(aligned.start, aligned.end))
-    # A heading states nothing.
-    if excerpt is None or excerpt.kind == "heading" or not terms:
+    # A heading states nothing, and of a row each cell by itself (`_denies`).
+    if excerpt is None or excerpt.kind in ("heading", "row") or not terms:
         return 0.0, (0, 0)
     others = [(set(excerpt.terms_between(*clause)), clause) for clause in excerpt.clauses]
     return max((2 * len(terms & other) / (len(terms) + len(other)), clause) for other, clause in others)
