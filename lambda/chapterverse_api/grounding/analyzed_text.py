@@ -91,6 +91,11 @@ def _bare_lines(lines: Iterable[str]) -> list[str]:
     return [text for line in bare if (text := " ".join(line.split()))]
 
 
+def holds(terms: frozenset[int], word: Sequence[int]) -> bool:
+    """Whether a word is among these terms, or each of its parts is."""
+    return word[0] in terms or (len(word) > 1 and terms.issuperset(word[1:]))
+
+
 class AnalyzedText:
     """The words of a text in order, with the terms of the content words: those that carry meaning.
 
@@ -123,12 +128,6 @@ class AnalyzedText:
     @cached_property
     def surface_set(self) -> frozenset[str]:
         return frozenset(self.surfaces)
-
-    @cached_property
-    def synonym_groups(self) -> frozenset[str]:
-        """The names of the groups of synonyms that its words belong to."""
-        groups = cues.synonyms() if self.language_code == "en" else {}
-        return frozenset(groups[s] for s in self.surfaces if s in groups)
 
     @cached_property
     def normalized(self) -> str:
@@ -197,6 +196,11 @@ class AnalyzedText:
     @cached_property
     def literals(self) -> tuple[LiteralMatch, ...]:
         return tuple(islice(find_literals(self.plain, self.language), _MAX_LITERALS))
+
+    @cached_property
+    def name_terms(self) -> frozenset[int]:
+        """The terms of its identifiers."""
+        return frozenset(t for match in self.literals if not match.is_number for t in _terms(match.form, self.language))
 
 
 class Excerpt(AnalyzedText):

@@ -1,8 +1,7 @@
-"""Small words that change a sentence's meaning: negations, quantifiers, modals, opposites; and synonyms.
+"""Small words that change a sentence's meaning: negations, quantifiers, duties, opposites.
 
 A cue is recognized by its word alone, and `features` decides what it refers to. The words are data, in `cues.json`.
-English has all kinds, German, French and Spanish have their negations, and other languages have no cues. The synonyms
-are fewer than those of `text.thesaurus`, where a wrong one only finds a page too many.
+English has all kinds, German, French and Spanish have their negations, and other languages have no cues.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from chapterverse.text.json_text import load_json
 
 #: Kinds of cues; each is compared with its own kind.
-KINDS = ("negation", "all", "only", "may", "must")
+KINDS = ("negation", "all", "only", "must")
 NEGATION = KINDS.index("negation")
 
 # Cyrillic and Greek letters, and the Latin ones that they look like.
@@ -55,17 +54,6 @@ def _cell_values() -> dict[str, bool]:
 def cell_value(cell: str) -> bool | None:
     """Return what a cell of a table says of its column; None if it holds more than a yes or a no."""
     return _cell_values().get(cell.strip(" *_`\ufe0f").casefold())
-
-
-@cache
-def synonyms() -> dict[str, str]:
-    """Return for each English word with synonyms the name of their group; the first group of a word counts."""
-    groups: dict[str, str] = {}
-    for group in _words()["synonyms"]:
-        words = group.split()
-        for word in words:
-            groups.setdefault(word, f"={words[0]}")
-    return groups
 
 
 @cache

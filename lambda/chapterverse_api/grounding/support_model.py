@@ -1,4 +1,4 @@
-"""The trained part of the check: a logistic regression and small boosted trees over `features`, in `weights.json`.
+"""The trained part of the check: a logistic regression over `features`, in `weights.json`.
 
 `benchmarks/grounding.py DATA --train` writes that file; its docstring says from what. Inference is plain Python.
 """
@@ -6,19 +6,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from chapterverse.calibration.regression import logistic
 from chapterverse.text.json_text import load_json
 
-#: `[feature, threshold, below, above]`, or a leaf's value.
-Tree: TypeAlias = Any
-
-#: Subtracted from the score for a clash, beside the trained weights; set by hand, as too few of each kind are known.
-CLASH_PENALTY, _MAX_CLASHES = 3.0, 2.0
 #: A term that is in a smaller share of the sections of documentation of any kind is not listed.
 MIN_SECTION_SHARE = 0.004
 
@@ -30,7 +25,6 @@ class SupportModel:
     Attributes:
         feature_names: the names of the features, in the order of the coefficients.
         coefficients, intercept: the regression.
-        trees, base_score: the boosted trees, and the score that they start from.
         threshold: the score from which a sentence counts as supported.
         uncited_threshold: this score for a sentence that the generator gives no citation.
         vote_threshold: the score below which a second vote is requested.
@@ -41,8 +35,6 @@ class SupportModel:
     feature_names: tuple[str, ...]
     coefficients: tuple[float, ...]
     intercept: float
-    trees: tuple[Tree, ...]
-    base_score: float
     threshold: float
     uncited_threshold: float
     vote_threshold: float
@@ -52,10 +44,9 @@ class SupportModel:
 
     def score(self, values: Mapping[str, float]) -> float:
         """Return the log odds that the sources say the sentence, before calibration."""
-        row = [values[name] for name in self.feature_names]
-        linear = self.intercept + sum(c * v for c, v in zip(self.coefficients, row, strict=True))
-        boosted = self.base_score + sum(_leaf(tree, row) for tree in self.trees)
-        return 0.5 * linear + 0.5 * boosted - CLASH_PENALTY * min(values["clash_count"], _MAX_CLASHES)
+        return self.intercept + sum(
+            weight * values[name] for name, weight in zip(self.feature_names, self.coefficients, strict=True)
+        )
 
     def probability(self, score: float) -> float:
         return logistic(self.slope * score + self.offset)
@@ -68,15 +59,9 @@ class SupportModel:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> SupportModel:
         """Return the model that `weights.json` holds; shares of sections are in thousandths there."""
-        lists = {name: tuple(document[name]) for name in ("feature_names", "coefficients", "trees")}
+        lists = {name: tuple(document[name]) for name in ("feature_names", "coefficients")}
         shares = {int(term): share / 1000 for term, share in document["section_shares"].items()}
         return cls(**{**document, **lists, "section_shares": shares})
-
-
-def _leaf(tree: Tree, row: Sequence[float]) -> float:
-    while isinstance(tree, list):
-        tree = tree[3] if row[tree[0]] >= tree[1] else tree[2]
-    return float(tree)
 
 
 @cache

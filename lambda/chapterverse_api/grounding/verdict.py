@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.features import measure_support
-from chapterverse_api.grounding.support_model import CLASH_PENALTY, SupportModel
+from chapterverse_api.grounding.support_model import SupportModel
 
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 
@@ -21,15 +21,13 @@ MIN_WORDS = 3
 VERBATIM_SCORE = 30.0
 #: Scores of a sentence that is too short to be measured: whether a clause contains it all.
 _BRIEF_SUPPORTED, _BRIEF_SILENT = 1.0, -2.0
-#: Sources that lack this share of a sentence's words, or so many of them in a row, never support it.
-_MAX_MISSING_SHARE, _MAX_MISSING_RUN = 0.6, 4
-#: The same share of one clause: what "and" joins to a true sentence may be made up.
-_MAX_CLAUSE_MISSING_SHARE = 0.8
-#: Share of a sentence's words from which a passage has the same subject, and the features that then contradict it, from
-#: this value on.
+#: How far below the threshold a sentence scores, at least, that is ruled out.
+CLASH_PENALTY = 3.0
+#: Sources that lack this share of a sentence's words never support it, nor those that lack this share of one clause's:
+#: what "and" joins to a truth may be made up.
+_MAX_MISSING_SHARE, _MAX_CLAUSE_MISSING_SHARE = 0.6, 0.8
+#: Share of a sentence's words from which a passage has the same subject.
 _MIN_SAME_SUBJECT = 0.6
-_MIN_CONTRADICTION = 0.5
-_CONTRADICTIONS = ("opposite_context_share", "missing_digits", "replaced_numbers", "negation_mismatch")
 #: Share of a sentence's words, by idf, that a passage must contain to be checked without being cited, and how many
 #: passages are checked so.
 _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
@@ -85,19 +83,33 @@ def judge(
         # Nearly any passage holds a single word somewhere.
         supports = (is_cited or words > 1) and _contains_brief(sentence, sources)
         return Verdict("supports", _BRIEF_SUPPORTED) if supports else Verdict("silent", _BRIEF_SILENT)
+    if not any(sentence.surfaces[i].strip("0123456789.,:-/") for i in sentence.content_positions) and words:
+        # Numbers alone say nothing of anything.
+        return Verdict("silent", _BRIEF_SILENT)
     values = measure_support(sentence, sources, rivals, model.rarity)
     score = model.score(values)
-    lacks_words = (
-        values["missing_share"] >= _MAX_MISSING_SHARE
-        or values["missing_run"] >= _MAX_MISSING_RUN
-        or values["max_clause_missing_share"] >= _MAX_CLAUSE_MISSING_SHARE
-    )
-    if values["missing_digits"] or lacks_words:
+    if is_ruled_out(values):
         score = min(score, model.threshold) - CLASH_PENALTY
     if score >= (model.threshold if is_cited else model.uncited_threshold):
         return Verdict("supports", score)
-    differs = any(values[name] >= _MIN_CONTRADICTION for name in _CONTRADICTIONS)
-    return Verdict("contradicts" if values["soft_coverage"] >= _MIN_SAME_SUBJECT and differs else "silent", score)
+    return Verdict("contradicts" if _differs(values) else "silent", score)
+
+
+def is_ruled_out(values: Mapping[str, float]) -> bool:
+    """Whether a sentence with these features is hardly ever supported, however much of it the sources hold."""
+    return bool(
+        values["missing_digits"]
+        or values["missing_names"]
+        or values["missing_share"] >= _MAX_MISSING_SHARE
+        or values["clause_missing_share"] >= _MAX_CLAUSE_MISSING_SHARE
+        or _differs(values)
+    )
+
+
+def _differs(values: Mapping[str, float]) -> bool:
+    """Whether the sources have the same subject and say something else of it."""
+    same_subject = 1 - values["unaligned_share"] >= _MIN_SAME_SUBJECT
+    return same_subject and bool(values["contradictions"] or values["missing_digits"])
 
 
 def most_similar(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> list[AnalyzedPassage]:

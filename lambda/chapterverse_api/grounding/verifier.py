@@ -9,11 +9,10 @@ from itertools import groupby
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.text import lexical
-from chapterverse.text.lexical import WordTerms
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api.generation.draft import OMISSION, Draft, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.analyzed_text import FENCE_MARKS, AnalyzedPassage
+from chapterverse_api.grounding.analyzed_text import FENCE_MARKS, AnalyzedPassage, holds
 from chapterverse_api.grounding.checked_sentence import CheckedSentence, SentenceChecker
 from chapterverse_api.grounding.cited_ranges import sentences_with_ids
 from chapterverse_api.grounding.claims import leaves_open
@@ -66,7 +65,7 @@ class Verifier:
         held |= lexical.terms_of(word for p in self._passages for word in lexical.words(p.url or "", self._language))
         words, synonyms = self._question.words, self._question.synonyms
         known = {n for synonym in synonyms if synonym.term in held for n in synonym.word_indices}
-        known |= {n for n, word in enumerate(words) if any(_holds(held, alternative) for alternative in word)}
+        known |= {n for n, word in enumerate(words) if any(holds(held, alternative) for alternative in word)}
         return frozenset(alternative[0] for n, word in enumerate(words) if n not in known for alternative in word)
 
     def check(self, sentence: Sentence, cited_ids: Sequence[str]) -> CheckedSentence:
@@ -132,11 +131,6 @@ class Verifier:
             ),
             checks=tuple(c if isinstance(c, SentenceCheck) else c.record for c in self._checked),
         )
-
-
-def _holds(terms: frozenset[int], word: WordTerms) -> bool:
-    """Whether a word is among these terms, or each of its parts."""
-    return word[0] in terms or (len(word) > 1 and terms.issuperset(word[1:]))
 
 
 def is_verbatim(quote: Span, passages: Iterable[Passage]) -> bool:

@@ -127,7 +127,9 @@ OPTIONS = (
     "| `token` | string | **Yes** | – | The token by which a reader signs in. |\n"
     "| `theme` | `a \\| b` | ✗ | light | The colors of the pages that readers see. |\n\n"
     "| Plan | Search | Export to PDF | Price |\n| --- | --- | --- | --- |\n"
-    "| Free | Yes | No | 0 |\n| Team | ✅ | ✔️ | 20 |\n"
+    "| Free | Yes | No | 0 |\n| Team | ✅ | ✔️ | 20 |\n\n"
+    "| Flag | Mandatory | Deprecated | Meaning |\n| --- | --- | --- | --- |\n"
+    "| `--region` | Yes | No | Where the bucket lies. |\n| `--dry` | No | ✓ | Prints the plan. |\n"
 )
 
 
@@ -147,7 +149,10 @@ OPTIONS = (
         ("The `token` option is not required.", "contradicts"),
         ("The Free plan has export to PDF.", "contradicts"),
         ("The Team plan has no export to PDF.", "contradicts"),
-        ("`token` is optional.", "silent"),
+        ("`token` is optional.", "contradicts"),
+        ("`--dry` is deprecated.", "supports"),
+        ("`--region` is mandatory and says where the bucket lies.", "supports"),
+        ("`--region` is deprecated.", "contradicts"),
     ],
 )
 def test_a_bare_cell_is_the_value_of_its_column(said: str, expected: str) -> None:
