@@ -86,11 +86,9 @@ class ChapterVerseConfig(Config):
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
-    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds.
+    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
 
-    A translation plugin builds each further language inside the build of the first one, with this same object.
-    """
-
+    # A translation plugin builds each further language inside the build of the first one, with this same object.
     _serving, _dirty, _depth = False, False, 0
     _pages = BuildPages("", PageGlobs.of(), frozenset())
     _reading: SitePages | None = None
