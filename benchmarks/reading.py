@@ -39,6 +39,8 @@ CHOSEN = (
     *("fastify", "undici", "pino", "mercurius"),
 )
 HELD = ("pydantic", "starlight", "structlog", "cibuildwheel")
+CONFIDENCE = ("bias", "first_relevance", "share", "answerability")
+UNREAD = ("unread_bias", "unread_first", "unread_docs")
 WEIGHTS = Path(reading.__file__).with_suffix(".json")
 Row = dict[str, Any]
 
@@ -79,7 +81,7 @@ def features(row: Row, site: Site, model: ReadingModel | None) -> Mapping[str, A
         "cosine": [cosine for _, cosine in readings],
         "relevance": [one.relevance for one, _ in readings],
         "right": [is_right(row, candidate) for candidate in first],
-        "answerability": retrieval.answerability.first,
+        "words": retrieval.answerability,
         "answerable": bool(row["keys"]),
         "seconds": time.process_time() - started,
         "sections": [str((c.chunk.url, c.chunk.heading_path)) for c in first],
@@ -127,9 +129,15 @@ def doubts(found: Sequence[Mapping[str, Any]], cosine: float, relevance: float) 
         odds = np.exp(np.array(values) - max(values))
         of_section = [one["sections"][i] == one["sections"][ordered[0]] for i in range(len(odds))]
         share = float(odds[of_section].sum() / odds.sum())
-        rows.append((1.0, one["relevance"][ordered[0]], reading.logit(share), reading.logit(one["answerability"])))
+        rows.append((1.0, one["relevance"][ordered[0]], reading.logit(share), reading.logit(one["words"].first)))
         right.append(float(one["answerable"] and one["right"][ordered[0]]))
     return np.array(rows), np.array(right)
+
+
+def unread(found: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
+    """Return the same for a question that no model read."""
+    rows = [(1.0, reading.logit(one["words"].first), reading.logit(one["words"].docs)) for one in found]
+    return np.array(rows), np.array([float(one["answerable"] and one["right"][0]) for one in found])
 
 
 def fitted(rows: Any, right: Any, ridge: float = 1.0, steps: int = 50) -> Any:
@@ -151,9 +159,9 @@ def train(found: Sequence[Mapping[str, Any]]) -> None:
     """Choose the weights of the order that put most right sections first, and fit those of the confidence."""
     grid = [(cosine, relevance) for cosine in (0, 4, 6, 8, 10, 12, 14) for relevance in (0, 0.2, 0.3, 0.4, 0.5, 0.7)]
     cosine, relevance = max(grid, key=lambda pair: (sum(p < 1 for p in ranks(found, *pair)), -pair[0]))
-    weights = [round(float(w), 3) for w in fitted(*doubts(found, cosine, relevance))]
-    names = ("bias", "first_relevance", "share", "answerability")
-    values = {"rank": -1.0, "cosine": cosine, "relevance": relevance, **dict(zip(names, weights, strict=True))}
+    fits = (*fitted(*doubts(found, cosine, relevance)), *fitted(*unread(found)))
+    weights = dict(zip((*CONFIDENCE, *UNREAD), (round(float(w), 3) for w in fits), strict=True))
+    values = {"rank": -1.0, "cosine": cosine, "relevance": relevance, **weights}
     WEIGHTS.write_text(f"{json.dumps(values, indent=1)}\n")
 
 
@@ -176,13 +184,15 @@ def main() -> None:
         for name, of_site in [(name, found[name]) for name in names] + [("ALL", every)]:
             print(f"  {name:14} without {shown(of_site, 0, 0)}   with {shown(of_site, *pair)}")
         rows, right = doubts(every, *pair)
-        confidence = rows @ [weights[name] for name in ("bias", "first_relevance", "share", "answerability")]
+        confidence = rows @ [weights[name] for name in CONFIDENCE]
+        by_words, unread_right = unread(every)
+        words_alone = auc(by_words @ [weights[name] for name in UNREAD], unread_right)
         doubted = confidence < reading.logit(MIN_CONFIDENCE)
         answerable = np.array([one["answerable"] for one in every])
         print(f"  a right first section told from a wrong one: AUC {auc(confidence, right):.3f}, of questions that")
         print(f"  the docs answer {auc(confidence[answerable], right[answerable]):.3f}; doubted {doubted.sum()}, of")
         print(f"  these right {int(right[doubted].sum())}; not answered by the docs {int((~answerable).sum())}, of")
-        print(f"  these doubted {int((doubted & ~answerable).sum())}")
+        print(f"  these doubted {int((doubted & ~answerable).sum())}; without a reading AUC {words_alone:.3f}")
     seconds = sorted(one["seconds"] for of_site in found.values() for one in of_site)
     middle, high = seconds[len(seconds) // 2], seconds[len(seconds) * 19 // 20]
     print(f"\nCPU seconds of reading a question: median {middle:.3f}, 95 % below {high:.3f}")

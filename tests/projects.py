@@ -40,9 +40,19 @@ class Project:
 
 
 def chat_in(folder: Path) -> dict[str, Any]:
-    """Return the configuration of the only chat below a folder of a site."""
+    """Return the configuration of the only chat below a folder of a site, without the file that it names."""
     (file,) = folder.rglob("config.js")
-    return parse_config(file.read_text("utf-8"))
+    config = parse_config(file.read_text("utf-8"))
+    assert (file.parent / config.pop("starters_file")).resolve() == folder / "starters.js"
+    assert (folder / "starters.js").is_file()
+    return config
+
+
+def starters_in(folder: Path) -> dict[str, list[str]]:
+    """Return the questions from the index that the chat below a folder offers, by language."""
+    module = (folder / "starters.js").read_text("utf-8")
+    found: dict[str, list[str]] = json.loads(module.split(" = ")[1].split(";\n")[0])
+    return found
 
 
 def parse_config(script: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -33,7 +34,7 @@ from chapterverse.store import open_store
 from chapterverse.widget.bundle import names, titles
 from cli.shell import run
 from fakes.environment import replaced_environment
-from projects import DOWN, STORE, Project, chat_in
+from projects import DOWN, STORE, Project, chat_in, starters_in
 
 CANARY = "canary-4f1e9c"
 INDEXED = re.compile(
@@ -247,6 +248,50 @@ def test_a_page_offers_its_own_starters_and_no_search_and_no_index_sees_them(sit
     assert [json.loads(html.unescape(e)) for e in elements] == [["How hot is <green> tea?", 'Who\'s "Earl" Grey?']]
     assert "Eighty degrees" in page.partition("data-chapterverse-starters")[0]
     assert "data-chapterverse-starters" not in site.html("index.html")
+
+
+QUESTIONS = {
+    "index.md": "# Home\n\n## See also\n\nWelcome to the teapot.\n",
+    "guide/brew.md": "# Brewing\n\nIt can brew twice.\n\n## Brewing green\u200b tea\n\nEighty degrees are enough.\n",
+    "guide/clean.md": "# Cleaning\n\n## Why does lime form?\n\nWater holds it.\n\n## Overview\n\nVinegar.\n",
+    "guide/pour.md": "# Pouring\n\n## How to pour without a drip\n\nHold the lid.\n",
+}
+OFFERED = {"": ["How do I brew green tea?", "Why does lime form?", "How do I pour without a drip?"]}
+
+
+def test_an_empty_chat_offers_questions_that_the_index_answers(site: Site) -> None:
+    site.write(QUESTIONS)
+    site.build()
+    assert starters_in(site.root / "site/assets/chapterverse") == OFFERED
+    site.chat()
+
+
+def test_a_build_without_changes_takes_the_questions_of_the_last_one(site: Site) -> None:
+    site.write(QUESTIONS)
+    site.build()
+    with sqlite3.connect(site.root / STORE / "builds.sqlite") as kept:
+        kept.execute("UPDATE kept_1 SET text = ? WHERE key LIKE '%starters%'", ('{"": ["Kept?"]}',))
+    site.build()
+    assert starters_in(site.root / "site/assets/chapterverse") == {"": ["Kept?"]}
+    site.write({"guide/pour.md": "# Pouring\n\n## How to pour with care\n\nHold the lid.\n"})
+    site.build()
+    assert starters_in(site.root / "site/assets/chapterverse")[""][2] == "How do I pour with care?"
+
+
+def test_a_site_that_is_deployed_before_it_is_indexed_has_the_questions_of_the_last_index(site: Site) -> None:
+    site.write(QUESTIONS)
+    site.build()
+    # Fails after the site is written, and before it is indexed.
+    site.write({"guide/pour.md": "# Pouring\n\n[gone](gone.md)\n"})
+    site.build("--strict", code=1)
+    assert starters_in(site.root / "site/assets/chapterverse") == OFFERED
+
+
+def test_a_build_that_may_not_publish_reads_no_index(site: Site) -> None:
+    site.write(QUESTIONS)
+    site.build()
+    site.build(CHAPTERVERSE_PUBLISH="0")
+    assert starters_in(site.root / "site/assets/chapterverse") == {}
 
 
 def test_starters_that_are_none_are_told_once_and_the_page_is_built(site: Site) -> None:
@@ -524,7 +569,7 @@ def test_the_strict_build_of_a_pull_request_needs_no_api(site: Site) -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "sentence"),
     [
-        ({"store": "nowhere", "publish": True}, {}, "There is no store 'nowhere'"),
+        ({"store": "nowhere", "publish": True}, {}, "There is no store named 'nowhere'"),
         ({"embedder": "best"}, {}, "There is no embedder named 'best'"),
         ({"embedder": "cohere"}, {}, "COHERE_API_KEY"),
         ({"chunk_tokens": 7}, {}, "chunk_tokens must be between 32 and 512."),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.page_kinds import CONTENT_TYPES, LISTINGS, PageFacts, content_type, listing_kind
+from chapterverse.page_kinds import CONTENT_TYPES, LISTINGS
 from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.page_rules import PageFacts, content_type, listing_kind
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from growth import assert_linear

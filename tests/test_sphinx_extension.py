@@ -16,7 +16,7 @@ import projects
 from chapterverse.indexing.plugins.options import OPTIONS
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
-from projects import DOWN, STORE, chat_in
+from projects import DOWN, STORE, chat_in, starters_in
 
 BASE = "https://tea.example/docs/"
 PAGES = {
@@ -93,6 +93,18 @@ def test_a_build_is_indexed_and_every_page_loads_the_widget(project: Project, bu
     assert project.chat() == {"endpoint": "/", "title": "Ask the docs"}
     seen = project.check()
     assert {kind: [f.says for f in seen.of(kind)] for kind in seen.counts} == {}
+
+
+def test_an_empty_chat_offers_questions_that_the_index_answers(project: Project) -> None:
+    lime = "Cleaning\n========\n\nWhy does lime form?\n-------------------\n\nWater holds it.\n"
+    project.write({"guide/clean.rst": lime})
+    project.build()
+    folder = project.root / "site/_static/chapterverse"
+    assert starters_in(folder) == {"": ["Why does lime form?"]}
+    written = (folder / "starters.js").stat().st_mtime_ns
+    project.build()
+    assert (folder / "starters.js").stat().st_mtime_ns == written
+    project.chat()
 
 
 def test_a_build_that_writes_only_what_changed_indexes_all_pages(project: Project) -> None:

@@ -293,7 +293,7 @@ class ChatResponse(ResponseModel):
             `may_help`: the quotes may not answer. `cut`: it reached its greatest length. `language`: the pages are in
             another language. `choice` is not sent yet.
         grounding_confidence: 0 to 1. Of a model's text, the mean probability that the sources say what the checked
-            sentences say; of quotes that the reading model has read, the probability that they answer the question.
+            sentences say; of quotes, the probability that they answer the question.
         retrieval_used: whether the index was searched.
         sources_cited: the addresses of the cited sections, in the order of their citations, each once.
         timestamp: when the answer ended, ISO 8601, UTC.

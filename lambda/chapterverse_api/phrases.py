@@ -12,7 +12,6 @@ class Phrases:
     """The phrases of one language.
 
     Attributes:
-        unsure: introduces a quote that may not answer the question.
         may_help: introduces short quotes of several sections, of which one may answer the question.
         refused: the answer if the docs hold none.
         refused_here: the answer if the part of them that the request is limited to holds none.
@@ -25,7 +24,6 @@ class Phrases:
         beginning: headings under which docs begin, with "; " between them.
     """
 
-    unsure: str
     may_help: str
     refused: str
     refused_here: str
@@ -40,7 +38,6 @@ class Phrases:
 
 _PHRASES = {
     "en": Phrases(
-        unsure="These docs may not answer this. The closest passage:",
         may_help="These sections may help:",
         refused="I could not find an answer to that in these docs.",
         refused_here="I could not find an answer to that in this part of the docs.",
@@ -54,7 +51,6 @@ _PHRASES = {
         "introduction; installation; installing; overview",
     ),
     "de": Phrases(
-        unsure="Vielleicht beantwortet das diese Dokumentation nicht. Die nächste Stelle:",
         may_help="Diese Abschnitte helfen vielleicht:",
         refused="In dieser Dokumentation steht dazu keine Antwort.",
         refused_here="In diesem Teil der Dokumentation steht dazu keine Antwort.",
@@ -69,7 +65,6 @@ _PHRASES = {
         "installation; überblick",
     ),
     "fr": Phrases(
-        unsure="Cette documentation n’y répond peut-être pas. Le passage le plus proche :",
         may_help="Ces sections peuvent aider :",
         refused="Cette documentation ne répond pas à cette question.",
         refused_here="Cette partie de la documentation ne répond pas à cette question.",
@@ -82,7 +77,6 @@ _PHRASES = {
         beginning="premiers pas; démarrage rapide; prise en main; bien démarrer; tutoriel; introduction; installation",
     ),
     "es": Phrases(
-        unsure="Puede que esta documentación no lo responda. El pasaje más cercano:",
         may_help="Estas secciones pueden ayudar:",
         refused="Esta documentación no responde a eso.",
         refused_here="Esta parte de la documentación no responde a eso.",
@@ -96,7 +90,6 @@ _PHRASES = {
         beginning="primeros pasos; inicio rápido; guía de inicio; empezar; tutorial; introducción; instalación",
     ),
     "it": Phrases(
-        unsure="Forse questa documentazione non risponde. Il passaggio più vicino:",
         may_help="Queste sezioni possono aiutare:",
         refused="Questa documentazione non risponde a ciò.",
         refused_here="Questa parte della documentazione non risponde a ciò.",
@@ -109,7 +102,6 @@ _PHRASES = {
         beginning="primi passi; avvio rapido; guida rapida; per iniziare; tutorial; introduzione; installazione",
     ),
     "pt": Phrases(
-        unsure="Talvez esta documentação não responda a isso. O trecho mais próximo:",
         may_help="Estas seções podem ajudar:",
         refused="Esta documentação não responde a isso.",
         refused_here="Esta parte da documentação não responde a isso.",
@@ -123,7 +115,6 @@ _PHRASES = {
         beginning="primeiros passos; início rápido; guia de início; começando; tutorial; introdução; instalação",
     ),
     "nl": Phrases(
-        unsure="Misschien beantwoordt deze documentatie dit niet. De dichtstbijzijnde passage:",
         may_help="Deze secties helpen misschien:",
         refused="Deze documentatie geeft daar geen antwoord op.",
         refused_here="Dit deel van de documentatie geeft daar geen antwoord op.",
@@ -136,7 +127,6 @@ _PHRASES = {
         beginning="aan de slag; snelstart; eerste stappen; handleiding; introductie; inleiding; installatie",
     ),
     "pl": Phrases(
-        unsure="Być może tej odpowiedzi nie ma w dokumentacji. Najbliższy fragment:",
         may_help="Te rozdziały mogą pomóc:",
         refused="W tej dokumentacji nie ma na to odpowiedzi.",
         refused_here="W tej części dokumentacji nie ma na to odpowiedzi.",
@@ -149,7 +139,6 @@ _PHRASES = {
         beginning="pierwsze kroki; szybki start; wprowadzenie; samouczek; instalacja",
     ),
     "zh": Phrases(
-        unsure="这些文档可能没有答案。最接近的段落：",
         may_help="这些章节或有帮助：",
         refused="这些文档中没有找到答案。",
         refused_here="这部分文档中没有找到答案。",
@@ -162,7 +151,6 @@ _PHRASES = {
         beginning="快速开始; 快速入门; 快速上手; 入门; 开始使用; 教程; 简介; 介绍; 安装",
     ),
     "ja": Phrases(
-        unsure="このドキュメントには答えがないかもしれません。最も近い箇所：",
         may_help="次の節が参考になるかもしれません：",
         refused="このドキュメントには答えが見つかりませんでした。",
         refused_here="ドキュメントのこの部分には答えが見つかりませんでした。",
@@ -175,7 +163,6 @@ _PHRASES = {
         beginning="はじめに; クイックスタート; 入門; 始めましょう; チュートリアル; 導入; インストール",
     ),
     "ar": Phrases(
-        unsure="قد لا تجيب هذه الوثائق عن ذلك. أقرب مقطع:",
         may_help="قد تفيد هذه الأقسام:",
         refused="لا تحتوي هذه الوثائق على إجابة لذلك.",
         refused_here="لا يحتوي هذا الجزء من الوثائق على إجابة لذلك.",

@@ -1,9 +1,7 @@
 """The plugin for MkDocs and ProperDocs: marks pages during a build, indexes them after a clean one.
 
 `on_page_context` marks where a page's content begins and ends. After the build the pages are read as they were written,
-because other plugins change them later: one encrypts a page, another rewrites its links. `on_shutdown` publishes,
-because `--strict` fails a build after `on_post_build`.
-"""
+as other plugins change them later. `on_shutdown` publishes, because `--strict` fails a build after `on_post_build`."""
 
 from __future__ import annotations
 
@@ -28,16 +26,14 @@ from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.local_server import Preview
 from chapterverse.page_globs import PageGlobs
-from chapterverse.readers.html.page_mark import seal
 from chapterverse.readers.markdown.front_matter import text_value
-from chapterverse.readers.sources.built_site import hold_changed, read_marked_pages
+from chapterverse.readers.sources.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.site import delivery, starters
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
-from chapterverse.site.delivery import FOLDER, build_folder
 from chapterverse.widget.bundle import assets
 
 log = get_plugin_logger(__name__)
-
 #: Later than MkDocs' own examples of a low priority, which are -50 and -100, and what plugins take as last.
 _LAST = -1000
 
@@ -86,9 +82,9 @@ class ChapterVerseConfig(Config):
 
 
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
-    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds."""
+    """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds, and a
+    translation plugin builds each further language inside the build of the first one."""
 
-    # A translation plugin builds each further language inside the build of the first one, with this same object.
     _serving, _dirty, _depth = False, False, 0
     _pages = BuildPages("", PageGlobs.of(), frozenset())
     _reading: SitePages | None = None
@@ -134,15 +130,17 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     @event_priority(-110)
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
-        chosen = {"endpoint": endpoint, **self._widget, "version": self._settings.docs_version}
+        chosen = {"endpoint": endpoint, **self._widget, **starters.BUILD_OPTION, "version": self._settings.docs_version}
         widget = assets(chosen, theme_language(config.theme), self._agents.cache)
-        folder, included = build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
+        folder, included = delivery.build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
         for name, content in widget.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
+        questions = starters.module(self._settings, self._base)  # of the last index, as `gh-deploy` doesn't wait
+        files.append(File.generated(config, starters.PATH, content=questions, inclusion=included))
         launcher = c.ExtraScriptValue(f"{folder}/launcher.js")
         launcher.type = "module"
         # In place of the launcher of another language, which was built with this same configuration.
-        config.extra_javascript[:] = [*(s for s in config.extra_javascript if not str(s).startswith(FOLDER)), launcher]
+        config.extra_javascript[:] = [*(s for s in config.extra_javascript if delivery.FOLDER not in str(s)), launcher]
         for file in filter(None, map(files.get_file_from_path, self._documents.hidden_paths(config.nav))):
             files.remove(file)
         for file in files.documentation_pages():
@@ -156,14 +154,15 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         title, language = html.unescape(text_value(page.title) or page.file.name), theme_language(config.theme)
         place, is_draft = (page.file.src_uri, page.file.dest_uri), page.file.inclusion.is_excluded()
         mark = self._pages.mark(*place, title, language, page.meta, is_draft=is_draft)
-        # Inside the element that a theme's instant navigation replaces.
+        # Inside what a theme's instant navigation replaces.
         page.content = page_marks.render_content(page.content or "", mark, page.meta, log)
 
     # After any plugin that minifies or encrypts the page.
     @event_priority(_LAST)
     def on_post_page(self, output: str, *, page: MkDocsPage, config: object) -> str:
-        output, path = seal(output), page.file.dest_uri
-        return self._agents.link(path, output) if path in self._pages.paths and not self._dirty else output
+        path = page.file.dest_uri
+        links = self._agents.link(path, output) if path in self._pages.paths and not self._dirty else []
+        return page_marks.seal_page(output, links)
 
     @event_priority(_LAST)
     def on_post_build(self, config: MkDocsConfig) -> None:
@@ -197,3 +196,4 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         job = partial(index_run.update_index, reading, self._settings, self._options.chunk_tokens, self._documents, log)
         if error := index_run.try_to_index(job, log, self._strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")
+        starters.write(self._agents.site / starters.PATH, self._settings, self._base)

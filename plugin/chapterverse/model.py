@@ -24,6 +24,9 @@ FORMAT = 1
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
 READER = "reader/12"
 
+#: Raise it when `text.lexical` gives a text another vector; an index of another encoder is written again.
+ENCODER = "terms/2"
+
 #: Most cl100k tokens of a chunk as embedded.
 CHUNK_TOKENS = 512
 

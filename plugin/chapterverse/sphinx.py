@@ -24,6 +24,7 @@ from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
+from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles, AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.widget.bundle import assets
@@ -67,9 +68,10 @@ class _Extension:
             return
         for problem in list_problems(self.settings, self._base_url(app), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
-        options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options()}
+        options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options(), **starters.OPTION}
         files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
         deliver(Path(app.outdir) / _FOLDER, files)
+        self._write_starters(app, self._base_url(app))
         app.add_js_file(f"{_FOLDER.removeprefix('_static/')}/launcher.js", type="module")
 
     def finish(self, app: Sphinx, failure: Exception | None) -> None:
@@ -92,6 +94,10 @@ class _Extension:
         update = partial(self._index, app, base_url)
         if failure := try_to_index(update, _log(), self.options.strict, "chapterverse: "):
             raise _failure(failure)
+        self._write_starters(app, base_url)
+
+    def _write_starters(self, app: Sphinx, base_url: str) -> None:
+        starters.write((Path(app.outdir) / _FOLDER).with_name(starters.FILE), self.settings, base_url)
 
     def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
         reading, out = self._reading(app, base_url), Path(app.outdir)

@@ -15,6 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.sections.html_page import read_with_links
 from chapterverse.readers.sections.linked_inline import escape
 from chapterverse.readers.sources.built_site import read_site
@@ -248,6 +249,10 @@ def test_a_link_that_leads_to_no_page_keeps_its_text_alone() -> None:
         assert section.blocks[0].text == "here"
 
 
+def linked(page: str, href: str) -> str:
+    return apply_edits(page, put_link(page, href))
+
+
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
@@ -259,11 +264,11 @@ def test_a_link_that_leads_to_no_page_keeps_its_text_alone() -> None:
     ],
 )
 def test_the_link_stands_in_the_head_once(page: str, expected: str | None) -> None:
-    once = put_link(page, "a.md")
+    once = linked(page, "a.md")
     assert once == (expected.format(link_for("a.md")) if expected else page)
-    assert put_link(once, "a.md") == once
-    assert put_link(once, "") == page
-    assert put_link(once, "b.md") == once.replace("a.md", "b.md")
+    assert linked(once, "a.md") == once
+    assert linked(once, "") == page
+    assert linked(once, "b.md") == once.replace("a.md", "b.md")
 
 
 def test_a_folder_that_leads_out_of_the_site_is_refused(tmp_path: Path) -> None:

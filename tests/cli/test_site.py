@@ -32,6 +32,7 @@ def test_inject_tells_what_it_did_and_json_is_one_document(site: Path) -> None:
     assert json.loads(config.removeprefix("export default ").rstrip(";\n")) == {
         "endpoint": "https://api.example/stage",
         "titles": dict(titles()),
+        "starters_file": "../starters.js",
     }
 
 
@@ -101,7 +102,8 @@ def test_options_come_from_a_file_and_flags_win(site: Path, tmp_path: Path, comm
     folder = site if command == "inject" else tmp_path / "chat"
     flags = ("--config", tmp_path / name, "--endpoint", "https://api.example")
     run(command, folder, *flags)
-    assert configured(folder) == {"endpoint": "https://api.example", **options}
+    more = {"starters_file": "../starters.js"} if command == "inject" else {}
+    assert configured(folder) == {"endpoint": "https://api.example", **options, **more}
     run(command, folder, *flags, "--title", "From the flag", "--docs-version", "2.0")
     expected = {"endpoint": "https://api.example", **options, "title": "From the flag", "version": "2.0"}
     assert configured(folder) == expected

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
+from widget.sites import PAGES, markdown
+from widget.standin import serve
+from widget.test_themes import ANSWERED, COPY, QUESTION, SWITCH, UNDER, ask
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 CONFIG = """\
 import {defineConfig} from 'astro/config';
@@ -73,6 +81,47 @@ def test_the_preview_answers_and_follows_edits(project: Project) -> None:
         project.write({BREW: FILES[BREW].replace("Eighty", "Seventy")})
         chat.wait_for("How hot is green tea?", "Seventy degrees")
     until(lambda: not chat.is_running() or None, chat.log)
+
+
+HARBOR = {
+    "astro.config.mjs": """\
+import {defineConfig} from 'astro/config';
+import starlight from '@astrojs/starlight';
+
+const head = [{tag: 'script', attrs: {type: 'module', src: '/widget/launcher.js'}}];
+export default defineConfig({
+  site: 'https://harbor.example', build: {format: 'file'},
+  integrations: [starlight({title: 'Harbor', pagefind: false, head})],
+});
+""",
+    "src/content.config.ts": CONTENT,
+    **{
+        f"src/content/docs/{name}.md": f"---\ntitle: {title}\n---\n{markdown(title).partition(chr(10))[2]}"
+        for name, title in PAGES.items()
+    },
+}
+
+
+def test_a_docked_panel_has_no_text_under_it(chromium: Browser) -> None:
+    project = Project.new("starlight", "astro/bin/astro.mjs", "dist", HARBOR)
+    project.build()
+    docked = []
+    with serve() as site:
+        site.folder = project.root / "dist"
+        for width in (1000, 1280, 1440, 1680, 1920):
+            page = chromium.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+            page.goto(f"{site.url}/index.html")
+            site.replies.append(ANSWERED)
+            ask(page, QUESTION, COPY)
+            page.wait_for_timeout(300)
+            dock = page.get_by_role("button", name="Beside the page")
+            if dock.is_visible():
+                docked.append(width)
+                dock.click()
+                page.wait_for_timeout(SWITCH)
+                assert page.evaluate(UNDER) == [], width
+            page.close()
+    assert docked == [1280, 1440, 1680, 1920]
 
 
 LINKED = {

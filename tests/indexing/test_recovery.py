@@ -13,7 +13,7 @@ import pytest
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.indexing.sync import index, preview
 from chapterverse.ledger.table import Ledger
-from chapterverse.text import lexical
+from chapterverse.model import ENCODER
 from fakes.docs import SCOPE, CountingEmbedder
 from indexing.site import Site, assert_is_a_clean_build, bare, numbers
 
@@ -66,7 +66,7 @@ def test_a_corrupt_ledger_stops_the_run_before_anything_is_done(site: Site) -> N
 def test_vectors_of_an_older_encoder_are_written_anew(site: Site) -> None:
     site.index()
     head = site.folder / "index" / "docs" / "@" / "head.json"
-    head.write_text(head.read_text().replace(lexical.ENCODER, "terms/0"))
+    head.write_text(head.read_text().replace(ENCODER, "terms/0"))
     with contextlib.closing(sqlite3.connect(site.folder / "index" / "ledger.sqlite", isolation_level=None)) as db:
         db.execute("UPDATE document_metadata SET pipeline = 'older'")
     report = site.index()

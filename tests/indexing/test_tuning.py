@@ -16,9 +16,8 @@ from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.tuning import tune, valid_fields
 from chapterverse.ledger.table import Ledger
-from chapterverse.model import Head, Page
+from chapterverse.model import ENCODER, Head, Page
 from chapterverse.store import Store, open_store
-from chapterverse.text import lexical
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
 from store.test_store_contract import STORES
 
@@ -124,7 +123,7 @@ def test_another_embedder_ends_it_with_a_warning(edge: Ground) -> None:
 def test_other_rules_for_words_end_it(edge: Ground) -> None:
     head = edge.tune()
     assert valid_fields(head, edge.embedder.card)
-    older = replace(head, pipeline=head.pipeline.replace(lexical.ENCODER, "terms/0"))
+    older = replace(head, pipeline=head.pipeline.replace(ENCODER, "terms/0"))
     assert valid_fields(older, edge.embedder.card) == {}
     assert valid_fields(replace(head, calibration={"bias": 1.0}), edge.embedder.card) == {}
     assert valid_fields(None, edge.embedder.card) == {}

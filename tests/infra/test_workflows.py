@@ -33,7 +33,7 @@ def findings(tool: Tool, *files: Path) -> set[str]:
 
 
 def test_zizmor_finds_nothing(tool: Tool) -> None:
-    assert len(WORKFLOWS) == 4
+    assert len(WORKFLOWS) == 5
     assert findings(tool, *WORKFLOWS) == set()
 
 

@@ -11,7 +11,7 @@ from chapterverse.errors import PageTooLarge
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker
 from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.page_bounds import MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS
+from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS
 from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
 from chapterverse.readers.sources.built_site import read_site
 from fakes.docs import SCOPE
@@ -36,6 +36,14 @@ def test_a_page_of_too_many_elements_is_refused(read: Callable[[str], object]) -
 def test_a_page_of_too_many_characters_is_refused(read: Callable[[str], object]) -> None:
     with pytest.raises(PageTooLarge, match=r"^holds more than (?:20|5),000,000 characters, too many for a page\.$"):
         read("x" * (MAX_CHARS + 1))
+
+
+@pytest.mark.parametrize("pump", ["![", "[["])
+def test_a_page_of_too_many_brackets_is_refused_and_brackets_in_code_are_none(pump: str) -> None:
+    many = pump * (MAX_BRACKETS // pump.count("[") + 1)
+    with pytest.raises(PageTooLarge, match=r"^holds more than 100,000 opening brackets, too many for a page\.$"):
+        read_markdown(f"A paragraph.\n\n{many}", "a.md")
+    assert many in str(read_markdown(f"```\n{many}\n```", "a.md"))
 
 
 @pytest.mark.parametrize("hidden", ["<div hidden>", "<div style='display:none'>", "<div data-search-exclude>", "<nav>"])

@@ -57,7 +57,7 @@ PARAGRAPHS = 2 * (
 )
 
 
-def _markdown(title: str) -> str:
+def markdown(title: str) -> str:
     parts = [f"# {title}", "See [Keys and docks](keys.md) for what a day in the harbor needs."]
     for heading, text, command in SECTIONS:
         parts += [f"## {heading}", text, f"```sh\n{command}\n```", *PARAGRAPHS]
@@ -114,7 +114,7 @@ def _mkdocs(module: str, theme: str) -> Callable[[Path], Path]:
     def build(folder: Path) -> Path:
         (folder / "docs").mkdir()
         for name, title in PAGES.items():
-            (folder / "docs" / f"{name}.md").write_text(_markdown(title))
+            (folder / "docs" / f"{name}.md").write_text(markdown(title))
         (folder / "mkdocs.yml").write_text(MKDOCS.format(theme=theme))
         _run(module, "build", "--config-file", "mkdocs.yml", folder=folder)
         return folder / "site"

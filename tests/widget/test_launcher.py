@@ -35,7 +35,7 @@ def test_the_button_opens_the_panel_and_focuses_the_field(browse: Browse) -> Non
     page = browse()
     expect(open_chat(page)).to_be_visible()
     expect(page.get_by_role("textbox", name="Ask a question")).to_be_focused()
-    expect(page.get_by_text("Answers cite these docs")).to_be_visible()
+    expect(page.get_by_text("Ask anything")).to_be_visible()
 
 
 @pytest.mark.parametrize("how", ["Escape", "button"])

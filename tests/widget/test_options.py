@@ -43,7 +43,7 @@ RULES = {
     "shortcut": "must be true or false.",
     "timeout": "must be a whole number of seconds from 5 to 300.",
     "menu": "must be true, false, or switches by the names copy, chatgpt, claude and mcp.",
-    "contact": "must be an address that starts with https://, http:// or mailto:.",
+    "contact": "must be a mail address, or an address that starts with https://, http:// or mailto:.",
 }
 
 HEADED = '<h1 id="t">Tea</h1><p>Hot water.</p><h2 id="g">Green</h2><p>Eighty degrees.</p>'
@@ -83,6 +83,10 @@ def test_white_space_around_a_text_is_none_of_it() -> None:
     assert read_options(given).config() == {"title": "Ask", "starters": ["Tea?"]}
 
 
+def test_a_bare_mail_address_becomes_a_link() -> None:
+    assert read_options({"contact": "help@example.com"}).config() == {"contact": "mailto:help@example.com"}
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -95,7 +99,7 @@ def test_white_space_around_a_text_is_none_of_it() -> None:
         *(("menu", value) for value in ("no", 1, ["copy"], {"copy": 1}, {"gemini": True})),
         *(
             ("contact", value)
-            for value in (7, "help@example.com", "javascript:alert(1)", "mailto:", "https://a b", "x" * 3000)
+            for value in (7, "help@", "help@example.com?a", "javascript:alert(1)", "mailto:", "https://a b", "x" * 3000)
         ),
         *(("timeout", value) for value in (4, 301, 60.5, "60", True, float("nan"), 10**30)),
     ],

@@ -231,7 +231,7 @@ def test_text_in_the_chat_is_not_offered(browse: Browse) -> None:
     button = select(tab)
     expect(button).to_be_visible()
     open_chat(tab)
-    tab.get_by_text("Answers cite these docs").dblclick()
+    tab.get_by_text("Ask anything").dblclick()
     expect(button).to_be_hidden()
 
 

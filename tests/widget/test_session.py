@@ -137,7 +137,7 @@ def test_a_new_chat_forgets_and_starts_another_thread(browse: Browse, site: Site
     ask(page).locator(".answered").wait_for()
     page.get_by_role("button", name="New chat").click()
     expect(page.locator(".turn")).to_have_count(0)
-    expect(page.get_by_text("Answers cite these docs")).to_be_visible()
+    expect(page.get_by_text("Ask anything")).to_be_visible()
     assert stored(page)["messages"] == []
     ask(page, "Again?").locator(".answered").wait_for()
     assert site.asked[1]["conversation_history"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -9,6 +10,8 @@ from threading import Event
 import pytest
 from playwright.sync_api import Page, expect
 
+from chapterverse.settings import Settings
+from chapterverse.site import starters
 from widget import pages
 from widget.chat import ask, open_chat, stored
 from widget.pages import answer, of_segments, segment, source
@@ -168,6 +171,41 @@ def test_the_page_s_headings_are_starters_where_the_site_gives_none(browse: Brow
     site.config["starters"] = ["How do I lock?"]
     page.reload()
     expect(page.locator(".thread .chip")).to_have_text(["How do I lock?"])
+
+
+BARE = """<!doctype html><html lang="en"><title>Docs</title><script type="module" src="/widget/launcher.js"></script>
+<main><h1>Locking</h1>{}</main></html>"""
+
+
+def test_a_page_without_headings_offers_what_the_index_answers(
+    browse: Browse, site: Site, standin_page: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty, offered = (
+        starters.module(Settings(publish=False), "").decode(),
+        {"": ["How do I lock?"], "de": ["Wie sperre ich?"]},
+    )
+    monkeypatch.setitem(pages.PAGES, "/starters.js", pages.Page(empty.replace("{}", json.dumps(offered))))
+    standin_page(BARE.format(""))
+    site.config |= starters.OPTION
+    page = browse("/tagged.html")
+    dialog = open_chat(page)
+    expect(dialog.locator(".thread .chip")).to_have_text(["How do I lock?"])
+    standin_page(BARE.format("").replace('"en"', '"de-AT"'))
+    page.reload()
+    expect(page.locator(".thread .chip")).to_have_text(["Wie sperre ich?"])
+    page.get_by_role("button", name="Wie sperre ich?").click()
+    page.locator(".answered").wait_for()
+    assert [query["query"] for query in site.asked] == ["Wie sperre ich?"]
+
+
+def test_a_heading_in_several_lines_is_asked_in_one(
+    browse: Browse, site: Site, standin_page: Callable[[str], None]
+) -> None:
+    standin_page(BARE.format('<section id="a"><h2>How to\n  lock\u200b it\u200b<a href="#a">¶</a></h2></section>'))
+    page = browse("/tagged.html")
+    open_chat(page).locator(".thread .chip").click()
+    page.locator(".answered").wait_for()
+    assert [query["query"] for query in site.asked] == ["How to lock it"]
 
 
 def test_the_shortcut_and_the_disclaimer_are_named(browse: Browse) -> None:

@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 from playwright.sync_api import Page, Request
 
+from chapterverse.site.starters import BUILD_OPTION
 from chapterverse.widget import bundle
 from chapterverse.widget.minify import shorten_names
 from widget.pages import QUOTED, page
@@ -25,8 +26,8 @@ CLOSED, ANSWERED = 2560, 14_336
 
 #: Loaded after the first answer, and when a reader does what they are for.
 LATER = {
-    "failure.js", "highlight.js", "history.js", "menu.js", "origin.js", "page.js", "room.js", "selection.js",
-    "turns.js", "work.js",
+    "failure.js", "handoff.js", "highlight.js", "history.js", "links.js", "menu.js", "origin.js", "page.js", "room.js",
+    "selection.js", "turns.js", "work.js",
 }  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def imports(files: Mapping[str, bytes], name: str) -> set[str]:
 @pytest.fixture
 def served() -> Mapping[str, bytes]:
     """The files as a site in one language gets them."""
-    return bundle.assets({"endpoint": "https://api.docs.example.com"}, "en")
+    return bundle.assets({"endpoint": "https://api.docs.example.com", **BUILD_OPTION}, "en")
 
 
 def test_a_page_pays_little_before_the_chat_is_used(served: Mapping[str, bytes]) -> None:

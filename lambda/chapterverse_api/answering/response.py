@@ -63,15 +63,15 @@ def make_answer(
 def _partial_reason(context: AnswerContext, verified: VerifiedDraft, *, quoted: bool) -> PartialReason | None:
     """Return why an answer that the docs hold is only a part of it; None if it is whole."""
     # A model has judged the weak passages that it answers from; quotes have not.
-    if quoted and (context.request.unsure or context.request.may_help):
+    if quoted and context.request.may_help:
         return "may_help"
     return "language" if context.other_language else verified.partial_reason
 
 
 def _confidence(context: AnswerContext, verified: VerifiedDraft, *, quoted: bool) -> float:
-    """Return the mean probability of the checked sentences; of quotes that they answer, if a model has read them."""
-    read = context.retrieval.confidence if context.retrieval and quoted and not context.faq else None
-    return verified.confidence if read is None else read
+    """Return the mean probability of the checked sentences; of quotes from a search that they answer."""
+    answers = context.retrieval.confidence if context.retrieval and quoted and not context.faq else None
+    return verified.confidence if answers is None else answers
 
 
 def _sort_sources(sources: Sequence[SourceChunk], cited: Sequence[str], *, quoted: bool) -> list[SourceChunk]:

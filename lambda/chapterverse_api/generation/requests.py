@@ -54,8 +54,7 @@ class GenerationRequest:
         words: the words of the question with their weights in the index.
         passages: the sources, best first.
         language: BCP 47 tag of the answer.
-        unsure: whether the passages may not hold the answer.
-        may_help: whether the reading model doubts that quotes of the first passages answer.
+        may_help: whether it is doubtful that quotes of the first passages answer.
         compares: whether the question asks for a comparison.
         sides: ids of the passages that say what its sides are; empty if that is not known.
         selected: whether the one passage is the reader's selection, and no search result.
@@ -78,7 +77,6 @@ class GenerationRequest:
     words: WeightedQuestion
     passages: tuple[Passage, ...]
     language: str
-    unsure: bool = False
     may_help: bool = False
     compares: bool = False
     sides: tuple[str, ...] = ()

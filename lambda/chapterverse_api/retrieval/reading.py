@@ -3,8 +3,8 @@
 A candidate's value is linear in three figures: the logarithm of its rank, the cosine of its vector and the question's,
 and the model's relevance. Each is better than the others on some site, so none is left out. A softmax over the values
 says how likely each candidate is the best. How likely the best section is tells good answers from wrong ones, together
-with the relevance of its first candidate and what the words say. `benchmarks/reading.py --train` fits the weights in
-`reading.json`.
+with the relevance of its first candidate and what the words say. Without a reading the words alone say it.
+`benchmarks/reading.py --train` fits the weights in `reading.json`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from chapterverse.text.plain import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import PassageReading
 from chapterverse_api.generation.quoting.blocks import read_blocks
+from chapterverse_api.retrieval.answerability import Answerability
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.retrieval.results import Retrieval
@@ -44,17 +45,17 @@ def read_candidates(
 ) -> Retrieval:
     """Return the results with the first candidates read, and in a better order unless another model ordered them.
 
-    Without a model, time or a question in the model's language they stay as they are.
+    Without a model, time or a question in the model's language the order stays, and the words alone say how likely it
+    is that quotes answer.
     """
     first = retrieval.candidates[:MAX_CANDIDATES]
-    if not (model and question and first and _reads(question, first)):
-        return retrieval
-    step, parts = deadline.step(MAX_SECONDS), [passage_parts(candidate) for candidate in first]
-    passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
-    readings = model.read_question(question, passages, lambda: step.seconds_left)
-    if readings is None:
-        return retrieval
-    weights = _weights()
+    weights, readings, parts = _weights(), None, list[list[str]]()
+    if model and question and first and _reads(question, first):
+        step, parts = deadline.step(MAX_SECONDS), [passage_parts(candidate) for candidate in first]
+        passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
+        readings = model.read_question(question, passages, lambda: step.seconds_left)
+    if not readings:
+        return replace(retrieval, confidence=unread_confidence(retrieval.answerability))
     values = [
         weights["rank"] * math.log(rank) + weights["cosine"] * cosine + weights["relevance"] * reading.relevance
         for rank, (reading, cosine) in enumerate(readings, 1)
@@ -96,6 +97,16 @@ def confidence(relevance: float, share: float, answerability: float) -> float:
         + weights["first_relevance"] * relevance
         + weights["share"] * logit(share)
         + weights["answerability"] * logit(answerability)
+    )
+
+
+def unread_confidence(words: Answerability) -> float:
+    """Return the probability that quotes of the first candidate answer well, by the words of the search alone."""
+    weights = _weights()
+    return logistic(
+        weights["unread_bias"]
+        + weights["unread_first"] * logit(words.first)
+        + weights["unread_docs"] * logit(words.docs)
     )
 
 

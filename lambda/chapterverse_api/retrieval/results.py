@@ -42,7 +42,7 @@ class Retrieval:
         sides: ids of the chunks that say what the sides of it are.
         other_language: whether the candidates are in other languages than the reader's, which has no answer.
         model_judges: whether a language model judges the passages (see `verdict`).
-        confidence: the probability that quotes from the first candidates answer well; None if they were not read.
+        confidence: the probability that quotes from the first candidates answer well; None before it is known.
     """
 
     candidates: tuple[Candidate, ...]
@@ -71,8 +71,8 @@ class Retrieval:
 
     @property
     def may_help(self) -> bool:
-        """Whether the reading model doubts that the first candidates answer."""
-        return self.confidence is not None and self.confidence < MIN_CONFIDENCE
+        """Whether it is doubtful that the docs, or the first candidates, answer."""
+        return self.verdict == "perhaps" or (self.confidence is not None and self.confidence < MIN_CONFIDENCE)
 
     @property
     def verdict(self) -> AnswerVerdict:

@@ -38,6 +38,7 @@ from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
+from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
@@ -106,6 +107,8 @@ def publish(
         # `reading` is None if the site could not be read. Reading it again raises the reason.
         read = reading or read_known_site(site_dir, placed, options.include, options.exclude)
         _index_versions(read, settings, options, version_path or ())
+        if (site_dir / starters.PATH).is_file():
+            starters.write(site_dir / starters.PATH, settings, read.base_url)
 
     if error := try_to_index(update, _Log(), options.strict):
         raise error
@@ -266,7 +269,7 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
 
     The pages are read after the chat's tag is in them, and once: a link in their heads changes no content.
     """
-    chosen = {"endpoint": settings.endpoint or None, **options.widget_options()}
+    chosen = {"endpoint": settings.endpoint or None, **options.widget_options(), **starters.OPTION}
     agents = AgentOptions.of(options.agents)
     result = inject(site_dir, assets({**chosen, "version": settings.docs_version}))
     warnings = [*result.warnings]
@@ -282,6 +285,8 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
         warnings += [f"No files for agents were written: {error}"] * agents.any
     for warning in warnings:
         _Log().warning(warning)
+    if result.changed or result.unchanged:
+        starters.write(site_dir / starters.PATH, settings, reading.base_url if reading else "")
     return reading
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
+from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
 from chapterverse.site.check import check as check_site
 from chapterverse.site.delivery import deliver, replace_file, widget_files
@@ -90,7 +92,7 @@ def inject(
     Adds one script tag before </body>. A second run changes nothing. Run it after each build.
     """
     settings = configure(endpoint=endpoint or None, docs_version=docs_version, base_url=base_url)
-    files = _files(settings, title, config)
+    files = _files(settings, title, config, starters.OPTION)
     project = project_options()
     flags = {
         "markdown": markdown,
@@ -105,6 +107,8 @@ def inject(
     agents, reading, problem = agent_files(site_dir, options, settings, *patterns)
     with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
+    if result.changed or result.unchanged:
+        starters.write(site_dir / starters.PATH, settings, reading.base_url if reading else "", warn)
     if problem:
         result = replace(result, warnings=(*result.warnings, problem))
     for warning in result.warnings:
@@ -208,7 +212,9 @@ def open_agent_files(site: Path, options: AgentOptions, settings: Settings, read
     return AgentFiles.open(site, options, settings, name, reading.base_url, about)
 
 
-def _files(settings: Settings, title: str | None, config: Path | None) -> dict[str, bytes]:
+def _files(
+    settings: Settings, title: str | None, config: Path | None, more: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, bytes]:
     """Return the widget's files, with the options of flags, else of the file, else of the project's."""
     from chapterverse.widget.options import read_file, read_options
 
@@ -217,6 +223,6 @@ def _files(settings: Settings, title: str | None, config: Path | None) -> dict[s
     try:
         file_options = read_file(config) if config else project_options().widget
         options = read_options({**file_options, "title": title or file_options.get("title")})
-        return widget_files(settings.endpoint, options.config(), settings.docs_version or "")
+        return widget_files(settings.endpoint, {**options.config(), **more}, settings.docs_version or "")
     except (ConfigurationError, InputError) as error:
         raise typer.BadParameter(str(error)) from None

@@ -17,10 +17,9 @@ from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
 from chapterverse.knowledge.questions import repeated_questions
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
-from chapterverse.model import CHUNK_TOKENS, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
+from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
 from chapterverse.progress import Progress
 from chapterverse.store import Snapshot
-from chapterverse.text import lexical
 
 if TYPE_CHECKING:
     from chapterverse.indexing.enrichment import Enrichment
@@ -98,7 +97,7 @@ class Changes:
     def compute_diff(self) -> None:
         """Compute the diff, with as many vectors as possible reused from the store."""
         chunks = [c for cs in self.chunks.values() for c in cs]
-        anew = self.live is not None and lexical.ENCODER not in self.live.head.pipeline.split()
+        anew = self.live is not None and ENCODER not in self.live.head.pipeline.split()
         diff = compute_diff(chunks, self.stored_chunks, (), anew=anew)
         lacking = self.vectors.find_missing(diff.write)
         if self.live and lacking:

@@ -16,10 +16,9 @@ from chapterverse.indexing.sync import apply
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import Ledger
-from chapterverse.model import Head, Scope
+from chapterverse.model import ENCODER, Head, Scope
 from chapterverse.progress import Progress
 from chapterverse.store import Store
-from chapterverse.text import lexical
 
 # It checks typed documents with pydantic, which `check` and builds need not load.
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def fill(export_file: ExportFile, target: Target, progress: Progress = lambda *_
         stored = [point.chunk for point in live.points()] if live and same else []
         vectors = Vectors(UnfinishedVectors(None))
         vectors.reuse(export_file.dense)
-        anew = live is not None and lexical.ENCODER not in live.head.pipeline.split()
+        anew = live is not None and ENCODER not in live.head.pipeline.split()
         diff = compute_diff(export_file.chunks, stored, export_file.dense.keys(), anew=anew)
         # Keep the index's own calibration if the export has no measured one.
         previous_head = tuning.previous_head(publication, target)

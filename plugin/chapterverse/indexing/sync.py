@@ -19,9 +19,9 @@ from chapterverse.calibration.sampling import fit_to_index
 from chapterverse.errors import IndexFault
 from chapterverse.indexing import tuning
 from chapterverse.indexing.changes import Changes
-from chapterverse.indexing.diff import Diff, compare_files
+from chapterverse.indexing.diff import Diff
 from chapterverse.indexing.publish_lease import publishing, renewing
-from chapterverse.indexing.report import Report
+from chapterverse.indexing.report import Report, report_unchanged
 from chapterverse.indexing.source_set import Keep, SourceSet, keep_none
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
@@ -62,7 +62,7 @@ def index(
     started = time.perf_counter()
     source_set = SourceSet.of(sources, keep)
     damaged = not target.store.is_complete(target.scope)
-    report = None if damaged else _nothing_to_do(source_set, target)
+    report = None if damaged else report_unchanged(source_set, target)
     if report is None:
         # Lock before embedding, so that the loser of a race pays for nothing.
         with publishing(target, progress) as publication:
@@ -89,36 +89,13 @@ def preview(
     """Return the report that `index` would return: read the same files, write nothing."""
     started = time.perf_counter()
     source_set = SourceSet.of(sources, keep)
-    report = _nothing_to_do(source_set, target)
+    report = report_unchanged(source_set, target)
     if report is None:
         head = target.head()
         snapshot = target.store.snapshot(target.scope) if head else None
         changes = Changes.of(source_set, target, snapshot, progress, dry_run=True)
         report = changes.preview_report(head.generation if head else 0)
     return replace(report, seconds=time.perf_counter() - started)
-
-
-def _nothing_to_do(source_set: SourceSet, target: Target) -> Report | None:
-    """Return the report if no file changed, else None. Takes no lock and opens no shard."""
-    head = target.head()
-    records = target.records(head) if head and target.matches(head) else None
-    if head is None or records is None:
-        return None
-    files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
-    if files.touched or files.removed:
-        return None
-    blank = source_set.explain_blank({path: records[path].chunk_count for path in files.unchanged})
-    left_out = {**source_set.left_out, **blank}
-    return Report(
-        target.scope,
-        head.generation,
-        files.without(blank),
-        Diff(),
-        head.chunks,
-        documents=source_set.document_paths,
-        left_out=left_out,
-        warnings=tuple(left_out.values()),
-    )
 
 
 def apply(

@@ -15,10 +15,9 @@ from chapterverse.extensions import open_offer
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.indexing.plugins.options import check_chunk_tokens
 from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.model import READER, EmbedderCard, Head, Scope, Source, replace_unstorable
+from chapterverse.model import ENCODER, READER, EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
-from chapterverse.text import lexical
 
 if TYPE_CHECKING:
     from chapterverse.indexing.enrichment import PageEnricher
@@ -79,7 +78,7 @@ class Target:
 
     @property
     def pipeline(self) -> str:
-        fingerprint = f"{READER} {lexical.ENCODER} {self.sizes.fingerprint} {self.card.fingerprint}"
+        fingerprint = f"{READER} {ENCODER} {self.sizes.fingerprint} {self.card.fingerprint}"
         return f"{fingerprint} {self.enricher.fingerprint}" if self.enricher else fingerprint
 
     def head(self) -> Head | None:

@@ -15,10 +15,9 @@ from chapterverse.calibration import Calibration
 from chapterverse.errors import IndexCorrupt, IndexLocked
 from chapterverse.indexing.publish_lease import publishing
 from chapterverse.indexing.target import Target
-from chapterverse.model import EmbedderCard, Head, utc_now
+from chapterverse.model import ENCODER, EmbedderCard, Head, utc_now
 from chapterverse.progress import Progress
 from chapterverse.store import Publication
-from chapterverse.text import lexical
 
 
 def previous_head(publication: Publication, target: Target) -> Head | None:
@@ -34,7 +33,7 @@ def valid_fields(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
     """Return the measured calibration and fusion weight as head fields, empty if none were measured or none hold."""
     if head is None or not Calibration.from_json(head.calibration).questions:
         return {}
-    if head.embedder.fingerprint != card.fingerprint or lexical.ENCODER not in head.pipeline.split():
+    if head.embedder.fingerprint != card.fingerprint or ENCODER not in head.pipeline.split():
         return {}
     return {"calibration": head.calibration, "fusion_weight": head.fusion_weight}
 

@@ -17,6 +17,9 @@ MAX_CHARS, MAX_MARKDOWN_CHARS = 20_000_000, 5_000_000
 #: Elements of a page's tree, those in preformatted code not counted.
 MAX_ELEMENTS = 500_000
 
+#: Opening brackets of a page's Markdown outside of code: each may begin a link, whose end is searched for.
+MAX_BRACKETS = 100_000
+
 #: Levels of the tree. Deeper containers lose their tags and keep their text, so that one that hides it can't be read.
 MAX_DEPTH = 100
 
@@ -31,6 +34,12 @@ def require_elements(number: int) -> None:
     """Raise `PageTooLarge` for more than `MAX_ELEMENTS`."""
     if number > MAX_ELEMENTS:
         raise PageTooLarge(f"holds more than {MAX_ELEMENTS:,} elements, too many for a page.")
+
+
+def require_brackets(number: int) -> None:
+    """Raise `PageTooLarge` for more than `MAX_BRACKETS`."""
+    if number > MAX_BRACKETS:
+        raise PageTooLarge(f"holds more than {MAX_BRACKETS:,} opening brackets, too many for a page.")
 
 
 def require_shown(*, hidden: bool) -> None:

@@ -20,7 +20,7 @@ from urllib.parse import quote, urljoin
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import ConfigurationError, PageTooLarge, UnreadablePage, UnsafePath
 from chapterverse.readers.addresses.urls import SAFE, clean_base
-from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from chapterverse.readers.html.tokenizer import Edit, apply_edits
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page, real_path
 from chapterverse.settings import Settings
@@ -34,7 +34,8 @@ from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
-    from chapterverse.readers.sources.built_site import MarkedFile
+    from chapterverse.readers.html.metadata import PageMetadata
+    from chapterverse.readers.sources.marked_pages import MarkedFile
     from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
@@ -178,13 +179,13 @@ class AgentFiles:
             return ""
         return _href(path)
 
-    def link(self, path: str, page: str) -> str:
-        """Return a page that is about to be written, with the link that it will need if it gets its Markdown.
+    def link(self, path: str, page: str) -> list[Edit]:
+        """Return how a page that is about to be written gets the link that it will need if it gets its Markdown.
 
         `add_file` then need not write it again, and `finish` removes the link where no Markdown was added.
         """
         if not (self.options.markdown and self.facts.base_url):
-            return page
+            return []
         self._linked[path] = _href(markdown_path(path))
         return put_link(page, self._linked[path])
 
@@ -266,9 +267,9 @@ class AgentFiles:
 
     def _put_link(self, path: str, content: bytes, href: str) -> None:
         # In every encoding of the web tags are ASCII.
-        linked = put_link(content.decode("latin-1"), href).encode("latin-1")
-        if linked != content:
-            replace_file(self.site / path, linked)
+        text = content.decode("latin-1")
+        if edits := put_link(text, href):
+            replace_file(self.site / path, apply_edits(text, edits).encode("latin-1"))
 
     def _write(self, path: str, text: str) -> bool:
         """Write a file of the site, and return whether it is ours."""
@@ -284,7 +285,8 @@ class AgentFiles:
             return False
         if not there or file.is_symlink() or not file.is_file() or file.read_bytes() != content:
             try:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                if not os.path.isdir(file.parent):  # noqa: PTH112
+                    file.parent.mkdir(parents=True)
             except OSError:
                 # A file has the name of the folder.
                 self._foreign.append(path)
@@ -310,6 +312,9 @@ class AgentFiles:
 
 def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = None) -> BuiltPage | None:
     """Return a page of a built site, None if it can't be read; `part` as `SitePages.parts` has it."""
+    # Loaded only where a page is read.
+    from chapterverse.readers.html.metadata import read_metadata
+
     try:
         page = decode_page(path, read_page(site, path))
     except UnreadablePage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from chapterverse.readers.html.tokenizer import parse_attributes
+from chapterverse.readers.html.tokenizer import Edit, parse_attributes
 from chapterverse.site.script_tag import MARK, tags
 
 TYPE = "text/markdown"
@@ -16,8 +16,8 @@ def link_for(href: str) -> str:
     return f'<link rel="alternate" type="{TYPE}" href="{html.escape(href)}" {MARK}>'
 
 
-def put_link(page: str, href: str) -> str:
-    """Return a page with a link to `href` at the end of its head, instead of one that we wrote before.
+def put_link(page: str, href: str) -> list[Edit]:
+    """Return how a page gets a link to `href` at the end of its head, instead of one that we wrote before.
 
     A page that has such a link of its own keeps it alone. A page without a head or a body gets none.
 
@@ -25,14 +25,10 @@ def put_link(page: str, href: str) -> str:
         href: "" only removes our link.
     """
     place, ours = _place(page)
-    if place is None:
-        return page
     new = link_for(href) if href else ""
-    if [page[start:end] for start, end in ours] == [new] * bool(new):
-        return page
-    for start, end, text in sorted([(place, place, new), *((start, end, "") for start, end in ours)], reverse=True):
-        page = page[:start] + text + page[end:]
-    return page
+    if place is None or [page[start:end] for start, end in ours] == [new] * bool(new):
+        return []
+    return [(place, place, new), *((start, end, "") for start, end in ours)]
 
 
 def _place(page: str) -> tuple[int | None, list[tuple[int, int]]]:
@@ -42,7 +38,8 @@ def _place(page: str) -> tuple[int | None, list[tuple[int, int]]]:
         if raw is None:
             if name == "head":
                 return start, ours
-        elif name == "link":
+        # Parsing every link of the head would take most of the time; a reference may spell the type otherwise.
+        elif name == "link" and ("markdown" in raw.lower() or "&" in raw):
             attributes = parse_attributes(raw)
             rel, kind = attributes.get("rel", "").lower().split(), attributes.get("type", "").strip().lower()
             if "alternate" in rel and kind == TYPE:

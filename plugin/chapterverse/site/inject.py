@@ -21,6 +21,7 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress
 from chapterverse.readers.addresses.urls import clean_url, read_sitemap, site_base
 from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.sources.encoding import is_binary
 from chapterverse.readers.sources.folder import list_files, read_page, real_path
 from chapterverse.readers.sources.site_pages import SitePages
@@ -169,7 +170,7 @@ class _Work:
             return html
         url = self.addresses.get(path)
         page = built_page(self.site, path, url, self.parts.get(path)) if url else None
-        return put_link(html, self.agents.add(page) if page else "")
+        return apply_edits(html, put_link(html, self.agents.add(page) if page else ""))
 
     def _read(self, path: str) -> bytes:
         real_path(self.site, path)

@@ -71,9 +71,8 @@ class PageFile:
 
     @classmethod
     def from_json(cls, text: str) -> PageFile:
-        *values, body_chars = json.loads(text)
-        page = cls(*values)
-        return replace(page, body=page.text[len(page.text) - body_chars :])
+        *facts, _, whole, body_chars = json.loads(text)
+        return cls(*[*facts, whole[len(whole) - body_chars :], whole])
 
     def without_text(self) -> PageFile:
         return replace(self, body="", text="")

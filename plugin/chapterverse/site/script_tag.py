@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, after_raw, parse_attributes
+from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, after_raw, apply_edits, parse_attributes
 
 #: Marks a tag that `inject` wrote and may replace.
 MARK = "data-chapterverse"
@@ -98,9 +98,7 @@ def put(page: str, frame: PageFrame, src: str | None) -> str:
         if len(edits) == 1 and page[edits[0][0] : edits[0][1]] == tag_for(src):
             return page
         edits.append((frame.place, frame.place, tag_for(src)))
-    for start, end, text in sorted(edits, reverse=True):
-        page = page[:start] + text + page[end:]
-    return page
+    return apply_edits(page, edits)
 
 
 def plain_tag(src: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from chapterverse.filters import Filter
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+
+if TYPE_CHECKING:
+    from chapterverse.filters import Filter
 
 #: Returns the context manager around one request, such as a circuit breaker's. It may raise `IndexUnavailable` at once.
 RequestGuard: TypeAlias = Callable[[], AbstractContextManager[None]]

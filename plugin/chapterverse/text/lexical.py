@@ -24,8 +24,6 @@ from chapterverse.model import SparseVector
 from chapterverse.text import character_bigrams, compounds
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS, STOP_WORDS
 
-#: Raise it when a text gets another vector; an index of another encoder is written again.
-ENCODER = "terms/2"
 #: BM25's saturation and length normalization. k1 = 2 measured best; both change results little.
 K1 = 2.0
 B = 0.75

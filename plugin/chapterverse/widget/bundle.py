@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from chapterverse.build_cache import BuildCache
-from chapterverse.text.lexical import primary_subtag
 from chapterverse.widget.minify import minify
 
 CONFIG = "config.js"
@@ -84,7 +83,7 @@ def assets(options: Mapping[str, Any], language: str = "", cache: BuildCache | N
     """
     chosen = {k: v for k, v in options.items() if v or v is False or k == "endpoint"}
     if "title" not in chosen:
-        title = titles().get(primary_subtag(language))
+        title = titles().get(language.partition("-")[0].lower())
         chosen |= {"title": title} if title else {"titles": titles()}
     module = f"export default {_json(chosen)};\n"
     # Environment variables may contain surrogates; indexing reports them.

@@ -38,7 +38,7 @@ export const explain = async (panel, turn, { kind: found, detail, wait }) => {
   if (kind !== 'stopped') {
     // What had been found before it failed can be read.
     if (turn.sources[0]) turn.foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, turn.sources.slice(0, 3)));
-    turn.foot.append(...contactLink(panel.config, strings));
+    turn.foot.append(...contactLink(panel, strings));
   }
   // A site that may not ask may not ask again, and a question that was rejected goes back into the field for editing.
   if (/^(403|413|422)$/.test(kind)) retry.remove();
@@ -46,8 +46,18 @@ export const explain = async (panel, turn, { kind: found, detail, wait }) => {
   return `${line.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
 };
 
-/** A link to a person, where the site's owner has set one. @type {(config: Config, strings: { ask_person: string }) => Node[]} */
-export const contactLink = ({ contact }, { ask_person }) => {
+/** A link to a person, where the site's owner has set one: it shows first what is sent. @type {(panel: Panel, strings: Later) => Node[]} */
+export const contactLink = (panel, strings) => {
+  const { contact } = panel.config;
   if (!contact) return [];
-  return [/^mailto:/i.test(contact) ? el('a', { href: contact, className: 'chip' }, ask_person) : link(contact, 'chip', ask_person)];
+  const plain = contact.replace('{text}', '');
+  const chip = /^mailto:/i.test(plain) ? el('a', { href: plain, className: 'chip' }, strings.ask_person) : link(plain, 'chip', strings.ask_person);
+  chip.classList.add('person');
+  chip.onclick = event => {
+    event.preventDefault();
+    // No citation is followed.
+    event.stopPropagation();
+    import('./handoff.js').then(({ openHandoff }) => openHandoff(panel, chip, strings)).catch(() => open(plain, '_blank', 'noopener'));
+  };
+  return [chip];
 };

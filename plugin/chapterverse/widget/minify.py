@@ -46,7 +46,7 @@ def minify(source: str) -> str:
     import rjsmin
 
     lines = (line.strip() for line in rjsmin.jsmin(source).split("\n"))
-    return shorten_names("\n".join(line for line in lines if line))
+    return shorten_names(re.sub(r"(?<=[;{},])\n", "", "\n".join(line for line in lines if line)))
 
 
 def shorten_names(source: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import html
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +27,9 @@ def _check_key(key: str) -> str:
     return key
 
 
+#: The beginning of a bare mail address.
+_MAIL = re.compile(r"\A(?=[^\s@/:?]+@[^\s@/:?]+\Z)")
+
 # The sentence in each type is its field's error message.
 _Line = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=100), "must be a text of at most 100 characters."
@@ -36,8 +40,9 @@ _Paragraph = Annotated[
 _Switch = Annotated[bool, "must be true or false."]
 _Contact = Annotated[
     str,
+    BeforeValidator(lambda contact: _MAIL.sub("mailto:", contact) if isinstance(contact, str) else contact),
     StringConstraints(pattern=r"(?i)\A(?:$|https?://\S+$|mailto:\S+$)", max_length=2000),
-    "must be an address that starts with https://, http:// or mailto:.",
+    "must be a mail address, or an address that starts with https://, http:// or mailto:.",
 ]
 _MENU = "must be true, false, or switches by the names copy, chatgpt, claude and mcp."
 _Starter = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -78,7 +83,7 @@ class WidgetOptions(BaseModel):
     feedback: _Switch = True
     """Whether a reader may rate an answer."""
     contact: _Contact = ""
-    """Address of a person, offered where the docs have no answer or the API fails; empty offers none."""
+    """Mail address or form of a person, offered on refusals, failures and after a thumb down; empty offers none."""
 
     def config(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as keys of `Config` in types.d.ts."""

@@ -53,22 +53,26 @@ export const createPanel = async (place, launcher, config, words) => {
     saveSession(panel.session);
   };
 
-  const greet = () => {
-    const here = document.querySelector('[data-chapterverse-starters]')?.getAttribute('data-chapterverse-starters');
-    const starters = [here ?? [], config.starters ?? []].flatMap(some => {
+  const greet = async () => {
+    const chips = el('div');
+    thread.replaceChildren(el('p', {}, strings.greeting), chips);
+    /** @type {HTMLElement | null} */
+    const here = document.querySelector('[data-chapterverse-starters]');
+    const starters = [here?.dataset.chapterverseStarters ?? [], config.starters ?? []].flatMap(some => {
       try {
         return JSON.parse(/** @type {string} */ (some));
       } catch {
         return typeof some === 'string' ? some.split('|') : some;
       }
     });
-    // Where the site names none, the page's own headings are what it can be asked about.
+    // Where the site names none, the page's own headings are what it can be asked about, else what the search finds.
     if (!starters[0]) {
       const headings = document.querySelectorAll(':is(main,article,[role=main]) :is(h2[id],section[id]>h2)');
-      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/[\s\u200B¶#]+$/, '')).filter(text => text && !text[60]).slice(0, 3));
+      starters.push(...[...headings].map(({ textContent }) => textContent.replace(/[\s\u200B]+/g, ' ').replace(/[ ¶#]+$/, '')).filter(text => text && !text[60]).slice(0, 3));
     }
-    thread.replaceChildren(el('p', {}, strings.greeting),
-      ...starters.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)));
+    // Without such a file, nothing is asked for by no name.
+    if (!starters[0]) await import(/** @type {string} */ (config.starters_file)).then(found => starters.push(...found.default), () => {});
+    chips.append(...starters.map(text => el('button', { className: 'chip', onclick: () => panel.start({ text }) }, text)));
   };
 
   const restore = async () => {
@@ -102,8 +106,7 @@ export const createPanel = async (place, launcher, config, words) => {
     /** @type {Failure | undefined} */
     let failure;
     stop = new AbortController();
-    const drop = () => stop?.abort('offline');
-    addEventListener('offline', drop);
+    addEventListener('offline', () => stop?.abort('offline'), { signal: stop.signal });
     showState();
     turn.single = panel.single;
     turn.busy();
@@ -133,7 +136,6 @@ export const createPanel = async (place, launcher, config, words) => {
     } catch (error) {
       failure = /** @type {Failure} */ (error);
     }
-    removeEventListener('offline', drop);
     stop.abort();
     stop = undefined;
     showState();

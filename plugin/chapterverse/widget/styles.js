@@ -55,8 +55,7 @@ code,.code,.error{background:var(--_shade)}
 pre,.scroll{overflow:auto;overflow-wrap:normal}
 pre{grid-row:1/3;margin:0;padding:12px 14px;line-height:1.5}
 pre code{padding:0;background:0 0}
-.code{display:grid;grid:auto auto/minmax(0,1fr) auto;place-items:start end;border-radius:10px;direction:ltr}
-.code pre{justify-self:stretch}
+.code{display:grid;grid:auto auto/minmax(0,1fr) auto;align-items:start;border-radius:10px;direction:ltr}
 sup{margin-inline-start:3px;line-height:0}
 .cite{padding:1px 5px;border-radius:6px;background:var(--_tint);font-size:11px;font-weight:600;text-decoration:none}
 .status{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:8px 0;color:var(--_soft);font-size:13px}
@@ -92,4 +91,4 @@ dialog .field .icon{background:var(--_accent);color:var(--_on)}
 [hidden]{display:none!important}
 @media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}}
 @media(max-height:480px){.head{padding-block:0}.ask{padding-block:3px}.field{margin:0;padding:1px}.small,.chips{display:none}.thread{padding-block:8px}}
-@media(forced-colors:active){.field:focus-within,:focus-visible,dialog button:focus-visible{outline:2px solid Highlight}[aria-pressed=true]{outline:1px solid}}`);
+@media(forced-colors:active){.field:focus-within{outline:2px solid}[aria-pressed=true]{outline:1px solid}}`);

@@ -20,15 +20,20 @@ export const toMarkdown = ({ content, segments = [] }, cited, { unconfirmed }) =
   return `${el('p', {}, [text || content, '', ...sources, ...doubt].join('\n')).textContent}`.trim();
 };
 
-/** Saves the conversation as a file. @type {(panel: Panel) => void} */
-export const saveAsMarkdown = ({ session, strings }) => {
+/** The conversation as Markdown. @type {(panel: Panel) => string} */
+export const conversation = ({ session, strings }) => {
   const text = session.messages.map(message => {
     const { role, content, source_chunks: sources = [], segments = [] } = message;
     const ids = new Set(segments.flatMap(({ citations }) => citations));
     const cited = [...ids].flatMap(id => sources.filter(source => source.id === id));
     return role === 'user' ? `## ${content.replace(/\s+/g, ' ')}` : toMarkdown(message, cited, strings);
   }).join('\n\n');
-  const href = URL.createObjectURL(new Blob([`# ${strings.title}\n\n${text}\n`], { type: 'text/markdown' }));
+  return `# ${strings.title}\n\n${text}\n`;
+};
+
+/** Saves the conversation as a file. @type {(panel: Panel) => void} */
+export const saveAsMarkdown = panel => {
+  const href = URL.createObjectURL(new Blob([conversation(panel)], { type: 'text/markdown' }));
   Object.assign(document.createElement('a'), { href, download: 'conversation.md' }).click();
   URL.revokeObjectURL(href);
 };

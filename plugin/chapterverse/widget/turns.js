@@ -6,7 +6,7 @@ import { addHeadTools } from './head.js';
 import { addTips, fadeEdges, foldTabs, markSentences } from './passages.js';
 import { el, icon, link } from './render.js';
 import { more, saveSession } from './session.js';
-import { toMarkdown } from './transcript.js';
+import { conversation, toMarkdown } from './transcript.js';
 
 const THUMB = 'M4 11h4v9H4zM8 11l4-8 2 7h6l-2 10H8';
 const DRAWINGS = {
@@ -23,7 +23,8 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
 .code pre{grid-column:1}
 .code sup{grid-area:2/2;align-self:end;margin:8px;line-height:1}
-.more{background:linear-gradient(270deg,var(--_line),#0000 32px)}
+.scroll.more{background:linear-gradient(270deg,var(--_line),#0000 32px)}
+.code:has(.more)::after{content:"";grid-area:1/1/3;place-self:stretch end;width:40px;background:linear-gradient(90deg,#0000,var(--_shade));pointer-events:none}
 .scroll.more:dir(rtl){background:linear-gradient(90deg,var(--_line),#0000 32px)}
 blockquote{padding-inline-start:10px;border-inline-start:3px solid var(--_line)}
 li>*{margin:4px 0}
@@ -169,6 +170,11 @@ export const addTools = async (panel, turn) => {
     while (node.isConnected) thread.lastChild?.remove();
   };
 
+  const offerPerson = () => {
+    if (!config.contact || foot.querySelector('.person')) return;
+    import('./failure.js').then(({ contactLink }) => foot.append(...contactLink(panel, strings))).catch(() => {});
+  };
+
   const thumbs = /** @type {const} */ (['up', 'down']).map(rating => {
     const thumb = tool(rating, async () => {
       form.remove();
@@ -180,6 +186,7 @@ export const addTools = async (panel, turn) => {
         if (here) thread.focus();
       } else if (status === 204 && rating === 'down') {
         row.after(form);
+        offerPerson();
         form.scrollIntoView({ block: 'nearest' });
         if (here) form.querySelector('input')?.focus();
       }
@@ -227,9 +234,7 @@ export const addTools = async (panel, turn) => {
     ...turn_id && `${config.feedback}` !== 'false' ? thumbs : [],
     note);
   if (answer.partial_reason === 'cut') row.after(el('button', { className: 'chip retry', onclick: () => panel.retry(turn) }, strings.retry));
-  if (answer.status === 'not_in_docs' && config.contact) {
-    import('./failure.js').then(({ contactLink }) => foot.append(...contactLink(config, strings))).catch(() => {});
-  }
+  if (answer.status === 'not_in_docs') offerPerson();
   // A closest page has its link already.
   const near = [answer.nearest ?? []].flat().filter(page => page?.url).map(where);
   const next = [answer.follow_ups ?? []].flat().filter(text => text?.trim?.() && !near.includes(text));
@@ -270,8 +275,12 @@ export const addTools = async (panel, turn) => {
     const button = tool('copy', () => copy(`${code.querySelector('pre')?.textContent}`, button));
     code.append(button);
   }
+  if (body.querySelector('.card') && document.querySelector('link[type="text/markdown"]')) import('./links.js').then(({ linkQuotes }) => linkQuotes(body)).catch(() => {});
   if (body.querySelector('.code')) import('./highlight.js').then(({ highlight }) => highlight(root)).catch(() => {});
 };
+
+/** What a reader may hand to a person. @type {(panel: Panel) => string} */
+export const handover = panel => `${location.origin}${location.pathname}\n\n${conversation(panel)}`;
 
 /** This page's address with a question, cut to fit. @type {(text: string) => string} */
 const address = text => {

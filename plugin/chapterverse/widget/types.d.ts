@@ -25,6 +25,8 @@ interface Config {
   placeholder?: string;
   /** Questions offered in an empty conversation; a single text is JSON, or split at "|". */
   starters?: string[] | string;
+  /** Module with the questions for a page without any, relative to the panel's. */
+  starters_file?: string;
   /** The panel's layout on wide screens; "floating" by default. */
   layout?: 'floating' | 'side';
   /** Whether Ctrl+I or Cmd+I opens the chat; true by default. */
@@ -37,7 +39,7 @@ interface Config {
   feedback?: boolean;
   /** Entries of the page's menu that are on or off; false for no menu. */
   menu?: false | 'false' | Partial<Record<MenuEntry, boolean>>;
-  /** Address, http(s) or mailto, of a person to ask where the docs have no answer. */
+  /** Address, http(s) or mailto, of a person to ask where the docs have no answer; `{text}` is the place of what is sent. */
   contact?: string;
   /** What the site knows of its reader, such as the edition or the system; `chapterverse.context` replaces it. */
   context?: string;

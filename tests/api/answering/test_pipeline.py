@@ -73,7 +73,7 @@ def test_an_answer_quotes_the_section_and_cites_it(service: Service) -> None:
     assert answer.sources_cited == ["https://quill.example.com/docs/cache/#clearing-the-cache"]
     best = answer.source_chunks[0]
     assert (best.chapter, best.section) == ("Caching", "Clearing the cache")
-    assert answer.grounding_confidence > 0.99
+    assert 0.35 < answer.grounding_confidence < 1
     assert answer.nearest == []
 
 
@@ -98,12 +98,12 @@ def test_every_turn_has_its_own_id_and_keeps_the_readers_thread(service: Service
     assert first.execution_time > 0
 
 
-def test_an_uncertain_answer_is_one_quote_that_says_so_and_where_to_look_on(service: Service) -> None:
+def test_an_uncertain_answer_is_short_quotes_that_say_so_and_where_to_look_on(service: Service) -> None:
     answer = ask(service, "nginx cache headers")
-    assert answer.status == "partial"
-    assert answer.response.startswith(phrases.for_language("en").unsure)
-    assert [(s.kind, len(s.citations)) for s in answer.segments] == [("framing", 0), ("framing", 0), ("quote", 1)]
-    assert answer.segments[-1].mark
+    assert (answer.status, answer.partial_reason) == ("partial", "may_help")
+    assert answer.response.startswith(phrases.for_language("en").may_help)
+    assert next(segment for segment in answer.segments if segment.kind == "quote").mark
+    assert answer.grounding_confidence < 0.35
     assert answer.nearest[0].url == "https://quill.example.com/docs/cache/#clearing-the-cache"
 
 
@@ -158,7 +158,7 @@ def test_what_the_docs_do_not_hold_is_refused_without_asking_a_model(index: Path
 
 
 def test_a_refusal_points_to_the_nearest_pages(service: Service) -> None:
-    answer = ask(service, "Who won the cache world cup of 1966 in Paris?")
+    answer = ask(service, "limit how many entries are in the rss feed")
     assert answer.status == "not_in_docs"
     assert [(n.chapter, n.section) for n in answer.nearest] == [("Caching", "Clearing the cache")]
     assert answer.response == phrases.for_language("en").refused

@@ -107,14 +107,17 @@ def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
 
 
 def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) -> None:
-    context = context_of(service, "Who won the cache world cup of 1966 in Paris?")
+    context = context_of(service, "why do my french visitors see the english text")
     assert context.request.passages == ()
     assert 0 < context.evidence < 0.5
-    assert [n.section for n in context.nearest] == ["Clearing the cache"]
+    assert [n.section for n in context.nearest] == ["Languages"]
 
 
-def test_a_page_that_holds_few_words_of_a_question_and_none_in_its_headings_is_not_near(service: Service) -> None:
-    context = context_of(service, "Is the zebra xylophone folder of Paris numbered in Go?")
+@pytest.mark.parametrize(
+    "question", ["Is the zebra xylophone folder of Paris numbered in Go?", "Who won the cache cup of 1966 in Paris?"]
+)
+def test_a_page_with_a_word_of_a_question_about_something_else_is_not_near(service: Service, question: str) -> None:
+    context = context_of(service, question)
     assert context.request.passages == ()
     assert context.retrieval
     assert context.retrieval.candidates

@@ -99,10 +99,23 @@ def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(setti
     assert reader
     late = Deadline(0.0)
     retrieval = _retrieval(service)
-    assert reading.read_candidates(retrieval, QUESTION, reader, late) is retrieval
+    unread = reading.read_candidates(retrieval, QUESTION, reader, late)
+    assert (unread.candidates, unread.algorithm) == (retrieval.candidates, retrieval.algorithm)
     assert "reading_model" in service.status().degraded
-    assert reading.read_candidates(retrieval, QUESTION, reader, Deadline()) is not retrieval
+    assert reading.read_candidates(retrieval, QUESTION, reader, Deadline()).candidates != retrieval.candidates
     assert service.status().degraded == []
+
+
+def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_SECONDS", 0.0)
+    late, plain = quill.service(settings), quill.service(replace(settings, reading_model="none"))
+    for question in (QUESTION, "how is the list of slow pages sorted"):
+        answers = [ask(service, question) for service in (late, plain)]
+        assert answers[0].response == answers[1].response
+        assert answers[0].grounding_confidence == answers[1].grounding_confidence < 1
+    assert late.status().degraded
 
 
 def _retrieval(service: Service) -> reading.Retrieval:

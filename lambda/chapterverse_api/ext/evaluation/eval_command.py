@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +34,9 @@ MoreBarsOption = Annotated[
 
 
 def eval_(
-    questions: parameters.Questions,
+    questions: Annotated[
+        Path | None, typer.Argument(help="File of questions, one JSON object a line.", metavar="QUESTIONS")
+    ] = None,
     more: MoreBarsOption = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Also answer every question, and measure the answers.")
@@ -48,6 +50,21 @@ def eval_(
     ] = None,
     run: Annotated[
         Path | None, typer.Option("--run", help="Write the run, for a later --compare.", metavar="FILE.json")
+    ] = None,
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            "--diff", help="Compare the answers with those of a store, an export or a git ref.", metavar="BASE"
+        ),
+    ] = None,
+    build: Annotated[
+        str | None, typer.Option("--build", help="Builds and indexes a git ref.", metavar="COMMAND")
+    ] = None,
+    most_lost: Annotated[
+        int | None, typer.Option("--max-lost", min=0, help="Exit with 3 if more answers are lost.", metavar="NUMBER")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write a comment for a pull request.", metavar="FILE.md")
     ] = None,
     base_url: parameters.QuestionsBaseUrl = None,
     as_json: parameters.Json = False,
@@ -100,7 +117,26 @@ def eval_(
     \b
     chapterverse eval questions.jsonl --run before.json
     chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
+
+    To see what a change of the docs does to readers' answers, with these questions or the headings of what changed:
+
+    \b
+    chapterverse eval questions.jsonl --diff main --max-lost 0 --markdown comment.md
     """
+    if diff is not None:
+        others = {"--answers": answers, "--min": least, "--compare": compare, "--report": report, "--run": run}
+        _check_diff(others, markdown)
+        settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
+        from chapterverse_api.ext.evaluation.diff.command import run as run_diff
+
+        run_diff(diff, questions, settings, build=build, markdown=markdown, most_lost=most_lost, as_json=as_json)
+        return
+    if questions is None or build or markdown or most_lost is not None:
+        raise typer.BadParameter(
+            "--build, --max-lost and --markdown belong to --diff."
+            if questions
+            else "Name a file of QUESTIONS, or --diff."
+        )
     from chapterverse_api.ext.evaluation import report as html
 
     bars = _bars(least or [], more or [], answers)
@@ -119,6 +155,14 @@ def eval_(
     _hold_to(bars, measured_run)
     if measured_run.interrupted:
         raise typer.Exit(1)
+
+
+def _check_diff(others: Mapping[str, object], markdown: Path | None) -> None:
+    """Reject what --diff doesn't do, before anything is built."""
+    if named := [name for name, value in others.items() if value]:
+        raise typer.BadParameter(f"--diff compares answers and measures nothing: leave out {', '.join(named)}.")
+    if markdown and (markdown.is_dir() or not markdown.parent.is_dir()):
+        raise InputError(f"{markdown} can't be written: name a file in a folder that exists.")
 
 
 def _measure(

@@ -33,7 +33,7 @@ from chapterverse_api.generation.requests import GenerationRequest
 MAX_ANSWER_WORDS = 220
 #: Sections that are quoted.
 MAX_SECTIONS = 2
-#: Sections that are quoted if the reading model doubts that they answer.
+#: Sections that are quoted if it is doubtful that they answer.
 MAX_SHORT_QUOTES = 3
 #: How far the score of another block may be below that of the part that answers.
 MAX_SCORE_GAP = 2.5
@@ -68,8 +68,7 @@ def quoted_answer(request: GenerationRequest) -> Draft:
         # An empty section, or nothing but headings.
         return (Span(REFUSAL),)
     texts = phrases.for_language(request.language)
-    doubt = texts.may_help if request.may_help else texts.unsure if request.unsure else ""
-    spans = [Span(f"{doubt}\n\n", kind="framing")] if doubt else []
+    spans = [Span(f"{texts.may_help}\n\n", kind="framing")] if request.may_help else []
     for i, quote in enumerate(chosen):
         passage = quote.section.passage
         path = " › ".join(escape_markdown(_short_heading(heading)) for heading in passage.path)
@@ -79,13 +78,15 @@ def quoted_answer(request: GenerationRequest) -> Draft:
 
 
 def _short_quotes(request: GenerationRequest) -> list[Quote]:
-    """Return the best part of each of the first sections, and no more of it; the beginning of one without parts."""
+    """Return the best part of each of the first sections, the first with what belongs to it; else a beginning."""
     best: dict[str, ScoredPart] = {}
     for part in score_parts(request):
         if part.score > best.setdefault(part.section.passage.id, part).score:
             best[part.section.passage.id] = part
     parts = [best[passage.id] for passage in request.passages if passage.id in best]
-    return [Quote.of_part(part, request) for part in parts[:MAX_SHORT_QUOTES]] or _quote_beginning(request)
+    quotes = [Quote.around(part, request) for part in parts[:1]]
+    quotes += (Quote.of_part(part, request) for part in parts[1:MAX_SHORT_QUOTES])
+    return quotes or _quote_beginning(request)
 
 
 def _short_heading(heading: str) -> str:
@@ -131,9 +132,7 @@ def _best_parts(scored: Iterable[ScoredPart]) -> dict[tuple[str, int], ScoredPar
 
 
 def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[ScoredPart]:
-    """Return the best part of the opening of each side's section, which answers a comparison; none if unsure."""
-    if request.unsure:
-        return []
+    """Return the best part of the opening of each side's section, which answers a comparison."""
     sides = [[part for part in scored if part.section.passage.id == side] for side in request.sides]
     return [max(parts[:_OPENING_PARTS], key=lambda part: part.score) for parts in sides if parts]
 
@@ -141,7 +140,7 @@ def _sides(scored: Sequence[ScoredPart], request: GenerationRequest) -> list[Sco
 def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, request: GenerationRequest) -> None:
     """Add the blocks of these parts to the quotes, the most valuable first, while one is worth it and there is room."""
     parts_by_place = {part.place: part for part in parts}
-    room, sections = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen), 1 if request.unsure else MAX_SECTIONS
+    room = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen)
     elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
     words = QuestionWords(request)
     on_subject = [quote.section for quote in chosen if _is_on_subject(quote.section, words)]
@@ -155,7 +154,7 @@ def _fill(chosen: list[Quote], parts: Iterable[ScoredPart], weakest: float, requ
         if values[place] < weakest:
             break
         quote = _quote_of_section(part.section, chosen)
-        if quote is None and (len(chosen) >= sections or not (request.compares or _adds_word(part, chosen, words))):
+        if quote is None and (len(chosen) >= MAX_SECTIONS or not (request.compares or _adds_word(part, chosen, words))):
             continue
         addition = Quote.around(part, request)
         if quote:

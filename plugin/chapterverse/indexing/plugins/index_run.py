@@ -1,12 +1,13 @@
 """Indexes the pages of a finished build.
 
-`sync` is imported inside functions, so a build that publishes nothing doesn't load it.
+What writes an index is imported inside functions, so a build that changes nothing doesn't load it.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -82,16 +83,16 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
 
 
 def index_sources(
-    sources: Iterable[Source],
+    sources: Sequence[Source],
     settings: Settings,
     base_url: str | None,
     chunk_tokens: int,
     keep: Callable[[str], bool] | None = None,
 ) -> Report:
     """Make the index hold exactly these sources and what `keep` keeps. Raises as `update_index`."""
-    from chapterverse import progress
-    from chapterverse.indexing import publish_policy, sync
-    from chapterverse.indexing.source_set import keep_none
+    from chapterverse.indexing import publish_policy
+    from chapterverse.indexing.report import report_unchanged
+    from chapterverse.indexing.source_set import SourceSet, keep_none
     from chapterverse.indexing.target import Target
 
     publish_policy.require_permission(settings)
@@ -101,7 +102,14 @@ def index_sources(
     warnings: list[str] = []
     if settings.secrets_arn:
         settings = load_offer("secrets_arn")(settings, warnings.append)
-    target = Target.open(settings, scope, base_url, chunk_tokens)
+    target, started = Target.open(settings, scope, base_url, chunk_tokens), time.perf_counter()
+    source_set = SourceSet.of(sources, keep or keep_none)
+    if target.store.is_complete(scope) and (unchanged := report_unchanged(source_set, target)):
+        seconds = time.perf_counter() - started
+        return replace(unchanged, seconds=seconds, warnings=(*warnings, *unchanged.warnings))
+    from chapterverse import progress
+    from chapterverse.indexing import sync
+
     with contextlib.ExitStack() as stack:
         bars: list[progress.Progress] = []
 

@@ -9,7 +9,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.indexing.plugins.index_run import Log
 from chapterverse.indexing.plugins.pages import stated_type
 from chapterverse.page_kinds import known_content_type, unknown_content_type
-from chapterverse.readers.html.page_mark import PageMark, mark_content
+from chapterverse.readers.html.page_mark import PageMark, mark_content, seal
+from chapterverse.readers.html.tokenizer import Edit, apply_edits
 
 
 def render_content(html: str, mark: PageMark, meta: Mapping[str, Any], log: Log) -> str:
@@ -20,6 +21,11 @@ def render_content(html: str, mark: PageMark, meta: Mapping[str, Any], log: Log)
     except ConfigurationError as error:
         log.warning(f"{mark.path}: {error}")
     return content
+
+
+def seal_page(page: str, edits: list[Edit]) -> str:
+    """Return a page as it is written: with its marks as comments, and with further edits."""
+    return apply_edits(page, seal(page) + edits)
 
 
 def render_starters(meta: Mapping[str, Any]) -> str:

@@ -23,9 +23,8 @@ from chapterverse.indexing.plugins.options import (
     explain_type,
     explain_unknown_options,
 )
-from chapterverse.readers.sources.site_pages import parse_base_url
+from chapterverse.readers.addresses.urls import parse_base_url
 from chapterverse.settings import SETTINGS, Settings, document_options, secret_fields
-from chapterverse.text.secrets_in_text import has_secret
 from chapterverse.widget.endpoint import clean_endpoint
 
 #: Each file with the table in it that is ours, in the order of precedence.
@@ -192,6 +191,9 @@ def _folders(folder: Path) -> list[Path]:
 def _explain_secret(name: str, value: object) -> str:
     """Return a sentence if a value may be a secret."""
     variables = {field_name: variable for variable, field_name in secret_fields().items()}
+    # Most projects have no file.
+    from chapterverse.text.secrets_in_text import has_secret
+
     leaks = any(map(has_secret, _texts(value)))
     if name in variables and (leaks or name not in _PLACES):
         return f"{name} may hold a secret, and this file is committed: set {variables[name]} instead."

@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection, Iterable
 from urllib.parse import quote, urljoin, urlsplit
 
+from chapterverse.errors import InputError
+
 #: Characters that a path may hold unencoded; "%" is one of them, so that nothing is encoded twice.
 SAFE = "/~:@!$&'()*+,;=%-._"
 # Most addresses need no cleaning, and taking them apart costs more than hashing their pages.
@@ -40,6 +42,19 @@ def clean_base(base: str) -> str | None:
     """Return the address of a site with a slash at its end; None if it is none."""
     url = clean_url(base)
     return url and url.rstrip("/") + "/"
+
+
+def parse_base_url(base_url: str | None) -> str | None:
+    """Return the base URL that a user stated, with a slash at its end; None if there is none.
+
+    Raises:
+        InputError: it is no address.
+    """
+    base = clean_base(base_url) if base_url else None
+    # No page is below a query.
+    if base_url and (base is None or "?" in base_url or "#" in base_url):
+        raise InputError("The base URL must be an address like https://example.com/docs/, without a query.")
+    return base
 
 
 def read_sitemap(xml: str) -> list[str]:

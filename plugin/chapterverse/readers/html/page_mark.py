@@ -11,14 +11,15 @@ import html
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from chapterverse.model import stated_date
-from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes
+from chapterverse.readers.html.tokenizer import ATTRIBUTES, Edit, parse_attributes
 from chapterverse.text.json_text import parse_json
 
-_START_ATTRIBUTE, _END_ATTRIBUTE = "data-chapterverse-start", "data-chapterverse-end"
+_ATTRIBUTE = "data-chapterverse-"
+_START_ATTRIBUTE, _END_ATTRIBUTE = f"{_ATTRIBUTE}start", f"{_ATTRIBUTE}end"
 _START, _END = "<!--chapterverse:start ", "<!--chapterverse:end-->"
 _START_ELEMENT = re.compile(rf"<div(?=[^<>]*\s{_START_ATTRIBUTE}=)({ATTRIBUTES})>\s*</div>", re.IGNORECASE)
 _END_ELEMENT = re.compile(rf"<div(?=[^<>]*\s{_END_ATTRIBUTE}[\s=/>]){ATTRIBUTES}>\s*</div>", re.IGNORECASE)
@@ -66,7 +67,7 @@ class PageMark:
 
     def to_json(self) -> str:
         """Return the fields that are not empty, in ASCII."""
-        return json.dumps({name: value for name, value in asdict(self).items() if value}, sort_keys=True)
+        return json.dumps({name: value for name in _FIELDS if (value := getattr(self, name))})
 
     @classmethod
     def of(cls, text: str) -> PageMark | None:
@@ -79,6 +80,9 @@ class PageMark:
         if not isinstance(path, str) or not is_source_path(path):
             return None
         return cls(path=path, **_valid(values))
+
+
+_FIELDS = sorted(field.name for field in fields(PageMark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,28 +109,28 @@ def mark_content(content: str, mark: PageMark) -> str:
     return f"{start}{content}<div hidden {_END_ATTRIBUTE}></div>"
 
 
-def seal(page: str) -> str:
-    """Return a page to be written, with its marks as comments; unchanged unless it has exactly one pair of them."""
-    starts = list(_elements(page, _START_ATTRIBUTE, _START_ELEMENT))
-    ends = list(_elements(page, _END_ATTRIBUTE, _END_ELEMENT))
-    if len(starts) != 1 or len(ends) != 1 or ends[0].start() < starts[0].end():
-        return page
-    start, end = starts[0], ends[0]
+def seal(page: str) -> list[Edit]:
+    """Return how a page to be written gets its marks as comments; not at all unless it has exactly one pair of them."""
+    marks = list(_elements(page))
+    if [mark.re for mark in marks] != [_START_ELEMENT, _END_ELEMENT]:
+        return []
+    start, end = marks
     stated = parse_attributes(start[1]).get(_START_ATTRIBUTE, "")
     # Nothing in a comment may end it.
     stated = stated.replace("<", "\\u003c").replace(">", "\\u003e").replace("--", "-\\u002d")
-    return f"{page[: start.start()]}{_START}{stated}-->{page[start.end() : end.start()]}{_END}{page[end.end() :]}"
+    return [(*start.span(), f"{_START}{stated}-->"), (*end.span(), _END)]
 
 
-def _elements(page: str, attribute: str, element: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Yield the elements with an attribute; its name is looked for first, as a page has thousands of tags."""
-    at = page.find(attribute)
+def _elements(page: str) -> Iterator[re.Match[str]]:
+    """Yield the elements that are marks; their attributes are looked for first, as a page has thousands of tags."""
+    at = page.find(_ATTRIBUTE)
     while at >= 0:
+        element = _START_ELEMENT if page.startswith(_START_ATTRIBUTE, at) else _END_ELEMENT
         start = page.rfind("<", max(0, at - _MAX_LEAD_CHARS), at)
         match = element.match(page, start) if start >= 0 else None
         if match:
             yield match
-        at = page.find(attribute, match.end() if match else at + 1)
+        at = page.find(_ATTRIBUTE, match.end() if match else at + 1)
 
 
 def find_marked_content(page: str) -> MarkedContent | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from chapterverse.readers.html.visible_text import unescape
 
@@ -28,6 +29,9 @@ TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 START, END = 2, 3
+
+#: Start and end of a part of a page, and the text in its place.
+Edit: TypeAlias = tuple[int, int, str]
 
 #: Elements whose content is no markup to us; all of it is skipped.
 RAW = frozenset("script style svg iframe textarea title noembed noframes".split())
@@ -58,6 +62,15 @@ def after_raw(html: str, name: str, start: int) -> int | None:
     """Return the position behind the end tag of the raw element with content from `start`; None if it has none."""
     end_tag = _end_of(name).search(html, start)
     return end_tag.end() if end_tag else None
+
+
+def apply_edits(page: str, edits: Iterable[Edit]) -> str:
+    """Return a page with the parts between two positions each replaced by a text: at once, as a page may be long."""
+    parts, at = list[str](), 0
+    for start, end, text in sorted(edits):
+        parts += (page[at:start], text)
+        at = end
+    return "".join((*parts, page[at:])) if parts else page
 
 
 def parse_attributes(raw: str) -> dict[str, str]:

@@ -6,83 +6,27 @@ with each other; a template that writes one address into every page must not mak
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
-import json
 import os.path
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from chapterverse.build_cache import BuildCache
-from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.model import Page, Source
+from chapterverse.errors import InputError
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
-from chapterverse.readers.addresses.urls import clean_url, page_address, page_paths, read_sitemap, site_base
+from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT
+from chapterverse.readers.addresses.urls import clean_url, page_paths, parse_base_url, read_sitemap, site_base
 from chapterverse.readers.html.metadata import PageMetadata, is_page, read_metadata
 from chapterverse.readers.html.repeated_text import RepeatedText
 from chapterverse.readers.html.structured_data import json_ld_scripts
-from chapterverse.readers.sources.encoding import decode_page
-from chapterverse.readers.sources.folder import list_files, read_page
-from chapterverse.readers.sources.site_pages import (
-    DecodedFile,
-    SitePages,
-    SitePagesDraft,
-    parse_base_url,
-    require_unchanged,
-)
-
-#: What a page is known by: path, content hash and context of its source.
-SourceKey: TypeAlias = tuple[str, str, str]
+from chapterverse.readers.page_rules import PageFacts
+from chapterverse.readers.sources.built_pages import BuiltPage, finish_reading, sha256
+from chapterverse.readers.sources.folder import list_files
+from chapterverse.readers.sources.site_pages import DecodedFile, SitePages, SitePagesDraft
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _BuiltPage:
-    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages.
-
-    Attributes:
-        source: path of the file that it was written in, "" if it doesn't say so.
-        part: of the content that is the page's own, in characters from its beginning; None is all of it.
-        base: address of the site by its mark.
-        is_marked: a build marked its content.
-        is_copy: the mark was made for another place, such as a folder of docs versions.
-    """
-
-    content_hash: str
-    facts: tuple[str | None, ...]
-    content_type: str
-    canonical: str | None
-    source: str
-    part: tuple[int, int] | None = None
-    base: str = ""
-    is_marked: bool = False
-    is_copy: bool = False
-
-
-class MarkedFile:
-    """A page's file that a build has marked.
-
-    Attributes:
-        path: relative to the site.
-        url: its address, "" without one.
-        noted: what `visit` of `read_marked_pages` returned for the same bytes, "" if it never saw them.
-    """
-
-    def __init__(self, path: str, content: bytes, url: str, noted: str) -> None:
-        self.path, self.content, self.url, self.noted = path, content, url, noted
-
-    def read(self) -> tuple[str, PageMetadata]:
-        """Return the file's text and metadata."""
-        text = decode_page(self.path, self.content)
-        return text, read_metadata(text)
 
 
 def read_site(
@@ -115,114 +59,25 @@ def read_site(
     built = _without_wrong_addresses(built, pages.warnings)
     stated = base or _marked_base(built)
     base = stated or _site_address(built, sitemap, pages.warnings)
-    reading = _finish(pages, built, base, set(sitemap), is_stated=bool(stated))
+    reading = finish_reading(pages, built, base, set(sitemap), is_stated=bool(stated))
     return replace(reading, is_base_stated=bool(stated))
-
-
-def read_marked_pages(
-    folder: Path,
-    paths: Mapping[str, str],
-    excluded: Mapping[str, str],
-    base_url: str,
-    cache: BuildCache,
-    visit: Callable[[MarkedFile], str],
-) -> SitePages:
-    """Return the pages that a build has marked, as `read_site` does; those that lost their marks are left out.
-
-    Args:
-        paths: source of each page by its built path.
-        excluded: why other pages of the build are left out, by source.
-        base_url: address of the site; "" if it has none, and its pages then neither.
-        cache: what an earlier build found in a file of the same bytes is not looked for again.
-        visit: gets each page, so that it is read once, and returns what it wants to get with the same bytes again.
-    """
-    pages, base, built = SitePagesDraft(folder, []), parse_base_url(base_url) or "", dict[str, _BuiltPage]()
-    there = [path for path in sorted(paths) if os.path.lexists(folder / path)]
-    for path, content in pages.read_contents(there):
-        key = hashlib.blake2b(f"{base} {path}\n".encode() + content, digest_size=32).hexdigest()
-        known, warnings = cache.read(key, _from_json), len(pages.warnings)
-        noted, page = known or ("", _read_marked_page(pages, path, content, base))
-        if page is None:
-            continue
-        built[path] = page
-        url = page_address(path, base, page.canonical, (), is_stated=True) if base else ""
-        to_note = visit(MarkedFile(path, content, url, noted))
-        # A page that is warned of is read again.
-        if len(pages.warnings) == warnings and (to_note != noted or not known):
-            cache.write(key, json.dumps([to_note, astuple(page)]))
-    for path in paths.keys() - set(there):
-        pages.left_out[path] = "its page was not written"
-    reading = _finish(pages, built, base, set(), is_stated=True)
-    left_out = {paths[path]: reason for path, reason in reading.left_out.items()}
-    return replace(reading, left_out={**left_out, **excluded})
-
-
-def _read_marked_page(pages: SitePagesDraft, path: str, content: bytes, base: str) -> _BuiltPage | None:
-    """Return a page to index; the draft notes any other."""
-    file = pages.decode(path, content)
-    if file is None:
-        return None
-    metadata = read_metadata(file.text)
-    if reason := _reason_to_leave_out(pages, file, metadata, must_be_marked=True):
-        pages.left_out[path] = reason
-        return None
-    return _page_to_index(pages, file, metadata, base)
-
-
-def _from_json(text: str) -> tuple[str, _BuiltPage]:
-    """Return what `visit` noted, and the page."""
-    noted, (content_hash, facts, *others) = json.loads(text)
-    return noted, _BuiltPage(content_hash, tuple(facts), *others)
-
-
-def hold_changed(reading: SitePages, folder: Path, known: Set[SourceKey]) -> tuple[frozenset[SourceKey], SitePages]:
-    """Return the keys of the pages, and the pages; those without a known key hold their text until they are parsed.
-
-    A page that can't be read any more raises its error when it is parsed.
-    """
-    sources: list[Source] = []
-    for source in reading.sources:
-        path = reading.built.get(source.file_path, source.file_path)
-        if _key(source) not in known and isinstance(source.read, functools.partial):
-            with contextlib.suppress(UnreadablePage, UnsafePath):
-                text = decode_page(path, read_page(folder, path))
-                source = replace(source, read=functools.partial(source.read, text=text))
-        sources.append(source)
-    return frozenset(map(_key, sources)), replace(reading, sources=tuple(sources))
-
-
-def _key(source: Source) -> SourceKey:
-    return source.file_path, source.content_hash, source.context
-
-
-def _finish(
-    pages: SitePagesDraft, built: Mapping[str, _BuiltPage], base: str, listed: set[str], *, is_stated: bool
-) -> SitePages:
-    """Return the pages with their names and addresses; `listed` are the addresses of the sitemap."""
-    names = _source_names(built)
-    sources = []
-    for path, page in built.items():
-        url = page_address(path, base, page.canonical, listed, is_stated=is_stated)
-        sources.append((url, _built_source(pages.folder, path, page, url, names.get(path, path))))
-    parts = {path: page.part for path, page in built.items() if page.part}
-    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()}, parts=parts)
 
 
 def _read_pages(
     pages: SitePagesDraft, paths: Iterable[str], base: str | None
-) -> Iterator[tuple[DecodedFile, PageMetadata, _BuiltPage]]:
+) -> Iterator[tuple[DecodedFile, PageMetadata, BuiltPage]]:
     """Yield the pages to index; the draft notes the others."""
     repeated, guessed = RepeatedText(), list[str]()
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
         pages.has_marks = pages.has_marks or metadata.mark is not None
-        reason = _reason_to_leave_out(pages, file, metadata)
+        reason = reason_to_leave_out(pages, file, metadata)
         if reason:
             pages.left_out[file.path] = reason
         elif metadata.is_guess:
             guessed.append(file.path)
             repeated.note(file.text[metadata.content_start : metadata.content_end])
-        elif page := _page_to_index(pages, file, metadata, base):
+        elif page := page_to_index(pages, file, metadata, base):
             yield file, metadata, page
     cut = 0
     for file in pages.read_files(guessed):
@@ -232,15 +87,15 @@ def _read_pages(
         part = (before, len(content) - after)
         cut += before + after > 0
         metadata.narrow(*part)
-        if page := _page_to_index(pages, file, metadata, base):
+        if page := page_to_index(pages, file, metadata, base):
             yield file, metadata, replace(page, part=part)
     if cut and not pages.has_marks:
         pages.warnings.append(_guess_warning(cut, guessed[0]))
 
 
-def _page_to_index(
+def page_to_index(
     pages: SitePagesDraft, file: DecodedFile, metadata: PageMetadata, base: str | None
-) -> _BuiltPage | None:
+) -> BuiltPage | None:
     """Return a page; None for a listing, which the draft notes."""
     mark, content = metadata.mark, metadata.content(file.text)
     # A pattern may mean the file that the page was written in.
@@ -251,7 +106,7 @@ def _page_to_index(
     return _built_page(file, content, metadata, content_type, base) if content_type else None
 
 
-def _reason_to_leave_out(
+def reason_to_leave_out(
     pages: SitePagesDraft, file: DecodedFile, metadata: PageMetadata, *, must_be_marked: bool = False
 ) -> str:
     """Return why a page is not indexed whatever its content is, "" if it may be."""
@@ -267,7 +122,30 @@ def _reason_to_leave_out(
     return EXCLUDED if metadata.source and pages.globs.excludes(file.path, metadata.source) else ""
 
 
-def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
+def _built_page(
+    file: DecodedFile,
+    content: str,
+    metadata: PageMetadata,
+    content_type: str,
+    base: str | None,
+) -> BuiltPage:
+    canonical, mark = None, metadata.mark
+    if metadata.canonical:
+        here = urljoin(base + page_paths(file.path)[0] if base else "", metadata.base)
+        canonical = clean_url(metadata.canonical, here)
+    title = mark.title if mark else metadata.title
+    facts = (title, metadata.language, metadata.created_at, content_type, *metadata.tags)
+    # The content need not hold them.
+    facts += tuple(map(sha256, json_ld_scripts(file.text)))
+    page = BuiltPage(sha256(content), facts, content_type, canonical, metadata.source)
+    if mark is None:
+        return page
+    if mark.built != file.path:
+        return replace(page, source="", is_marked=True, is_copy=True)
+    return replace(page, base=mark.base, is_marked=True)
+
+
+def _take_marked(pages: SitePagesDraft, built: dict[str, BuiltPage]) -> dict[str, BuiltPage]:
     """Return the pages that a build marked and those that `include` names; all pages if none is marked.
 
     Copies from other builds, such as older versions that are kept as files, are no pages of it.
@@ -284,7 +162,7 @@ def _take_marked(pages: SitePagesDraft, built: dict[str, _BuiltPage]) -> dict[st
     return taken
 
 
-def _marked_base(built: Mapping[str, _BuiltPage]) -> str:
+def _marked_base(built: Mapping[str, BuiltPage]) -> str:
     """Return the address of the site that most marks state, "" if none does."""
     bases = Counter(page.base for page in built.values() if page.base)
     return parse_base_url(max(bases, key=bases.__getitem__, default="")) or ""
@@ -297,7 +175,7 @@ def _guess_warning(pages: int, path: str) -> str:
     )
 
 
-def _with_languages(built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
+def _with_languages(built: dict[str, BuiltPage]) -> dict[str, BuiltPage]:
     """Return the pages with a language each: where neither a page nor its text tells, that of most of the site."""
     known = Counter(page.facts[1] for page in built.values() if page.facts[1])
     usual = known.most_common(1)[0][0] if known else "en"
@@ -307,70 +185,7 @@ def _with_languages(built: dict[str, _BuiltPage]) -> dict[str, _BuiltPage]:
     }
 
 
-def _source_names(built: Mapping[str, _BuiltPage]) -> dict[str, str]:
-    """Return the file that each page was written in, by path.
-
-    Of several pages of one file, such as those that stand in for a translation, the one with the shortest path has it.
-    """
-    names: dict[str, str] = {}
-    used_names = set(built)
-    for path in sorted(built, key=lambda path: (len(path), path)):
-        source = built[path].source
-        if source and source not in used_names:
-            used_names.add(source)
-            names[path] = source
-    return names
-
-
-def _built_page(
-    file: DecodedFile,
-    content: str,
-    metadata: PageMetadata,
-    content_type: str,
-    base: str | None,
-) -> _BuiltPage:
-    canonical, mark = None, metadata.mark
-    if metadata.canonical:
-        here = urljoin(base + page_paths(file.path)[0] if base else "", metadata.base)
-        canonical = clean_url(metadata.canonical, here)
-    title = mark.title if mark else metadata.title
-    facts = (title, metadata.language, metadata.created_at, content_type, *metadata.tags)
-    # The content need not hold them.
-    facts += tuple(map(_sha256, json_ld_scripts(file.text)))
-    page = _BuiltPage(_sha256(content), facts, content_type, canonical, metadata.source)
-    if mark is None:
-        return page
-    if mark.built != file.path:
-        return replace(page, source="", is_marked=True, is_copy=True)
-    return replace(page, base=mark.base, is_marked=True)
-
-
-def _built_source(folder: Path, path: str, page: _BuiltPage, url: str, name: str) -> Source:
-    read = functools.partial(_read_page, folder, path, page, url, name)
-    return Source(name, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
-
-
-def _read_page(folder: Path, path: str, built: _BuiltPage, url: str, name: str, text: str | None = None) -> Page:
-    # Loaded only if a page changed.
-    from chapterverse.readers.sections.html_page import read_document
-    from chapterverse.readers.sections.outline import title_from_path
-
-    document = read_document(decode_page(path, read_page(folder, path)) if text is None else text, built.part)
-    require_unchanged(path, built.content_hash, _sha256(document.fragment))
-    return Page(
-        name,
-        url,
-        document.title or title_from_path(path),
-        built.facts[1] or document.language,
-        document.sections,
-        content_type=built.content_type,
-        tags=document.tags,
-        created_at=document.created_at,
-        structured_data=document.structured_data,
-    )
-
-
-def _without_wrong_addresses(built: Mapping[str, _BuiltPage], warnings: list[str]) -> dict[str, _BuiltPage]:
+def _without_wrong_addresses(built: Mapping[str, BuiltPage], warnings: list[str]) -> dict[str, BuiltPage]:
     """Return the pages without addresses that can't be right: one for most of a site, one on a foreign host."""
     stated = Counter(page.canonical for page in built.values() if page.canonical)
     hosts = Counter(urlsplit(url).netloc for url in stated)
@@ -386,7 +201,7 @@ def _without_wrong_addresses(built: Mapping[str, _BuiltPage], warnings: list[str
     return {path: replace(page, canonical=None) if page.canonical in wrong else page for path, page in built.items()}
 
 
-def _site_address(built: Mapping[str, _BuiltPage], sitemap: list[str], warnings: list[str]) -> str:
+def _site_address(built: Mapping[str, BuiltPage], sitemap: list[str], warnings: list[str]) -> str:
     stated = [page.canonical for page in built.values() if page.canonical]
     from_sitemap = site_base(sitemap, built)
     if sitemap and not from_sitemap:
@@ -408,7 +223,3 @@ def _sitemap(pages: SitePagesDraft) -> list[str]:
     urls = [url for file in reading.read_files(["sitemap.xml"]) for url in read_sitemap(file.text)]
     pages.warnings.extend(map(str, reading.failed.values()))
     return urls
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -15,15 +15,17 @@ from urllib.parse import quote, urljoin
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT, PageFacts
+from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT
 from chapterverse.readers.addresses.generator_config import config_word
 from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
+from chapterverse.readers.addresses.urls import parse_base_url
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.markdown.page import SYNTAXES, needs_build, read_markdown
 from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.readers.page_rules import PageFacts
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import Listing, list_files, read_page
-from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, parse_base_url, require_unchanged
+from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, require_unchanged
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
 #: A path out of the folder: the folder beside it, and the path below that.

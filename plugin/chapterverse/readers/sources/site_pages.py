@@ -6,22 +6,17 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import (
-    EXCLUDED,
-    LISTINGS,
-    PageFacts,
-    content_type,
-    known_content_type,
-    listing_kind,
-    unknown_content_type,
-)
-from chapterverse.readers.addresses.urls import clean_base
+from chapterverse.page_kinds import EXCLUDED, LISTINGS, known_content_type, unknown_content_type
 from chapterverse.readers.sources.encoding import decode_page, nul_warning
 from chapterverse.readers.sources.folder import read_page
+
+if TYPE_CHECKING:
+    from chapterverse.readers.page_rules import PageFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +90,9 @@ class SitePagesDraft:
             paths: further names of the page in the globs, besides its path.
             is_included: the build includes it, whatever the globs say.
         """
+        # Loaded only if a page changed.
+        from chapterverse.readers.page_rules import content_type, listing_kind
+
         kind = listing_kind(page)
         if kind and not (is_included or self.globs.includes(page.path, *paths)):
             self.left_out[page.path] = kind
@@ -160,19 +158,6 @@ class SitePagesDraft:
                 self.left_out[source.file_path] = f"has the address of {other.file_path}"
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
         return list(by_address.values())
-
-
-def parse_base_url(base_url: str | None) -> str | None:
-    """Return the base URL that a user stated, with a slash at its end; None if there is none.
-
-    Raises:
-        InputError: it is no address.
-    """
-    base = clean_base(base_url) if base_url else None
-    # No page is below a query.
-    if base_url and (base is None or "?" in base_url or "#" in base_url):
-        raise InputError("The base URL must be an address like https://example.com/docs/, without a query.")
-    return base
 
 
 def require_unchanged(path: str, listed: str, read: str) -> None:

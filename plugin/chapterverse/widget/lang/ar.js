@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'اسأل الوثائق',
-  greeting: 'تستشهد الإجابات بهذه الوثائق.',
+  greeting: 'اسأل ما تشاء. كل إجابة تقود إلى القسم.',
   disclaimer: 'قد تخطئ الإجابات: راجع الأقسام المستشهد بها.',
   placeholder: 'اطرح سؤالًا',
   close: 'إغلاق',
@@ -12,7 +12,7 @@ export default {
   unscope: 'البحث في كل الوثائق',
   only_page: 'هذه الصفحة فقط',
   you: 'السؤال: ',
-  searching: 'جارٍ البحث في الوثائق…',
+  searching: 'جارٍ البحث…',
   reading: 'جارٍ قراءة {section}…',
   still_working: 'ما زال العمل جاريًا…',
   answered: 'من هذه الوثائق',

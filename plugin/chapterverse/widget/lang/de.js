@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Doku befragen',
-  greeting: 'Einfach eine Frage stellen. Antworten zitieren diese Doku.',
+  greeting: 'Einfach eine Frage stellen. Jede Antwort verlinkt ihren Abschnitt.',
   disclaimer: 'Antworten können falsch sein: Zitierte Abschnitte bitte prüfen.',
   placeholder: 'Frage stellen',
   close: 'Schließen',

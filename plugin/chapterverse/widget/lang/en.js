@@ -2,7 +2,7 @@
 /** What the widget says up to a first answer; `config.strings` replaces any of it, as it does what is in `more/`. */
 export default {
   title: 'Ask the docs',
-  greeting: 'Answers cite these docs.',
+  greeting: 'Ask anything. Every answer links to its section.',
   disclaimer: 'Answers can be wrong: check the cited sections.',
   placeholder: 'Ask a question',
   close: 'Close',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Preguntar a los docs',
-  greeting: 'Este chat responde preguntas citando esta documentación.',
+  greeting: 'Pregunta lo que quieras. Cada respuesta enlaza a su sección.',
   disclaimer: 'Puede equivocarse: conviene revisar las secciones citadas.',
   placeholder: 'Hacer una pregunta',
   close: 'Cerrar',

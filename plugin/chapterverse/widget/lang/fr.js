@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Interroger la doc',
-  greeting: 'Posez une question. Les réponses citent cette documentation.',
+  greeting: 'Posez une question. Chaque réponse renvoie à sa section.',
   disclaimer: 'Les réponses peuvent être fausses : vérifiez les sections citées.',
   placeholder: 'Posez une question',
   close: 'Fermer',

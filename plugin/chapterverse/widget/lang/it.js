@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Chiedi ai docs',
-  greeting: 'Fai una domanda. Le risposte citano questa documentazione.',
+  greeting: 'Fai una domanda. Ogni risposta rimanda alla sua sezione.',
   disclaimer: 'Le risposte possono essere sbagliate: controlla le sezioni citate.',
   placeholder: 'Fai una domanda',
   close: 'Chiudi',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'ドキュメントに質問',
-  greeting: '回答はこのドキュメントを引用します。',
+  greeting: '質問してください。回答は引用元へリンクします。',
   disclaimer: '回答は誤りを含むことがあります。引用元を確認してください。',
   placeholder: '質問を入力',
   close: '閉じる',
@@ -12,9 +12,9 @@ export default {
   unscope: '全ドキュメントを検索',
   only_page: 'このページのみ',
   you: '質問：',
-  searching: 'ドキュメントを検索中…',
+  searching: '検索中…',
   reading: '{section}を読んでいます…',
-  still_working: '処理を続けています…',
+  still_working: 'まだ処理中です…',
   answered: 'このドキュメントより',
   except: '1文を除き、このドキュメントより',
   except_many: '{n}文を除き、このドキュメントより',

@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Vraag het de docs',
-  greeting: 'Stel een vraag. Antwoorden citeren deze documentatie.',
+  greeting: 'Stel een vraag. Elk antwoord linkt naar de sectie.',
   disclaimer: 'Antwoorden kunnen fout zijn: controleer de geciteerde secties.',
   placeholder: 'Stel een vraag',
   close: 'Sluiten',

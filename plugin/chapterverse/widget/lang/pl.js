@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Zapytaj dokumentację',
-  greeting: 'Zadaj pytanie. Odpowiedzi cytują tę dokumentację.',
+  greeting: 'Zadaj pytanie. Każda odpowiedź prowadzi do swojej sekcji.',
   disclaimer: 'Odpowiedzi mogą być błędne: sprawdź cytowane sekcje.',
   placeholder: 'Zadaj pytanie',
   close: 'Zamknij',

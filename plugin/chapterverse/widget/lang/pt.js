@@ -2,7 +2,7 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Perguntar aos docs',
-  greeting: 'Faça uma pergunta. As respostas citam esta documentação.',
+  greeting: 'Faça uma pergunta. Cada resposta leva ao trecho citado.',
   disclaimer: 'As respostas podem estar erradas: confira os trechos citados.',
   placeholder: 'Faça uma pergunta',
   close: 'Fechar',

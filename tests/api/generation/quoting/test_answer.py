@@ -48,12 +48,11 @@ def make_request(
     question: str,
     *passages: Passage,
     language: str = "en",
-    unsure: bool = False,
     selection: str = "",
 ) -> GenerationRequest:
     words = tuple((w.terms,) for w in lexical.words(question, language))
     asked = WeightedQuestion(words, (1.0,) * len(words))
-    return GenerationRequest(question, asked, passages, language, unsure, selection=selection)
+    return GenerationRequest(question, asked, passages, language, selection=selection)
 
 
 def draft(request: GenerationRequest) -> Draft:
@@ -119,8 +118,6 @@ def test_a_comparison_quotes_the_opening_of_each_side() -> None:
     assert [span.citations for span in spans] == [("1",), ("2",)]
     assert spans[0].text.startswith("A teapot brews.")
     assert spans[1].text.startswith("It boils water.")
-    unsure = draft(replace(asked, sides=("1", "2"), unsure=True))
-    assert sum(span.kind == "quote" for span in unsure) == 1
 
 
 def test_a_comparison_quotes_another_section_sooner_than_other_questions_do() -> None:
@@ -248,7 +245,7 @@ def test_the_section_is_quoted_first_whose_parts_together_answer_more_likely() -
     )
     request = make_request("teapot sings boils", one, three)
     best = max(score_parts(request), key=lambda part: part.score)
-    spans = draft(replace(request, unsure=True))
+    spans = draft(request)
     assert best.section.passage.id == "1"
     assert [span.citations for span in spans if span.kind == "quote"] == [("2",)]
 
@@ -258,11 +255,15 @@ def test_the_same_words_are_not_quoted_twice() -> None:
     assert len(quoted("Do teapots sing?", passage(text, "1"), passage(text, "2", ("Other",)))) == 1
 
 
-def test_an_unsure_answer_is_one_marked_passage() -> None:
-    one, two = passage("Teapots sing when hot.", "1"), passage("Teapots dance on ice.", "2", ("Other",))
-    first, _, quote = draft(make_request("Do teapots sing?", one, two, language="de-CH", unsure=True))
-    assert first.text == f"{phrases.for_language('de').unsure}\n\n"
-    assert (quote.citations, quote.mark) == (("1",), "Teapots sing when hot.")
+def test_a_doubtful_answer_is_a_short_quote_of_each_section() -> None:
+    one = passage("To hear it:\n\n- Teapots sing when hot.", "1")
+    two = passage("To see it:\n\n- Teapots dance on ice.", "2", ("Other",))
+    request = replace(make_request("Do teapots sing?", one, two, language="de-CH"), may_help=True)
+    first, *spans = draft(request)
+    assert first.text == f"{phrases.for_language('de').may_help}\n\n"
+    whole, part = (span for span in spans if span.kind == "quote")
+    assert (whole.citations, whole.text, whole.mark) == (("1",), one.text, "Teapots sing when hot.")
+    assert (part.citations, part.text) == (("2",), "- Teapots dance on ice.")
 
 
 def test_a_selection_is_not_quoted_back() -> None:

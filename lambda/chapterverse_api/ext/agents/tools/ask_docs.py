@@ -48,7 +48,8 @@ class DocsAnswer(ResponseModel):
 
     Attributes:
         nearest: pages to read instead, if the answer is partial or missing.
-        grounding_confidence: the mean probability that the sources say what the answer says, 0 to 1.
+        grounding_confidence: the mean probability that the sources say what the answer says, 0 to 1; of quotes, the
+            probability that they answer the question.
         degraded_reason: what did not work as configured; null if all did.
         generation: the number of the index's generation that was searched.
     """

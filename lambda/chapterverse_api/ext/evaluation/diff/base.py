@@ -1,0 +1,116 @@
+"""Opens the index to compare with: a store, an exported file, or a git ref that is built in a temporary folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from chapterverse.build_commands import build_command
+from chapterverse.errors import ConfigurationError, IndexMissing, InputError
+from chapterverse.indexing import maintenance, transfer
+from chapterverse.indexing.target import Target
+from chapterverse.ledger import open_ledger
+from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.progress import Progress
+from chapterverse.settings import Settings
+from chapterverse.store import only_scope, open_store
+
+_STORE = re.compile(r"(?:edge|qdrant|s3):")
+_RUNNABLE = re.compile(r"`([^`]+)`")
+
+
+@contextlib.contextmanager
+def open_base(base: str, build: str | None, settings: Settings, head: Head, report: Progress) -> Iterator[Settings]:
+    """Yield the settings of the index that `base` names; what was built for it is removed afterwards.
+
+    Args:
+        build: the command that builds a git ref; None takes that of the generator.
+        head: of the index to compare.
+
+    Raises:
+        InputError: `base` names nothing, or is of another site.
+        ConfigurationError: the ref can't be built.
+    """
+    with tempfile.TemporaryDirectory(prefix="chapterverse-base-") as folder:
+        temporary = settings.override(store=f"edge:{folder}/index", ledger=f"sqlite:{folder}/ledger.db")
+        if _STORE.match(base):
+            found = settings.override(store=base)
+        elif Path(base).is_dir():
+            raise InputError(f"{base} is a folder: an embedded index is named edge:{base}.")
+        elif Path(base).exists():
+            found = temporary
+            _import(Path(base), temporary, head, report)
+        else:
+            found = temporary
+            report("Building the base", 0, 1)
+            _build(base, build, temporary, head, Path(folder, "checkout"))
+            report("Building the base", 1, 1)
+        yield found.override(**_scope(found, head, base))
+
+
+def _scope(settings: Settings, head: Head, base: str) -> dict[str, str]:
+    store = open_store(settings)
+    try:
+        scope = only_scope(store, head.site, head.version, place=settings.store)
+    except IndexMissing:
+        held = ", ".join(str(other.scope) for other in store.heads())
+        reason = f"only one of {held}" if held else "no index"
+        raise InputError(f"{base} holds {reason}, so there is nothing to compare {head.scope} with.") from None
+    return {"site": scope.site, "docs_version": scope.version}
+
+
+def _import(file: Path, settings: Settings, head: Head, report: Progress) -> None:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            exported = transfer.read_export(lines, str(file))
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is no UTF-8 text: write one with `chapterverse export`.") from None
+    # A canonical file doesn't name its site; that its chunks are of this one is checked by their ids.
+    scope = exported.head.scope if exported.head else Scope(head.site, head.version)
+    card = exported.head.embedder if exported.head else head.embedder if exported.size else EmbedderCard()
+    target = Target(scope, open_store(settings), open_ledger(settings), base_url=exported.base_url, made_by=card)
+    maintenance.fill(exported, target, report)
+
+
+def _build(ref: str, command: str | None, settings: Settings, head: Head, checkout: Path) -> None:
+    commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if not commit:
+        raise InputError(f"{ref} is no store, no file and no commit here: name one that is.")
+    inside = _git("rev-parse", "--show-prefix")
+    # Its own files and the same history, which plugins for dates read; this checkout is not touched.
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(checkout), commit], check=True)  # noqa: S603, S607
+    try:
+        folder = checkout / inside
+        command = command or _known_command(folder, ref)
+        own = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_LEDGER": settings.ledger}
+        own |= {"CHAPTERVERSE_SITE": head.site, "CHAPTERVERSE_DOCS_VERSION": head.version}
+        own |= {"CHAPTERVERSE_EMBEDDER": settings.embedder} if settings.embedder != "none" else {}
+        # What it prints is no result of ours: it goes to standard error. The command is the caller's own.
+        done = subprocess.run(command, shell=True, cwd=folder, env=os.environ | own, stdout=2)  # noqa: S602
+        if done.returncode:
+            raise ConfigurationError(f"`{command}` ended with {done.returncode} on {ref}: see above.")
+        if not open_store(settings).heads():
+            raise ConfigurationError(f"`{command}` left no index of {ref}: add `chapterverse index SITE_DIR` to it.")
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(checkout)], check=False)  # noqa: S603, S607
+
+
+def _known_command(folder: Path, ref: str) -> str:
+    steps = _RUNNABLE.findall(build_command(folder) if folder.is_dir() else "")
+    if not steps or "SITE_DIR" in steps[-1]:
+        raise ConfigurationError(f"Nothing says how {ref} is built: pass --build COMMAND.")
+    return " && ".join(steps)
+
+
+def _git(*arguments: str) -> str:
+    """Return what git prints, "" if it fails or there is no git."""
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True)  # noqa: S603, S607
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,55 @@
+// @ts-check
+// Hands the conversation to a person: the reader sees and changes what is sent, and his own mail program or browser sends it.
+import { el } from './render.js';
+
+/** Characters of an address that every mail program and browser passes on. */
+const MOST = 1900;
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(`
+.handoff textarea{max-height:150px}
+.handoff .status{margin:8px 0}`);
+
+/** Shows below its link what is sent; a second press closes it. @type {(panel: Panel, chip: HTMLElement, strings: Later) => Promise<void>} */
+export const openHandoff = async (panel, chip, strings) => {
+  const { root, live, config, session } = panel;
+  const contact = config.contact ?? '';
+  const shown = chip.nextElementSibling;
+  if (shown?.classList.contains('handoff')) return shown.remove();
+  const { handover } = await import('./turns.js');
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+  const mail = /^mailto:/i.test(contact);
+  const asked = session.messages.findLast(({ role }) => role === 'user')?.content ?? '';
+  const subject = mail && !/[?&]subject=/i.test(contact) ? `&subject=${encodeURIComponent(asked.slice(0, 100).toWellFormed())}` : '';
+  const text = el('textarea', { value: handover(panel), ariaLabel: strings.handoff, oninput: () => note() });
+  const hint = el('p', { className: 'status' });
+  const send = el('a', { className: 'chip', target: mail ? '_self' : '_blank', rel: 'noopener' }, mail ? strings.handoff_mail : strings.handoff_form);
+
+  /** The address with the text in it, or with nothing if it is too long or has no place for it. @type {() => [href: string, carries: boolean]} */
+  const address = () => {
+    const body = encodeURIComponent(text.value.toWellFormed().replace(/\n/g, '\r\n'));
+    const base = mail ? `${contact}${contact.includes('?') ? '&' : '?'}body={text}${subject}` : contact;
+    const whole = base.replace('{text}', body);
+    return base.includes('{text}') && whole.length <= MOST ? [whole, true] : [base.replace('{text}', ''), false];
+  };
+  const note = () => {
+    const [href, carries] = address();
+    send.href = href;
+    hint.textContent = carries ? '' : strings.handoff_copy;
+  };
+  // Without waiting: the browser asks for it at once, and the link is followed meanwhile.
+  send.onclick = () => address()[1] || navigator.clipboard.writeText(text.value).then(() => void (live.textContent = strings.copied), () => {
+    live.textContent = hint.textContent = strings.not_copied;
+    text.select();
+  });
+  const box = el('div', { className: 'handoff', onkeydown(event) {
+    if (event.key !== 'Escape') return;
+    event.stopPropagation();
+    box.remove();
+    chip.focus();
+  } }, el('p', { className: 'status' }, strings.handoff), el('div', { className: 'field' }, text), hint, send);
+  note();
+  chip.after(box);
+  text.focus({ preventScroll: true });
+  box.scrollIntoView({ block: 'nearest' });
+};
