@@ -150,6 +150,10 @@ class Records(Protocol):
         """Return the ratings, newest first."""
         ...
 
+    def turns(self) -> list[tuple[str, str, StoredTurn]]:
+        """Return the turns of all threads without their answers, each after its thread's id and its time."""
+        ...
+
     def match(self, entry_id: str) -> None:
         """Store the time of now as that at which a FAQ entry answered last."""
         ...
@@ -176,7 +180,7 @@ class UnavailableRecords:
     def _fail(self, *_: object, **__: object) -> NoReturn:
         raise RecordsFault(self._reason)
 
-    append = thread = summarize = rate = ratings = match = matched_entries = forget = expire = _fail
+    append = thread = summarize = rate = ratings = turns = match = matched_entries = forget = expire = _fail
 
 
 def time_text(time: datetime) -> str:

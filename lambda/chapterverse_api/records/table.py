@@ -77,6 +77,10 @@ _READ_SQL = f"""
     UNION ALL
     SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'summary' AND created_at >= ?
 """  # noqa: S608  (constants)
+_ALL_TURNS_SQL = """
+    SELECT scope, created_at, id, type, chunk_id, chunk_index, question, '', status, cited, 0 FROM conversations
+    WHERE type = 'turn' AND created_at >= ? ORDER BY id
+"""
 _APPEND_SQL = """
     INSERT INTO conversations
         (scope, type, chunk_id, chunk_index, source, question, text, status, cited, created_at, timestamp)
@@ -259,6 +263,14 @@ class RecordsTable:
         rows = self._database.run(lambda db: db.rows(_READ_RATINGS_SQL, values), otherwise=list[Row](), reading=True)
         try:
             return [_rating(row) for row in rows]
+        except (TypeError, ValueError) as error:
+            raise _foreign_row() from error
+
+    def turns(self) -> list[tuple[str, str, StoredTurn]]:
+        values = (self._oldest(),)
+        rows = self._database.run(lambda db: db.rows(_ALL_TURNS_SQL, values), otherwise=list[Row](), reading=True)
+        try:
+            return [(scope.removeprefix("entity:"), at, _turn(tuple(row))) for scope, at, *row in rows]
         except (TypeError, ValueError) as error:
             raise _foreign_row() from error
 

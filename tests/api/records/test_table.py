@@ -337,6 +337,26 @@ def test_it_is_kept_for_thirty_days_that_an_entry_answered(table: Records, clock
 # What readers said
 
 
+def test_the_turns_of_all_threads_are_those_that_are_neither_forgotten_nor_expired(
+    table: Records, clock: UtcClock
+) -> None:
+    place = CitedSource("Guide › Install", "https://x.example/#i")
+    table.append("expired", turn(1))
+    clock.now += 31 * DAY
+    for number, thread in enumerate(("a", "b", "b", "gone"), 2):
+        table.append(thread, turn(number, cited=(place,)))
+    table.rate(StoredRating("t2", "down"))
+    table.summarize("b", "A summary.", 2, read=table.thread("b"))
+    table.forget("gone")
+    found = sorted(table.turns(), key=lambda row: row[2].turn_id)
+    assert [(thread, t.question, t.status, t.cited) for thread, _, t in found] == [
+        ("a", "q2?", "answered", (place,)),
+        ("b", "q3?", "answered", (place,)),
+        ("b", "q4?", "answered", (place,)),
+    ]
+    assert {at for _, at, _ in found} == {"2026-02-02T03:04:05.000000Z"}
+
+
 def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Records, clock: UtcClock) -> None:
     odd = "'\"; DROP TABLE feedback; -- %s ? {} ünï 日本語 😀\n"
     kept = turn(1, cited=(CitedSource("Guide › Install", "https://x.example/#i"),))

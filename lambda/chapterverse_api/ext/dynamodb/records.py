@@ -49,7 +49,7 @@ _BATCH_ITEMS = 25
 _RETRY_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _FEEDBACK, _FAQ = "feedback", "faq"
 _SUMMARY = "~summary"
-ERRORS = TableErrors(
+_ERRORS = TableErrors(
     RecordsFault,
     "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_RECORDS.",
     "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:Query, GetItem, PutItem, "
@@ -71,7 +71,7 @@ class DynamoRecords:
     def __init__(
         self, service: AwsService, table: str, days: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._table = DynamoTable(service, table, ERRORS)
+        self._table = DynamoTable(service, table, _ERRORS)
         self._days = days
         self._clock = clock
 
@@ -232,9 +232,18 @@ class DynamoRecords:
             question, answer = (self._table.item(message["M"]).text("text") for message in item["messages"]["L"])
             cited = tuple(CitedSource(*place) for place in json.loads(item.text("cited")))
         except (KeyError, TypeError, ValueError) as error:
-            raise ERRORS.malformed from error
+            raise _ERRORS.malformed from error
         number = item.number("number")
         return StoredTurn(item.text("turn_id"), question, answer, item.text("status"), cited, number)
+
+    def turns(self) -> list[tuple[str, str, StoredTurn]]:
+        request = {
+            # Only turns have messages.
+            "FilterExpression": "attribute_exists(messages) AND created_at >= :oldest",
+            "ExpressionAttributeValues": attributes({":oldest": self._oldest()}),
+        }
+        items = self._pages("Scan", request)
+        return [(item.text("conversation_id"), item.text("created_at"), self._turn(item)) for item in items]
 
     def match(self, entry_id: str) -> None:
         now = self._clock()
@@ -305,7 +314,7 @@ class DynamoRecords:
             reply = self._table.send(operation, **body)
             items = reply.get("Items", [])
             if not isinstance(items, list):
-                raise ERRORS.malformed
+                raise _ERRORS.malformed
             yield from map(self._table.item, items)
             if not reply.get("LastEvaluatedKey"):
                 return

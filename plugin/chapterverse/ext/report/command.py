@@ -12,12 +12,12 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
 from chapterverse.errors import ChapterVerseError, IndexFault, InputError
-from chapterverse.ext.report.asked_again import ask_again
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.log_lines import LogReading, read_log
 from chapterverse.ext.report.markdown import write_gaps, write_markdown
 from chapterverse.ext.report.page import write_page
+from chapterverse.ext.report.second_asking import ask_again
 from chapterverse.ext.report.turns import AskedTurn
 from chapterverse.extensions import load
 from chapterverse.indexing.plugins.index_run import Log, explain_error

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.agents.mcp.messages import (
+    RESOURCE_NOT_FOUND,
     Headers,
     Id,
     McpCall,
@@ -28,6 +29,7 @@ from chapterverse_api.http.request_context import get_deadline, get_origins, get
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
+    from chapterverse.settings import Settings
     from chapterverse_api.ext.agents.mcp.protocol import McpServer
 
 router = APIRouter()
@@ -97,14 +99,22 @@ def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
     try:
         # Only over HTTP, because it needs a header.
         if call.method == "resources/read" and call.params.get("uri") == _GAPS:
-            # Lazy: few ask for it.
-            from chapterverse_api.ext.agents.gaps_resource import read_gaps
-
-            authorization = request.headers.get("authorization", "")
-            return JSONResponse(result_reply(call, read_gaps(call, context.service.settings, authorization)))
+            return JSONResponse(_gaps(call, context.service.settings, request.headers.get("authorization", "")))
         return JSONResponse(_server().answer(call, context))
     except McpError as error:
         return _error(error, call.id)
+
+
+def _gaps(call: McpCall, settings: Settings, authorization: str) -> dict[str, Any]:
+    # Lazy: few ask for it.
+    from chapterverse_api.ext.agents.gaps_resource import read_gaps
+
+    text = read_gaps(settings, authorization)
+    if text is None:
+        raise McpError(RESOURCE_NOT_FOUND, "There is no such resource.", status=404)
+    content = {"uri": _GAPS, "mimeType": "text/markdown", "text": text}
+    # No client may keep it: it holds the words of readers.
+    return result_reply(call, {"contents": [content], "ttlMs": 0, "cacheScope": "private"})
 
 
 @cache
