@@ -73,9 +73,7 @@ class EnricherSetting:
     ) -> Enrichment:
         """Return the chunks of the pages that were read, with expansions; see `PageEnricher.enrich`."""
         # A build without changes does without it.
-        from chapterverse.ext.enrichment.pages import enrich
-
-        return enrich(
+        enriched: Enrichment = load("chapterverse.ext.enrichment.pages:enrich")(
             chunks,
             stored_chunks,
             other_points=other_points,
@@ -85,6 +83,7 @@ class EnricherSetting:
             progress=progress,
             dry_run=dry_run,
         )
+        return enriched
 
     @property
     def fingerprint(self) -> str:
