@@ -111,7 +111,7 @@ def test_a_route_that_fails_stops_no_other(documented: Path) -> None:
     code = "from chapterverse.extensions import Extension\nEXTENSION = Extension('bad', routes={'': 'nowhere:router'})"
     install(documented, "bad", code)
     program = "from chapterverse_api.app import create_app\nfrom chapterverse.settings import Settings\n"
-    done = run(documented, f"{program}print([r.path for r in create_app(settings=Settings()).routes][-5:])")
+    done = run(documented, f"{program}print([r.path for r in create_app(settings=Settings()).routes])")
     assert "/v1/teapot" in done.stdout
     assert done.stderr == "The extension bad can't be loaded (No module named 'nowhere').\n"
 

@@ -299,7 +299,7 @@ def test_a_wrong_key_is_named_but_not_shown(server: OpenAIServer) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"embedder": "openai"}, "no embedder named 'openai': use none, "),
+        ({"embedder": "openai"}, "CHAPTERVERSE_EMBEDDER is 'openai': use none, "),
         ({"embedder": f"openai:{SMALL}@int8", "openai_api_key": "k"}, "needs a model: use openai:MODEL"),
         ({"embedder": f"openai:{SMALL}/4096", "openai_api_key": "k"}, "no vectors of over 1536 numbers"),
         ({"embedder": f"openai:{SMALL}"}, "set OPENAI_API_KEY in the environment, or CHAPTERVERSE_OPENAI_URL"),

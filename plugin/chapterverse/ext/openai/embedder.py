@@ -122,7 +122,8 @@ class OpenAIEmbedder:
         if index_card.name != own.name:
             return own
         # A model that has made an index was tested then.
-        self._size, self._tells = self._size or index_card.size, True
+        self._size = self._size if self._asked_size or self._entry else index_card.size
+        self._tells = True
         return self._card(self._size)
 
     def _card(self, size: int) -> EmbedderCard:
