@@ -89,6 +89,10 @@ print(open_store(Settings(store="teapot:kitchen")).identity)
             "Extension.__init__() got an unexpected keyword argument 'hooks'",
         ),
         ("from chapterverse.extensions import Extension\nEXTENSION = Extension('s3')", "another is named s3"),
+        (
+            "from chapterverse.extensions import Extension\nEXTENSION = Extension('x', commands={'a': ('b', 'c')})",
+            "a command of it is no Command",
+        ),
     ],
 )
 def test_a_broken_extension_is_one_sentence_and_stops_nothing(documented: Path, code: str, reason: str) -> None:
@@ -98,14 +102,27 @@ def test_a_broken_extension_is_one_sentence_and_stops_nothing(documented: Path, 
     assert done.stderr == f"The extension broken0 is left out: {reason}.\n"
 
 
+def test_a_command_of_ours_searches_for_no_extension(tmp_path: Path) -> None:
+    install(tmp_path, "broken", "1 / 0")
+    assert run(tmp_path, command("schema")).stderr == ""
+
+
+def test_a_route_that_fails_stops_no_other(documented: Path) -> None:
+    code = "from chapterverse.extensions import Extension\nEXTENSION = Extension('bad', routes={'': 'nowhere:router'})"
+    install(documented, "bad", code)
+    program = "from chapterverse_api.app import create_app\nfrom chapterverse.settings import Settings\n"
+    done = run(documented, f"{program}print([r.path for r in create_app(settings=Settings()).routes][-5:])")
+    assert "/v1/teapot" in done.stdout
+    assert done.stderr == "The extension bad can't be loaded (No module named 'nowhere').\n"
+
+
 def test_two_that_claim_one_command(documented: Path) -> None:
     code = """
 from chapterverse.extensions import Command, Extension
 EXTENSION = Extension("late", commands={name: Command("Ask", "late:never", "Never.") for name in ("brew", "index")})
 """
     install(documented, "zz_late", code)
-    done = run(documented, command("brew"))
-    assert (done.returncode, done.stdout) == (0, "The kettle sings.\n"), done.stderr
+    done = run(documented, command("--help"))
     assert done.stderr.splitlines() == [
         f"The command {name} of the extension late is left out: another has that name." for name in ("brew", "index")
     ]
@@ -150,6 +167,7 @@ print(open_store(Settings(store="edge:x")).identity)
 def test_every_place_of_ours_can_be_loaded() -> None:
     places = {
         *(place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values() if place),
+        *(place for own in EXTENSIONS for place in own.parts.values()),
         *(found.place for own in EXTENSIONS for found in own.commands.values()),
         *(place for own in EXTENSIONS for places in own.routes.values() for place in places.split()),
     }
@@ -160,9 +178,13 @@ def test_every_place_of_ours_can_be_loaded() -> None:
 
 def test_a_value_has_what_its_form_asks_for() -> None:
     assert open_offer("reranker", Settings(reranker="none")) is None
-    for value in ("edge:", "edge", "EDGE:x", "", "s3", "postgresql://h/db"):
-        with pytest.raises(ConfigurationError, match=re.escape(f"There is no store named {value!r}: use edge:PATH,")):
+    for value, shown in [("edge:", "edge:"), ("edge", "edge"), ("", ""), ("s3", "s3"), ("pg://u:secret@h", "pg:…")]:
+        with pytest.raises(ConfigurationError, match=re.escape(f"CHAPTERVERSE_STORE is {shown!r}: use edge:PATH,")):
             open_offer("store", Settings(store=value))
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_LIMITER is 'memory:': use memory, sqlite:PATH or"):
+        open_offer("limiter", Settings(limiter="memory:"))
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_RECORDS is nothing that is known: use sqlite:PATH,"):
+        open_offer("records", Settings(records="hunter2"))
 
 
 def test_the_core_opens_without_any_room() -> None:

@@ -569,8 +569,8 @@ def test_the_strict_build_of_a_pull_request_needs_no_api(site: Site) -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "sentence"),
     [
-        ({"store": "nowhere", "publish": True}, {}, "There is no store named 'nowhere'"),
-        ({"embedder": "best"}, {}, "There is no embedder named 'best'"),
+        ({"store": "nowhere", "publish": True}, {}, "CHAPTERVERSE_STORE is 'nowhere'"),
+        ({"embedder": "best"}, {}, "CHAPTERVERSE_EMBEDDER is 'best'"),
         ({"embedder": "cohere"}, {}, "COHERE_API_KEY"),
         ({"chunk_tokens": 7}, {}, "chunk_tokens must be between 32 and 512."),
         ({"store": "edge:mkdocs.yml/x"}, {}, ""),

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
 from chapterverse_api.answering.metering import usual_cost
@@ -47,7 +47,7 @@ class Service:
     def open(cls, settings: Settings) -> Self:
         """Return the service that these settings describe. Raises as `Resources.open` does."""
         resources = Resources.open(settings)
-        return cls(resources, load_offer("tools")(resources) if settings.tools else None)
+        return cls(resources, load_part("tools")(resources) if settings.tools else None)
 
     @property
     def settings(self) -> Settings:

@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load_part
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
@@ -140,7 +140,7 @@ class ServiceLoader:
         if not self._settings.secrets_arn:
             return self._settings
         warnings: list[str] = []
-        settings: Settings = load_offer("secrets_arn")(self._settings, warnings.append)
+        settings: Settings = load_part("secrets_arn")(self._settings, warnings.append)
         for warning in warnings if warnings != self._warnings else ():
             log.event("error", code="secret_left_out", message=warning)
         self._warnings = warnings

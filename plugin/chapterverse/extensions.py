@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from chapterverse.settings import Settings
 
 ENTRY_POINTS = "chapterverse.extensions"
@@ -45,16 +46,16 @@ class Extension:
     Attributes:
         offers: by setting, and by the form of a value (`cohere[:MODEL]`), a function of the settings and of what
             follows the colon, which opens what the value names. A form without a function names nothing to open.
+        parts: by the setting that switches a part of the core's walk on, or by its name, what makes the part.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
-        extra: the extra of this distribution that installs what the room imports.
     """
 
     name: str
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
-    extra: str = ""
 
 
 #: The core offers what needs no service, in the same way.
@@ -133,7 +134,7 @@ CORE = Extension(
 
 EXTENSIONS = (
     CORE,
-    Extension("qdrant", offers={"store": {"qdrant:URL": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
+    Extension("qdrant", offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
     Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
     Extension(
         "postgres",
@@ -141,9 +142,8 @@ EXTENSIONS = (
             "ledger": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse.ext.postgres.ledger:open_ledger"},
             "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres.records:open_records"},
         },
-        extra="postgres",
     ),
-    Extension("aws", offers={"secrets_arn": {"ARN": "chapterverse.ext.aws.secrets:resolve_secrets"}}),
+    Extension("aws", parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"}),
     Extension(
         "dynamodb",
         offers={
@@ -177,14 +177,12 @@ EXTENSIONS = (
                 "bedrock:guardrail/ID[:VERSION]": "chapterverse_api.ext.bedrock.checker:GuardrailChecker.from_settings"
             },
         },
-        extra="aws",
     ),
     Extension(
         "fastembed",
         offers={
             "embedder": {"fastembed:MODEL-or-PATH": "chapterverse.ext.fastembed.embedder:FastEmbedder.from_settings"}
         },
-        extra="local",
     ),
     Extension(
         "enrichment",
@@ -195,7 +193,7 @@ EXTENSIONS = (
             )
         },
     ),
-    Extension("work", offers={"proof_of_work": {"on": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"}}),
+    Extension("work", parts={"proof_of_work": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"}),
     Extension(
         "evaluation",
         commands={
@@ -213,7 +211,6 @@ EXTENSIONS = (
                 "Measure", "chapterverse_api.ext.evaluation.trace_command:trace", "Show how a question is answered."
             ),
         },
-        extra="eval",
     ),
     Extension(
         "report",
@@ -225,10 +222,10 @@ EXTENSIONS = (
     ),
     Extension(
         "agents",
-        offers={
-            "plans": {"QUESTION": "chapterverse_api.ext.agents.plans.requests:plan_for_owner"},
-            "schemas": {"FOLDER": "chapterverse_api.ext.agents.structured:SchemaAnswer"},
-            "tools": {"FILE": "chapterverse_api.ext.agents.tools.site_tools:open_tools"},
+        parts={
+            "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
+            "schemas": "chapterverse_api.ext.agents.structured:SchemaAnswer",
+            "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },
         commands={
             "mcp": Command(
@@ -255,43 +252,43 @@ def open_offer(setting: str, settings: Settings) -> Any:
         ConfigurationError: no room offers such a value, or the one that does can't use it.
     """
     value: str = getattr(settings, setting)
-    kind, _, rest = value.partition(":")
-    for extension in _extensions_for(setting, kind):
-        form = _find_form(extension, setting, kind) or ""
-        name, needs_rest, _ = form.partition(":")
-        if bool(rest) == bool(needs_rest) or name.endswith("["):
+    kind, colon, rest = value.partition(":")
+    for extension in _every_extension():
+        form = _find_form(extension, setting, kind)
+        if form and _is_complete(form, colon, rest):
             place = extension.offers[setting][form]
             return load(place, extension)(settings, rest) if place else None
-    is_secret = next(field.metadata.get("secret") for field in fields(settings) if field.name == setting)
-    named = f"such {setting}" if is_secret else f"{setting} named {value!r}"
-    raise ConfigurationError(f"There is no {named}: use {_list_forms(setting)}.")
+        if form and extension in EXTENSIONS:
+            break
+    declared = next(field.metadata for field in fields(settings) if field.name == setting)
+    # An address may hold a password.
+    named = "nothing that is known" if declared.get("secret") else repr(f"{kind}:…" if "://" in value else value)
+    raise ConfigurationError(f"{declared['env']} is {named}: use {_list_forms(setting)}.")
 
 
-def load_offer(setting: str) -> Any:
-    """Return what the one room offers for a setting whose values have no kinds."""
-    return next(
-        load(place, extension)
-        for extension in (*EXTENSIONS, *foreign())
-        for place in extension.offers.get(setting, {}).values()
-    )
+def load_part(name: str) -> Any:
+    """Return what makes a part of the core's walk that a room has."""
+    return next(load(extension.parts[name], extension) for extension in _every_extension() if name in extension.parts)
 
 
 def load(place: str, extension: Extension | None = None) -> Any:
     """Return the object at `module:object`.
 
     Raises:
-        ConfigurationError: what it imports is not installed.
+        ConfigurationError: what it imports is not installed, or it is not ours and fails at its import.
     """
     module, _, path = place.partition(":")
     try:
         found: Any = import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
-    except (ImportError, AttributeError) as error:
+    # Whatever a stranger's module raises.
+    except Exception as error:
         if extension and extension not in EXTENSIONS:
             raise ConfigurationError(f"The extension {extension.name} can't be loaded ({error}).") from error
         missing = getattr(error, "name", None) or "chapterverse"
-        if not isinstance(error, ImportError) or not module.startswith("chapterverse_api") or "." in missing:
+        is_ours = missing.startswith("chapterverse") and "." in missing
+        if not isinstance(error, ImportError) or not module.startswith("chapterverse_api") or is_ours:
             raise
         raise ConfigurationError(
             f'The service can\'t be loaded ({missing} is missing): pip install "chapterverse[api]".'
@@ -299,24 +296,34 @@ def load(place: str, extension: Extension | None = None) -> Any:
     return found
 
 
-@cache
-def find_commands() -> dict[str, tuple[Command, Extension]]:
+def find_command(name: str) -> tuple[Command, Extension] | None:
+    """Return a command; others than ours are searched only if none of ours has its name."""
+    found = ((extension.commands[name], extension) for extension in _every_extension() if name in extension.commands)
+    return next(found, None)
+
+
+def list_commands() -> dict[str, Command]:
     """Return every command by name. A foreign one with the name of another is left out, and that is said."""
-    found: dict[str, tuple[Command, Extension]] = {}
-    for extension in (*EXTENSIONS, *foreign()):
+    found: dict[str, Command] = {}
+    for extension in _every_extension():
         for name, command in extension.commands.items():
             if name in found:
                 _complain(f"The command {name} of the extension {extension.name} is left out: another has that name.")
-            found.setdefault(name, (command, extension))
+            found.setdefault(name, command)
     return found
 
 
-def find_routes(settings: Settings) -> Iterator[tuple[str, Extension]]:
-    """Yield the places of the routers that are on."""
-    for extension in (*EXTENSIONS, *foreign()):
-        for setting, places in extension.routes.items():
-            if not setting or getattr(settings, setting):
-                yield from ((place, extension) for place in places.split())
+def load_routers(settings: Settings) -> Iterator[Any]:
+    """Yield the routers that are on. A foreign one that fails at its import is named and left out."""
+    for extension in _every_extension():
+        places = (p for setting, p in extension.routes.items() if not setting or getattr(settings, setting, False))
+        for place in " ".join(places).split():
+            try:
+                yield load(place, extension)
+            except ConfigurationError as error:
+                if extension in EXTENSIONS:
+                    raise
+                _complain(str(error))
 
 
 @cache
@@ -328,6 +335,8 @@ def foreign() -> tuple[Extension, ...]:
             extension = entry.load()
             if not isinstance(extension, Extension):
                 raise TypeError(f"{entry.value} is no Extension")
+            if not all(isinstance(command, Command) for command in extension.commands.values()):
+                raise TypeError("a command of it is no Command")
             if extension.name in {*found, *(own.name for own in EXTENSIONS)}:
                 raise ValueError(f"another is named {extension.name}")
         # Whatever a stranger's module raises at its import, everything else works on.
@@ -340,6 +349,9 @@ def foreign() -> tuple[Extension, ...]:
 
 def _find_entry_points() -> Iterable[EntryPoint]:
     """Return the entry points of other distributions. A package for Lambda lists them, as a search takes time."""
+    # Lazy: a command of ours does without it.
+    from importlib.metadata import EntryPoint, entry_points
+
     if not PACKED.exists():
         return entry_points(group=ENTRY_POINTS)
     lines = (line.partition(" = ") for line in PACKED.read_text(encoding="utf-8").splitlines())
@@ -350,13 +362,10 @@ def _complain(sentence: str) -> None:
     print(sentence, file=sys.stderr)  # noqa: T201
 
 
-def _extensions_for(setting: str, kind: str) -> Iterator[Extension]:
-    """Yield those that offer a value of this kind: others than ours are searched only if none of ours does."""
-    for extension in EXTENSIONS:
-        if _find_form(extension, setting, kind):
-            yield extension
-            return
-    yield from (extension for extension in foreign() if _find_form(extension, setting, kind))
+def _every_extension() -> Iterator[Extension]:
+    """Yield the extensions, ours first. Others are searched only where none of ours ends that."""
+    yield from EXTENSIONS
+    yield from foreign()
 
 
 def _find_form(extension: Extension, setting: str, kind: str) -> str | None:
@@ -369,6 +378,12 @@ def _kinds(form: str) -> set[str]:
     return {name, name + more.rstrip("]")}
 
 
+def _is_complete(form: str, colon: str, rest: str) -> bool:
+    """Return whether a value has what its form asks for."""
+    name, needs_rest, _ = form.partition(":")
+    return name.endswith("[") or (bool(colon), bool(rest)) == (bool(needs_rest), bool(needs_rest))
+
+
 def _list_forms(setting: str) -> str:
-    *forms, last = (form for extension in (*EXTENSIONS, *foreign()) for form in extension.offers.get(setting, ()))
+    *forms, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
     return f"{', '.join(forms)} or {last}" if forms else last

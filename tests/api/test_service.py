@@ -208,9 +208,9 @@ def test_an_embedder_that_is_down_degrades_the_answer(tmp_path: Path) -> None:
 
 def test_settings_choose_the_parts(tmp_path: Path) -> None:
     assert ServiceSession.open(Settings(store=f"edge:{tmp_path}")).resources.models.generator.name == "extractive"
-    with pytest.raises(ConfigurationError, match="There is no reranker named 'best': use none"):
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_RERANKER is 'best': use none"):
         ServiceSession.open(Settings(store=f"edge:{tmp_path}", reranker="best"))
-    with pytest.raises(ConfigurationError, match="There is no embedder named 'best'"):
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_EMBEDDER is 'best'"):
         ServiceSession.open(Settings(store=f"edge:{tmp_path}", embedder="best"))
-    with pytest.raises(ConfigurationError, match="There is no store named 'nowhere'"):
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_STORE is 'nowhere'"):
         ServiceSession.open(Settings(store="nowhere"))

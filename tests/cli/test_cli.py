@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from chapterverse import __version__
-from chapterverse.extensions import find_commands
+from chapterverse.extensions import list_commands
 from cli.shell import BASE, PAGES, QUESTION, Shell, clean, command, get, typed
 
 
@@ -128,9 +128,9 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
     }
 
 
-@pytest.mark.parametrize("name", [*find_commands()])
+@pytest.mark.parametrize("name", [*list_commands()])
 def test_the_list_of_commands_says_what_their_own_help_says(indexed: Shell, name: str) -> None:
-    assert f" {find_commands()[name][0].help} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "
+    assert f" {list_commands()[name].help} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "
 
 
 def test_a_short_option_is_a_long_one(indexed: Shell) -> None:
@@ -533,19 +533,22 @@ def test_status_against_a_folder_of_markdown(shell: Shell) -> None:
         (["index", "site", "--base-url", "not an address"], "address"),
         (["index", "empty", "--source", "--base-url", BASE], "Markdown"),
         (["index", "site", "--source"], "pass --base-url"),
-        (["index", "site", "--embedder", "best"], "There is no embedder named 'best'"),
+        (["index", "site", "--embedder", "best"], "CHAPTERVERSE_EMBEDDER is 'best'"),
         (["index", "site", "--embedder", "cohere"], "COHERE_API_KEY"),
-        (["index", "site", "--store", "nowhere"], "There is no store named 'nowhere'"),
-        (["index", "site", "--ledger", "nowhere"], "There is no such ledger: use sqlite:PATH or postgres"),
+        (["index", "site", "--store", "nowhere"], "CHAPTERVERSE_STORE is 'nowhere'"),
+        (
+            ["index", "site", "--ledger", "nowhere"],
+            "CHAPTERVERSE_LEDGER is nothing that is known: use sqlite:PATH or postgres",
+        ),
         (["index", "site", "--store", "edge:site/index.html/x"], ""),
         (["search", "a"], "There is no index yet"),
         (["ask", "a"], "There is no index yet"),
         (["status"], "There is no index yet"),
-        (["search", "a", "--store", "nowhere"], "There is no store named 'nowhere'"),
+        (["search", "a", "--store", "nowhere"], "CHAPTERVERSE_STORE is 'nowhere'"),
         (["search", "--questions", "nowhere.jsonl"], "nowhere.jsonl can't be read"),
         (["serve", "--port", "0", "--site-dir", "nowhere"], "nowhere is no folder"),
         (["serve", "--host", "192.0.2.1"], "Port 8765 on 192.0.2.1 can't be used"),
-        (["serve", "--store", "nowhere", "--port", "0"], "There is no store named 'nowhere'"),
+        (["serve", "--store", "nowhere", "--port", "0"], "CHAPTERVERSE_STORE is 'nowhere'"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(shell: Shell, arguments: list[str], sentence: str) -> None:
@@ -678,7 +681,7 @@ def test_a_variable_says_what_a_flag_says(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("search", QUESTION, **environment) == shell.json("search", QUESTION, *flags)
     # A flag outranks its variable.
     assert "only 'pot' version '7'" in shell.refused("status", "--site", "other", **environment)
-    assert "There is no embedder named 'best'" in shell.refused("ask", "a", CHAPTERVERSE_EMBEDDER="best")
+    assert "CHAPTERVERSE_EMBEDDER is 'best'" in shell.refused("ask", "a", CHAPTERVERSE_EMBEDDER="best")
     assert "neither on nor off" in shell.refused("ask", "a", CHAPTERVERSE_PUBLISH="perhaps")
     moved = shell.json("search", QUESTION, **environment, CHAPTERVERSE_BASE_URL="http://localhost:1/")
     assert moved[0]["results"][0]["url"] == "http://localhost:1/brew/#green-tea"

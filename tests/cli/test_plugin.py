@@ -53,8 +53,8 @@ def test_publish_puts_the_chat_on_the_pages_and_indexes_them(shell: Shell) -> No
         ({"widget": {"titel": "x"}}, 1, "widget.titel"),
         ({"endpoint": None}, 0, "Warning: endpoint is not set"),
         ({"endpoint": None, "strict": True}, 1, "Error: endpoint is not set"),
-        ({"embedder": "best"}, 0, "Warning: The index was not updated: There is no embedder named 'best'"),
-        ({"embedder": "best", "strict": True}, 1, "Error: There is no embedder named 'best'"),
+        ({"embedder": "best"}, 0, "Warning: The index was not updated: CHAPTERVERSE_EMBEDDER is 'best'"),
+        ({"embedder": "best", "strict": True}, 1, "Error: CHAPTERVERSE_EMBEDDER is 'best'"),
         ({"store": "s3://bucket/docs"}, 0, "Nothing was indexed: 's3://bucket/docs' is not embedded"),
     ],
 )

@@ -333,7 +333,7 @@ def test_expansions_stay_below_the_cap_and_survive_an_export(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["cohere", "gpt-4", "openai:", "file:/x", "local:model"])
 def test_an_unknown_enricher_is_one_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"^There is no enricher named .*: use none, cohere:MODEL"):
+    with pytest.raises(ConfigurationError, match=r"^CHAPTERVERSE_ENRICHER is .*: use none, cohere:MODEL"):
         Target.open(settings(tmp_path, None, enricher=name), quill.SCOPE, quill.BASE)
 
 

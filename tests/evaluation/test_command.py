@@ -197,7 +197,7 @@ def test_a_wrong_row_is_one_sentence_with_its_line(tea: Shell, row: Any, sentenc
             "other.json holds none of these questions, so there is nothing to compare.",
         ),
         (["q.jsonl", "--store", "edge:none"], "There is no index yet"),
-        (["q.jsonl", "--store", "nowhere"], "There is no store 'nowhere'"),
+        (["q.jsonl", "--store", "nowhere"], "CHAPTERVERSE_STORE is 'nowhere'"),
         (["q.jsonl", "--site", "other"], "The store holds nothing for that site and version, only"),
         (["q.jsonl", "--embedder", "cohere"], "COHERE_API_KEY"),
     ],

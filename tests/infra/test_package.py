@@ -228,8 +228,11 @@ def test_what_no_pyc_holds_is_compiled_as_well(package: Package) -> None:
 def test_nothing_of_a_build_is_in_it(package: Package) -> None:
     held = {path.name.partition("-")[0] for path in package.folder.iterdir()}
     assert held & {"boto3", "qdrant_client", "cohere", "typer", "rich", "markdown_it", "requests", "uvicorn"} == set()
-    shipped = {path.name for name in ("chapterverse", "chapterverse_api") for path in (package.folder / name).iterdir()}
-    assert shipped & {"cli", "commands", "evaluation", "indexing", "readers", "site", "mkdocs.py"} == set()
+    shipped = {
+        path.name for name in ("chapterverse", "chapterverse_api") for path in (package.folder / name).rglob("*")
+    }
+    built = {"cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "report", "site"}
+    assert shipped & {*built, "mkdocs.pyc", "mcp_command.pyc", "stdio.pyc", "ledger.pyc", "extensions.py"} == set()
 
 
 def test_it_has_the_stemmers_that_are_used_and_no_others(package: Package) -> None:

@@ -155,6 +155,7 @@ def test_the_script_tag_can_say_what_the_site_decides(browse: Browse, site: Site
     page.get_by_role("button", name="Fragen").click()
     dialog = page.get_by_role("dialog", name="Fragen")
     expect(dialog.locator(".thread .chip")).to_have_text(["A?", "B?"])
+    expect(dialog).to_have_class("side")
     box = dialog.bounding_box()
     assert box
     assert (box["y"], box["height"], box["x"] + box["width"]) == (0, 800, 1280)

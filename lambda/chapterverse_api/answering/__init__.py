@@ -1,1 +1,1 @@
-"""The pipeline of an answer, which starts at `pipeline.answer_query`, and plans, which start at `plans.requests`."""
+"""The pipeline of an answer, which starts at `pipeline.answer_query`."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load_part
 from chapterverse_api import phrases
 from chapterverse_api.answering.context import AnswerContext, DraftSources, log_context
 from chapterverse_api.answering.drafting import (
@@ -86,7 +86,7 @@ def answer_query(
         InputError: a filter names no known field, the page is of another site, or data can't be had in this form.
         IndexFault: there is no index that can be read.
     """
-    data = load_offer("schemas")(query.output, resources) if query.output else None
+    data = load_part("schemas")(query.output, resources) if query.output else None
     turn = Turn.open(query, resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
     turn.log_query()
     trace = trace or AnswerTrace()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,12 +13,12 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import configure, print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.extensions import load, load_offer
+from chapterverse.extensions import load, load_part
 from chapterverse.filters import NUMBERS
 from chapterverse.local_server import bind, is_everywhere, run, socket_origin
 from chapterverse.store import only_head, open_store
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.app import create_app
+from chapterverse_api.commands.search import History
 from chapterverse_api.commands.session import ServiceSession, without_none
 
 _EVERYWHERE = (
@@ -143,6 +142,9 @@ def serve(
     # The application reads the secrets itself and renews them; reading them here reports an error at once.
     settings = configure(store=store, site=site, docs_version=docs_version, embedder=embedder)
     resolved = with_secrets(settings)
+    # Lazy: only needed here.
+    from chapterverse_api.app import create_app
+
     hosts, warnings = [host, settings.base_url], list[str]()
     with bind(host, port) as listening:
         origin = socket_origin(listening)
@@ -172,7 +174,7 @@ def serve(
 
 def _go_through(service: ServiceSession, request: dict[str, Any], as_json: bool) -> None:
     """Print a plan; on a terminal one step after the other."""
-    plan_step = load_offer("plans")
+    plan_step = load_part("plans")
     reply = plan_step(service, **without_none(request))
     if as_json:
         print_json(reply)
@@ -208,18 +210,29 @@ def _print_step(number: int, step: dict[str, Any]) -> None:
     typer.echo("")
 
 
-def _read_questions(question: str | None, file: Path | None) -> Sequence[Any]:
-    """Return the rows to search for: of a file, with `id`, `question`, `history` and `place`, or one of a question."""
-    rows = load("chapterverse_api.ext.evaluation.questions:QuestionRow")
+class _Row(NamedTuple):
+    """A question to search for, as a row of a file is.
+
+    Attributes:
+        place: the file and its line; empty for a question of the command line.
+    """
+
+    id: str
+    question: str
+    history: History = None
+    place: str = ""
+
+
+def _read_questions(question: str | None, file: Path | None) -> list[_Row]:
     if file is not None and question is None:
-        found: Sequence[Any] = load("chapterverse_api.ext.evaluation.questions:read_questions")(file)
-        return found
+        rows = load("chapterverse_api.ext.evaluation.questions:read_questions")(file)
+        return [_Row(row.id, row.question, row.history, row.place) for row in rows]
     if question is None or file is not None:
         raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
-    return [rows("1", question)]
+    return [_Row("1", question)]
 
 
-def _search_row(row: Any, service: ServiceSession, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
+def _search_row(row: _Row, service: ServiceSession, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Command `feedback`: prints readers' ratings. It loads the service, which stores them."""
+"""Command `feedback`: prints readers' ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command `forget`: removes stored conversations. It loads the service, which stores them."""
+"""Command `forget`: removes stored conversations."""
 
 from __future__ import annotations
 

@@ -16,10 +16,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 
 #: The end of a path that is one of the service's.
-_OWN_PATH = re.compile(
-    r"(?P<path>/(?:v1/(?:chat|retrieve|schema|feedback|health|status|plans|models|threads)(?:/[^/]+)?"
-    r"|mcp|widget/.+|openapi\.json))\Z"
-)
+_OWN_PATH = re.compile(r"(?P<path>/(?:v1/(?:[^/]+)(?:/[^/]+)?|mcp|widget/.+|openapi\.json))\Z")
 
 
 class LambdaHandler:

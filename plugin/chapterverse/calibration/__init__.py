@@ -6,9 +6,7 @@ of a question's and a chunk's features (see `Matching.features`). A chunk below 
     evidence.py      a question's words weighted by one index, and the features of a chunk
     coefficients.py  the coefficients, stored in the head of the index that they were fitted for
     sampling.py      a fit to questions made of the index itself, on each publication
-    fit.py           a fit to labelled questions, by `chapterverse calibrate`
-    observations.py  the labelled questions' features and the fusion weight, by `chapterverse calibrate`
-    regression.py    logistic regression for both fits
+    regression.py    logistic regression, also for the fit of `chapterverse calibrate`
 
 A floor or coefficient never moves to another index or another embedder.
 """

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from chapterverse.cli import messages
-from chapterverse.extensions import EXTENSIONS, GROUPS, Command, find_commands, load
+from chapterverse.extensions import EXTENSIONS, GROUPS, Command, find_command, list_commands, load
 
 
 class CommandStub(TyperCommand):
@@ -17,8 +17,9 @@ class CommandStub(TyperCommand):
 
     def load(self) -> TyperCommand:
         """Import the command."""
-        found, extension = find_commands()[self.name or ""]
-        function: Callable[..., None] = load(found.place, extension)
+        found = find_command(self.name or "")
+        assert found
+        function: Callable[..., None] = load(found[0].place, found[1])
         command, options = _command(function, self.name), _command(_options)
         command.params += options.params
         return command
@@ -31,15 +32,15 @@ class CommandGroup(TyperGroup):
     """The commands, listed by group. Other distributions are searched only for a name that none of ours has."""
 
     def list_commands(self, _: object) -> list[str]:
-        return [*find_commands()]
+        return [*list_commands()]
 
     def get_command(self, context: Any, name: str) -> Any:
-        if (ours := super().get_command(context, name)) or name not in find_commands():
+        if (ours := super().get_command(context, name)) or not (found := find_command(name)):
             return ours
-        return _stub(name, find_commands()[name][0])
+        return _stub(name, found[0])
 
     def format_commands(self, _: object, formatter: Any) -> None:
-        rows = {name: command for name, (command, _) in find_commands().items()}
+        rows = list_commands()
         for group in GROUPS:
             with formatter.section(group):
                 formatter.write_dl(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from chapterverse.cli.messages import detail, warn
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load_part
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import ProjectFile
 from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
@@ -97,7 +97,7 @@ def with_secrets(settings: Settings) -> Settings:
     """
     if not settings.secrets_arn:
         return settings
-    resolved: Settings = load_offer("secrets_arn")(settings, warn)
+    resolved: Settings = load_part("secrets_arn")(settings, warn)
     return resolved
 
 

@@ -66,7 +66,7 @@ class Target:
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
         folder = settings.local_folder
-        enricher: PageEnricher | None = open_offer("enricher", settings) if settings.enricher else None
+        enricher: PageEnricher | None = _open_enricher(settings)
         unfinished = folder / "unfinished.sqlite"
         return cls(
             scope, store, ledger, embedder, sizes, base_url, unfinished=unfinished, workers=workers, enricher=enricher
@@ -107,3 +107,9 @@ def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
         head = store.head(scope)
         return head.embedder if head else None
     return None
+
+
+def _open_enricher(settings: Settings) -> PageEnricher | None:
+    name = settings.enricher.strip()
+    enricher: PageEnricher | None = open_offer("enricher", settings.override(enricher=name)) if name else None
+    return enricher

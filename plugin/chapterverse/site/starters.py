@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import load_offer
+from chapterverse.extensions import load_part
 from chapterverse.model import PAGE, Chunk
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import FOLDER, replace_file
@@ -69,7 +69,7 @@ def _read_starters(settings: Settings, base_url: str) -> dict[str, list[str]]:
     """Return the questions of an index, which is only opened if it is not the one of the last build."""
     if settings.secrets_arn:
         # The build tells what is wrong with them when it publishes.
-        settings = load_offer("secrets_arn")(settings, lambda _: None)
+        settings = load_part("secrets_arn")(settings, lambda _: None)
     store = open_store(settings)
     heads = (h for h in store.heads() if h.base_url == base_url and settings.site in ("", h.site))
     head = next((h for h in heads if settings.docs_version in (None, h.version)), None)

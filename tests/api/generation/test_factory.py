@@ -30,7 +30,7 @@ def test_any_other_name_is_one_sentence(name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_offer("generator", Settings(generator=name, cohere_api_key="key", openai_api_key="key"))
     assert str(caught.value) == (
-        f"There is no generator named {name!r}: use extractive, cohere[:MODEL], openai:MODEL or bedrock:MODEL."
+        f"CHAPTERVERSE_GENERATOR is {name!r}: use extractive, cohere[:MODEL], openai:MODEL or bedrock:MODEL."
     )
 
 

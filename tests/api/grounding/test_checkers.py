@@ -231,9 +231,9 @@ def test_a_reader_who_leaves_ends_the_request(openai: OpenAIServer, bedrock: Bed
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("best", "There is no checker named 'best': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
-        ("", "There is no checker named '': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
-        ("openai:", "There is no checker named 'openai:': use words, openai:MODEL"),
+        ("best", "CHAPTERVERSE_CHECKER is 'best': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
+        ("", "CHAPTERVERSE_CHECKER is '': use words, openai:MODEL or bedrock:guardrail/ID[:VERSION]."),
+        ("openai:", "CHAPTERVERSE_CHECKER is 'openai:': use words, openai:MODEL"),
         ("bedrock:amazon.nova-lite-v1:0", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
         ("bedrock:guardrail/", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),
         ("bedrock:guardrail/abc:0", "The checker bedrock needs a guardrail: use bedrock:guardrail/ID"),

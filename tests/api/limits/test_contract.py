@@ -176,7 +176,7 @@ def test_names_are_only_names(place: Open, text: str) -> None:
 def test_a_limiter_that_does_not_exist_is_told(name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_offer("limiter", Settings(limiter=name))
-    assert str(caught.value) == f"There is no limiter named {name!r}: use memory, sqlite:PATH or dynamodb:TABLE."
+    assert str(caught.value) == f"CHAPTERVERSE_LIMITER is {name!r}: use memory, sqlite:PATH or dynamodb:TABLE."
 
 
 def test_opening_one_neither_reads_nor_sends(monkeypatch: pytest.MonkeyPatch) -> None:

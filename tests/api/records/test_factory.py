@@ -25,7 +25,8 @@ def test_what_is_no_database_is_told_and_not_quoted(address: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_records(Settings(records=address))
     assert str(caught.value) == (
-        "There is no such records: use sqlite:PATH, postgres[ql]://USER:PASSWORD@HOST/NAME or dynamodb:TABLE."
+        "CHAPTERVERSE_RECORDS is nothing that is known: use sqlite:PATH, postgres[ql]://USER:PASSWORD@HOST/NAME or "
+        "dynamodb:TABLE."
     )
 
 

@@ -1,7 +1,7 @@
 """Scores answers without a judging model: citations, facts, refusals, confidence.
 
-An answer is stored as counts (see `Session.judge_answer`); figures are derived from them. All figures are from 0 to 1,
-higher is better, averaged over the questions that they are defined for:
+An answer is stored as counts (see `EvaluationSession.judge_answer`); figures are derived from them. All figures are
+from 0 to 1, higher is better, averaged over the questions that they are defined for:
 
     citation_validity      share of the citations that name a source of this answer, are in the index and pass a second
                            check on their own; below 1 is a defect

@@ -1,4 +1,4 @@
-"""Command `trace`: shows how one question was answered. It loads the service when it runs."""
+"""Command `trace`: shows how one question was answered."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     method, path                                                        the router               404, 405
     body        content type, size, UTF-8, strict JSON                  guard/body.py            415, 413, 400
     contract    the pydantic model of the route                         validation.py            422
-    work        optional proof of work after half of a window           ext/work  429
+    work        optional proof of work after half of a window           ext/work                 429
     rate        requests of this client: three windows, atomic          guard/rate.py            429
     budget      the rest of the day's budget for models                 budget/daily_budget.py   a free answer
 

@@ -23,7 +23,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.extensions import load_offer, open_offer
+from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
@@ -69,7 +69,7 @@ class RateLimit:
         self._kind = _PROGRAM if programs else _READER
         self._windows = _windows(settings, programs=programs)
         self._work = (
-            load_offer("proof_of_work")(settings.site, self._windows)
+            load_part("proof_of_work")(settings.site, self._windows)
             if settings.proof_of_work and not programs
             else None
         )

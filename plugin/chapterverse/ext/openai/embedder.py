@@ -67,7 +67,6 @@ class OpenAIEmbedder:
         asking: JsonClient,
         building: JsonClient,
         retry: RetryPolicy,
-        size: int = 0,
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
@@ -77,21 +76,18 @@ class OpenAIEmbedder:
         self._asking = asking
         self._building = building
         self._retry = retry
-        self._size = spelling.size or (self._entry.size if self._entry else size)
-        # A model of the table rejects long texts, and a model that has made an index was tested then.
-        self._tells = self._entry is not None or size > 0
+        self._size = spelling.size or (self._entry.size if self._entry else 0)
+        # A model of the table rejects long texts.
+        self._tells = self._entry is not None
 
     @classmethod
-    def from_settings(
-        cls, settings: Settings, model: str, retry: RetryPolicy | None = None, *, size: int = 0
-    ) -> OpenAIEmbedder:
+    def from_settings(cls, settings: Settings, model: str, retry: RetryPolicy | None = None) -> OpenAIEmbedder:
         """Return the embedder for a model; nothing is sent yet.
 
         Args:
             settings: address and key.
             model: as in the module's docstring.
             retry: how a build waits.
-            size: of its vectors, if an index states it; 0 if a request has to find out.
 
         Raises:
             ConfigurationError: no model is named, it has no vectors of that size, or the key or the address is wrong.
@@ -109,7 +105,7 @@ class OpenAIEmbedder:
         asking = JsonClient(service.url, service.headers, billed=True)
         building = JsonClient(service.url, service.headers, total_seconds=_BUILD_SECONDS, tries=1)
         service.require_key("embedder")
-        return cls(spelling, service.path("/embeddings"), asking, building, retry or RetryPolicy(), size)
+        return cls(spelling, service.path("/embeddings"), asking, building, retry or RetryPolicy())
 
     @property
     def card(self) -> EmbedderCard:
@@ -122,8 +118,11 @@ class OpenAIEmbedder:
 
     def beside(self, index_card: EmbedderCard) -> EmbedderCard:
         """Return the card without asking; see `LazySize`. Its size is 0 where neither the model nor the index tells."""
-        if not (self._asked_size or self._entry) and index_card.name == f"openai:{self._name}":
-            self._size, self._tells = index_card.size, True
+        own = self._card(self._size)
+        if index_card.name != own.name:
+            return own
+        # A model that has made an index was tested then.
+        self._size, self._tells = self._size or index_card.size, True
         return self._card(self._size)
 
     def _card(self, size: int) -> EmbedderCard:

@@ -1,1 +1,1 @@
-"""The ledger on Postgres."""
+"""Postgres as a database, and the ledger on it."""

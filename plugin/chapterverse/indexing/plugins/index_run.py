@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
-from chapterverse.extensions import load, load_offer
+from chapterverse.extensions import load, load_part
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
@@ -101,7 +101,7 @@ def index_sources(
     scope = Scope(settings.site, settings.docs_version or "")
     warnings: list[str] = []
     if settings.secrets_arn:
-        settings = load_offer("secrets_arn")(settings, warnings.append)
+        settings = load_part("secrets_arn")(settings, warnings.append)
     target, started = Target.open(settings, scope, base_url, chunk_tokens), time.perf_counter()
     source_set = SourceSet.of(sources, keep or keep_none)
     if target.store.is_complete(scope) and (unchanged := report_unchanged(source_set, target)):

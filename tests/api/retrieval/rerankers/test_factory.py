@@ -35,5 +35,5 @@ def test_an_unknown_name_is_one_sentence(setting: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_offer("reranker", Settings(reranker=setting))
     assert str(caught.value) == (
-        f"There is no reranker named {setting!r}: use none, local, cohere[:MODEL] or bedrock:MODEL."
+        f"CHAPTERVERSE_RERANKER is {setting!r}: use none, local, cohere[:MODEL] or bedrock:MODEL."
     )

@@ -10,7 +10,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from chapterverse.extensions import load
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.agents.mcp.messages import (
     RESOURCE_NOT_FOUND,
@@ -107,7 +106,10 @@ def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
 
 
 def _gaps(call: McpCall, settings: Settings, authorization: str) -> dict[str, Any]:
-    text = load("chapterverse_api.ext.report.gaps_resource:read_gaps")(settings, authorization)
+    # Lazy: few ask for it.
+    from chapterverse_api.ext.agents.gaps_resource import read_gaps
+
+    text = read_gaps(settings, authorization)
     if text is None:
         raise McpError(RESOURCE_NOT_FOUND, "There is no such resource.", status=404)
     content = {"uri": _GAPS, "mimeType": "text/markdown", "text": text}
