@@ -45,6 +45,7 @@ def test_no_sdk_is_loaded(name: str) -> None:
     program = f"""
 import sys
 from chapterverse.settings import Settings
+from chapterverse.extensions import open_offer
 open_offer("generator", Settings(generator={name!r}, cohere_api_key="key", openai_api_key="key"))
 print(sys.modules.keys() & {{"cohere", "openai", "boto3", "botocore", "httpx", "tiktoken"}})
 """

@@ -212,6 +212,7 @@ import chapterverse_api.ext.bedrock.reranker
 assert not sys.modules.keys() & {{"boto3", "botocore"}}
 sys.modules["boto3"] = None
 from chapterverse.settings import Settings
+from chapterverse.extensions import open_offer
 try:
     open_offer("reranker", Settings(reranker="bedrock:{V3}"))
 except Exception as error:

@@ -210,6 +210,7 @@ def test_a_question_loads_no_sdk(server: CohereServer) -> None:
     program = f"""
 import sys
 from chapterverse.settings import Settings
+from chapterverse.extensions import open_offer
 settings = Settings(reranker="cohere", cohere_url={server.url!r}, cohere_api_key={KEY!r})
 assert len(open_offer("reranker", settings).rerank("one", ["one", "two"])) == 2
 print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "pydantic", "numpy", "boto3", "tiktoken"}}))
