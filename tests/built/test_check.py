@@ -259,7 +259,7 @@ def test_a_damaged_index_is_a_finding_and_an_unknown_one_an_error(site: Path) ->
     for head in (site.parent / "index").rglob("*.json"):
         head.write_text("{")
     assert set(found(site).counts) == {"no_index"}
-    with pytest.raises(ConfigurationError, match="There is no store"):
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_STORE is "):
         check(site, Settings(store="nonsense:x"), environ={})
 
 

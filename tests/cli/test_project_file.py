@@ -235,7 +235,7 @@ def test_the_address_of_a_site_is_said_once(tmp_path: Path, monkeypatch: pytest.
     run("index", "site")
     run("index", "site", "--base-url", "https://old.example/", "--site", "old")
     assert "say which with --site and --docs-version." in run("index", "site", code=1)[1]
-    assert "There is no store" in run("index", "site", "--store", "nonsense:x", code=1)[1]
+    assert "CHAPTERVERSE_STORE is" in run("index", "site", "--store", "nonsense:x", code=1)[1]
 
 
 def test_the_address_of_markdown_and_of_a_plugins_site_is_said_once(

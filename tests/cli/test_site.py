@@ -105,7 +105,7 @@ def test_options_come_from_a_file_and_flags_win(site: Path, tmp_path: Path, comm
     more = {"starters_file": "../starters.js"} if command == "inject" else {}
     assert configured(folder) == {"endpoint": "https://api.example", **options, **more}
     run(command, folder, *flags, "--title", "From the flag", "--docs-version", "2.0")
-    expected = {"endpoint": "https://api.example", **options, "title": "From the flag", "version": "2.0"}
+    expected = {"endpoint": "https://api.example", **options, **more, "title": "From the flag", "version": "2.0"}
     assert configured(folder) == expected
 
 
@@ -287,4 +287,4 @@ def test_a_baseline_that_can_not_be_used_is_refused(site: Path, text: str | None
 
 
 def test_check_of_an_unknown_store_fails(site: Path) -> None:
-    assert run("check", site, "--store", "nonsense:x", code=1)[1].startswith("Error: There is no store")
+    assert run("check", site, "--store", "nonsense:x", code=1)[1].startswith("Error: CHAPTERVERSE_STORE is")

@@ -288,6 +288,6 @@ def test_any_history_is_what_a_dictionary_would_hold(
 
 @pytest.mark.parametrize("uri", ["sqlite:", "postgresql:", "postgres:", "x", ":", "mysql://user:secret@host/db"])
 def test_an_address_that_no_ledger_has(uri: str) -> None:
-    with pytest.raises(ConfigurationError, match="There is no ledger") as caught:
+    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_LEDGER is nothing") as caught:
         open_ledger(Settings(ledger=uri))
     assert "secret" not in str(caught.value)

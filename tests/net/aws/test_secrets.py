@@ -99,8 +99,8 @@ def test_only_secrets_are_taken_and_what_else_there_is_is_told_without_its_name(
     (sentence,) = said
     assert sentence == (
         f"The secret {name} of CHAPTERVERSE_SECRETS_ARN holds 2 names besides those of secrets, which are left out: "
-        "it may hold CHAPTERVERSE_LEDGER, CHAPTERVERSE_RECORDS, CHAPTERVERSE_SIGNING_KEY, COHERE_API_KEY, "
-        "OPENAI_API_KEY, QDRANT_API_KEY."
+        "it may hold CHAPTERVERSE_LEDGER, CHAPTERVERSE_RECORDS, CHAPTERVERSE_REPORT_TOKEN, CHAPTERVERSE_SIGNING_KEY, "
+        "COHERE_API_KEY, OPENAI_API_KEY, QDRANT_API_KEY."
     )
 
 
