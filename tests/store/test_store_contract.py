@@ -768,7 +768,7 @@ VARIANTS = {
 def test_an_address_that_no_store_has(uri: str) -> None:
     from chapterverse.errors import ConfigurationError
 
-    with pytest.raises(ConfigurationError, match="CHAPTERVERSE_STORE is |There is no store "):
+    with pytest.raises(ConfigurationError, match=r"CHAPTERVERSE_STORE is |There is no store "):
         open_store(Settings(store=uri))
 
 
