@@ -261,8 +261,12 @@ def test_no_room_knows_another_but_the_ground_it_stands_on() -> None:
             known.setdefault(own, set()).update(found)
     assert known == ROOMS_BELOW
     listed = {extension.name for extension in EXTENSIONS if extension is not CORE}
-    folders = {folder.name for package in (LIBRARY, SERVICE) for folder in (package / "ext").iterdir()}
-    assert {*filter(str.isalnum, folders)} == listed
+    rooms = (file.parent.name for package in (LIBRARY, SERVICE) for file in (package / "ext").glob("*/__init__.py"))
+    assert {*rooms} == listed
+    page = (ROOT / "site_example" / "docs" / "project" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| room | offers |")[2].partition("\n\n")[0]
+    cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
+    assert {room for cell in cells for room in re.findall(r"`(\w+)`", cell)} == listed
 
 
 def _room(module: str) -> str | None:
@@ -290,7 +294,8 @@ def test_the_top_level_has_few_folders() -> None:
 def test_the_service_loads_nothing_of_the_command_line() -> None:
     places = (place for own in EXTENSIONS for places in own.routes.values() for place in places.split())
     opened = (place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values())
-    named = {place.partition(":")[0] for place in (*places, *opened) if place.startswith("chapterverse_api")}
+    parts = (place for own in EXTENSIONS for place in own.parts.values())
+    named = {place.partition(":")[0] for place in (*places, *opened, *parts) if place.startswith("chapterverse_api")}
     reached = set[str]()
     left = ["chapterverse_api.app", "chapterverse_api.handler", "chapterverse_api.service", *named]
     arrows = graph(LIBRARY, SERVICE)

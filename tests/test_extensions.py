@@ -20,6 +20,10 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(encoding="utf-8")
 
 
+MAKE = "from chapterverse.extensions import Command, Extension\nEXTENSION = Extension('x', "
+TABLES = "offers and routes are tables of texts, and commands one of `Command`"
+
+
 def install(folder: Path, name: str, code: str, *values: str) -> None:
     """Make a module, and a distribution with these entry points, in a folder of the path."""
     (folder / f"{name}.py").write_text(code, encoding="utf-8")
@@ -89,10 +93,14 @@ print(open_store(Settings(store="teapot:kitchen")).identity)
             "Extension.__init__() got an unexpected keyword argument 'hooks'",
         ),
         ("from chapterverse.extensions import Extension\nEXTENSION = Extension('s3')", "another is named s3"),
-        (
-            "from chapterverse.extensions import Extension\nEXTENSION = Extension('x', commands={'a': ('b', 'c')})",
-            "a command of it is no Command",
-        ),
+        ("raise SystemExit(3)", "3"),
+        (f"{MAKE}commands={{'a': ('b', 'c')}})", TABLES),
+        (f"{MAKE}offers=['store'])", TABLES),
+        (f"{MAKE}routes={{'': 7}})", "a name, a form or a place is no text"),
+        (f"{MAKE}commands={{'a': Command('Ask', 'x:y', None)}})", "a name, a form or a place is no text"),
+        (f"{MAKE}commands={{'a': Command('Brew', 'x:y', 'Z.')}})", "there is no group Brew of commands"),
+        (f"{MAKE}offers={{'stores': {{'x:PATH': 'x:y'}}}})", "there is no setting stores"),
+        (f"{MAKE}offers={{'store': {{'x:PATH': 'x:y', 'x:URL': 'x:z'}}}})", "two forms of a setting begin alike"),
     ],
 )
 def test_a_broken_extension_is_one_sentence_and_stops_nothing(documented: Path, code: str, reason: str) -> None:
@@ -107,13 +115,20 @@ def test_a_command_of_ours_searches_for_no_extension(tmp_path: Path) -> None:
     assert run(tmp_path, command("schema")).stderr == ""
 
 
-def test_a_route_that_fails_stops_no_other(documented: Path) -> None:
-    code = "from chapterverse.extensions import Extension\nEXTENSION = Extension('bad', routes={'': 'nowhere:router'})"
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("nowhere:router", "The extension bad can't be loaded (No module named 'nowhere')."),
+        ("json:dumps", "The extension bad has no router at json:dumps."),
+    ],
+)
+def test_a_route_that_fails_stops_no_other(documented: Path, place: str, says: str) -> None:
+    code = f"from chapterverse.extensions import Extension\nEXTENSION = Extension('bad', routes={{'': {place!r}}})"
     install(documented, "bad", code)
     program = "from chapterverse_api.app import create_app\nfrom chapterverse.settings import Settings\n"
     done = run(documented, f"{program}print([r.path for r in create_app(settings=Settings()).routes])")
     assert "/v1/teapot" in done.stdout
-    assert done.stderr == "The extension bad can't be loaded (No module named 'nowhere').\n"
+    assert done.stderr == f"{says}\n"
 
 
 def test_two_that_claim_one_command(documented: Path) -> None:
@@ -137,6 +152,18 @@ EXTENSION = Extension("gone", offers={"store": {"gone:PLACE": "gone:Nothing.at_a
     done = run(tmp_path, command("status", "--store", "gone:x"))
     assert done.returncode == 1
     assert done.stderr == "Error: The extension gone can't be loaded (module 'gone' has no attribute 'Nothing').\n"
+
+
+def test_what_an_extension_raises_is_one_sentence_without_its_words(tmp_path: Path) -> None:
+    code = """
+from chapterverse.extensions import Extension
+def opened(settings, place):
+    raise ValueError(f"password {place} is wrong")
+EXTENSION = Extension("raising", offers={"store": {"raising:PLACE": "raising:opened"}})
+"""
+    install(tmp_path, "raising", code)
+    done = run(tmp_path, command("status", "--store", "raising:hunter2"))
+    assert done.stderr == "Error: The extension raising can't open what a setting names (ValueError).\n"
 
 
 def test_a_package_lists_its_extensions_and_a_start_searches_for_none(documented: Path) -> None:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import load_routers
+from chapterverse.extensions import EXTENSIONS, foreign, load_routers
 from chapterverse.settings import Settings
 from chapterverse_api import rejections, validation
 from chapterverse_api.http.guard.headers import ResponseHeaders
@@ -86,10 +86,12 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
     # Without a database there is nothing to forget. A secret may still provide its address later.
     thread_routes = [threads] if settings.records or settings.secrets_arn else []
     own = (routes.router for routes in (chat, retrieve, feedback, schema, status, *thread_routes))
-    for router in (*own, *load_routers(settings)):
+    for router in (*own, *load_routers(settings, EXTENSIONS)):
         # `include_router` would create each route again.
         app.router.routes.extend(router.routes)
     app.router.routes.extend(widget.routes())
+    for router in load_routers(settings, foreign()):
+        app.router.routes.extend(router.routes)
 
 
 def rejecting_app(rejection: rejections.Rejection) -> ASGIApp:

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ChapterVerseError, ConfigurationError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,7 +46,8 @@ class Extension:
     Attributes:
         offers: by setting, and by the form of a value (`cohere[:MODEL]`), a function of the settings and of what
             follows the colon, which opens what the value names. A form without a function names nothing to open.
-        parts: by the setting that switches a part of the core's walk on, or by its name, what makes the part.
+        parts: by its name, what makes a part of the core's walk that one room has. It is no hook for others: ours come
+            first.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
     """
@@ -245,8 +246,11 @@ EXTENSIONS = (
 GROUPS = ("Build", "Ask", "Measure", "Operate")
 
 
-def open_offer(setting: str, settings: Settings) -> Any:
+def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
     """Open what a setting names; None if its value names nothing to open.
+
+    Args:
+        variable: that states the value, if it isn't the setting's own.
 
     Raises:
         ConfigurationError: no room offers such a value, or the one that does can't use it.
@@ -254,16 +258,17 @@ def open_offer(setting: str, settings: Settings) -> Any:
     value: str = getattr(settings, setting)
     kind, colon, rest = value.partition(":")
     for extension in _every_extension():
-        form = _find_form(extension, setting, kind)
-        if form and _is_complete(form, colon, rest):
-            place = extension.offers[setting][form]
-            return load(place, extension)(settings, rest) if place else None
-        if form and extension in EXTENSIONS:
+        forms = [form for form in extension.offers.get(setting, ()) if kind in _kinds(form)]
+        for form in forms:
+            if _is_complete(form, colon, rest):
+                return _open(extension.offers[setting][form], extension, settings, rest)
+        if forms and extension in EXTENSIONS:
             break
     declared = next(field.metadata for field in fields(settings) if field.name == setting)
     # An address may hold a password.
-    named = "nothing that is known" if declared.get("secret") else repr(f"{kind}:…" if "://" in value else value)
-    raise ConfigurationError(f"{declared['env']} is {named}: use {_list_forms(setting)}.")
+    shown = f"{kind}:…" if "://" in value or "@" in value else value
+    named = "nothing that is known" if declared.get("secret") else repr(shown)
+    raise ConfigurationError(f"{variable or declared['env']} is {named}: use {_list_forms(setting)}.")
 
 
 def load_part(name: str) -> Any:
@@ -283,9 +288,9 @@ def load(place: str, extension: Extension | None = None) -> Any:
         for name in path.split("."):
             found = getattr(found, name)
     # Whatever a stranger's module raises.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if extension and extension not in EXTENSIONS:
-            raise ConfigurationError(f"The extension {extension.name} can't be loaded ({error}).") from error
+            raise ConfigurationError(f"The extension {extension.name} can't be loaded ({_line(error)}).") from error
         missing = getattr(error, "name", None) or "chapterverse"
         is_ours = missing.startswith("chapterverse") and "." in missing
         if not isinstance(error, ImportError) or not module.startswith("chapterverse_api") or is_ours:
@@ -313,13 +318,16 @@ def list_commands() -> dict[str, Command]:
     return found
 
 
-def load_routers(settings: Settings) -> Iterator[Any]:
-    """Yield the routers that are on. A foreign one that fails at its import is named and left out."""
-    for extension in _every_extension():
-        places = (p for setting, p in extension.routes.items() if not setting or getattr(settings, setting, False))
+def load_routers(settings: Settings, extensions: Iterable[Extension]) -> Iterator[Any]:
+    """Yield the routers of these that are on. One of a stranger that can't be loaded is named and left out."""
+    for extension in extensions:
+        places = (p for setting, p in extension.routes.items() if not setting or getattr(settings, setting))
         for place in " ".join(places).split():
             try:
-                yield load(place, extension)
+                router = load(place, extension)
+                if not hasattr(router, "include_router"):
+                    raise ConfigurationError(f"The extension {extension.name} has no router at {place}.")
+                yield router
             except ConfigurationError as error:
                 if extension in EXTENSIONS:
                     raise
@@ -335,13 +343,13 @@ def foreign() -> tuple[Extension, ...]:
             extension = entry.load()
             if not isinstance(extension, Extension):
                 raise TypeError(f"{entry.value} is no Extension")
-            if not all(isinstance(command, Command) for command in extension.commands.values()):
-                raise TypeError("a command of it is no Command")
             if extension.name in {*found, *(own.name for own in EXTENSIONS)}:
                 raise ValueError(f"another is named {extension.name}")
+            if fault := _find_fault(extension):
+                raise ValueError(fault)
         # Whatever a stranger's module raises at its import, everything else works on.
-        except Exception as error:
-            _complain(f"The extension {entry.name} is left out: {error}.")
+        except (Exception, SystemExit) as error:
+            _complain(f"The extension {entry.name} is left out: {_line(error)}.")
         else:
             found[extension.name] = extension
     return tuple(found.values())
@@ -368,8 +376,46 @@ def _every_extension() -> Iterator[Extension]:
     yield from foreign()
 
 
-def _find_form(extension: Extension, setting: str, kind: str) -> str | None:
-    return next((form for form in extension.offers.get(setting, ()) if kind in _kinds(form)), None)
+def _open(place: str, extension: Extension, settings: Settings, rest: str) -> Any:
+    try:
+        return load(place, extension)(settings, rest) if place else None
+    except ChapterVerseError:
+        raise
+    except Exception as error:
+        if extension in EXTENSIONS:
+            raise
+        # What it says may hold a password.
+        message = f"The extension {extension.name} can't open what a setting names ({type(error).__name__})."
+        raise ConfigurationError(message) from error
+
+
+def _find_fault(extension: Extension) -> str:
+    """Return what is wrong with the fields of a manifest; empty if nothing is."""
+    from chapterverse.settings import SETTINGS
+
+    try:
+        forms = [(setting, *form) for setting, forms in extension.offers.items() for form in forms.items()]
+        texts = [text for row in (*forms, *extension.routes.items()) for text in row]
+        commands = [*extension.commands.values()]
+        texts += (text for command in commands for text in (command.group, command.place, command.help))
+        if not all(isinstance(text, str) for text in (extension.name, *extension.commands, *texts)):
+            return "a name, a form or a place is no text"
+    except (AttributeError, TypeError, ValueError):
+        return "offers and routes are tables of texts, and commands one of `Command`"
+    unknown = {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}
+    groups = {command.group for command in commands} - {*GROUPS, ""}
+    kinds = [(setting, kind) for setting, form, _ in forms for kind in _kinds(form)]
+    if unknown:
+        return f"there is no setting {min(unknown)}"
+    if groups:
+        return f"there is no group {min(groups)} of commands"
+    return "two forms of a setting begin alike" if len({*kinds}) < len(kinds) else ""
+
+
+def _line(error: BaseException) -> str:
+    """Return an error's message as part of a sentence."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return first.rstrip(".") or type(error).__name__
 
 
 def _kinds(form: str) -> set[str]:

@@ -140,7 +140,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         launcher = c.ExtraScriptValue(f"{folder}/launcher.js")
         launcher.type = "module"
         # In place of the launcher of another language, which was built with this same configuration.
-        config.extra_javascript[:] = [*(s for s in config.extra_javascript if delivery.FOLDER not in str(s)), launcher]
+        config.extra_javascript[:] = [*(s for s in config.extra_javascript if not delivery.is_ours(str(s))), launcher]
         for file in filter(None, map(files.get_file_from_path, self._documents.hidden_paths(config.nav))):
             files.remove(file)
         for file in files.documentation_pages():

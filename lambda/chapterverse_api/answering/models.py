@@ -40,7 +40,11 @@ def open_economy_generator(settings: Settings) -> AnswerGenerator | None:
         ConfigurationError: see `open_offer`.
     """
     name = economy_generator_name(settings)
-    return None if name == settings.generator else open_offer("generator", settings.override(generator=name))
+    return (
+        None
+        if name == settings.generator
+        else open_offer("generator", settings.override(generator=name), "CHAPTERVERSE_ECONOMY_GENERATOR")
+    )
 
 
 def _open_reader(settings: Settings) -> ReadingModel | None:

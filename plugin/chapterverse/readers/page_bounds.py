@@ -17,7 +17,7 @@ MAX_CHARS, MAX_MARKDOWN_CHARS = 20_000_000, 5_000_000
 #: Elements of a page's tree, those in preformatted code not counted.
 MAX_ELEMENTS = 500_000
 
-#: Opening brackets of a page's Markdown outside of code: each may begin a link, whose end is searched for.
+#: Opening brackets of a page's Markdown outside of code blocks: each may begin a link, whose end is searched for.
 MAX_BRACKETS = 100_000
 
 #: Levels of the tree. Deeper containers lose their tags and keep their text, so that one that hides it can't be read.

@@ -49,6 +49,11 @@ def stamp(files: Mapping[str, bytes]) -> str:
     return f"{__version__}-{_digest(files)}"
 
 
+def is_ours(address: str) -> bool:
+    """Return whether a file of a build, by its path from the site's root, is one of the widget's."""
+    return address.startswith(f"{FOLDER}/")
+
+
 def build_folder(files: Mapping[str, bytes]) -> str:
     """Return the path that a build, which writes every page, gives to exactly these files below the site's root.
 

@@ -2,8 +2,8 @@
 
 A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
 `"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
-`evaluation.nuggets`). `key` is the sentence, item, row or line of code that answers, `begins` the beginning of its
-block (see `evaluation.quoting`). In place of `expected` a row may name the `file` and the `heading` that answer. With a
+`nuggets`). `key` is the sentence, item, row or line of code that answers, `begins` the beginning of its
+block (see `quoting`). In place of `expected` a row may name the `file` and the `heading` that answer. With a
 `key` that is null the documentation holds no answer.
 """
 

@@ -83,10 +83,14 @@ def _short_quotes(request: GenerationRequest) -> list[Quote]:
     for part in score_parts(request):
         if part.score > best.setdefault(part.section.passage.id, part).score:
             best[part.section.passage.id] = part
-    parts = [best[passage.id] for passage in request.passages if passage.id in best]
-    quotes = [Quote.around(part, request) for part in parts[:1]]
-    quotes += (Quote.of_part(part, request) for part in parts[1:MAX_SHORT_QUOTES])
-    return quotes or _quote_beginning(request)
+    first, *others = [p.id for p in request.passages if p.id in best] or [""]
+    # The sides of a comparison are quoted before what lies around them.
+    others.sort(key=lambda place: place not in request.sides)
+    quotes = [Quote.around(best[first], request)] if first else _quote_beginning(request)
+    for quote in (Quote.of_part(best[place], request) for place in others):
+        if len(quotes) < MAX_SHORT_QUOTES and all(quote.lines.isdisjoint(other.lines) for other in quotes):
+            quotes.append(quote)
+    return quotes
 
 
 def _short_heading(heading: str) -> str:

@@ -2,7 +2,8 @@
 
 The parser searches for the end of a label through all that the label holds, which may be labels too. By itself it goes
 a hundred levels deep, each through that many brackets again: one megabyte of "![" would take minutes. Within our levels
-a bracket still takes twenty times as long as any other sign, so a page may hold only so many of them outside of code.
+a bracket still takes twenty times as long as any other sign, so a page may hold only so many of
+them outside of code blocks.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def read_site(
     Where a build marked its pages, only these are read, and others by `include`. The address of a page follows from
     its path where the site's address is known: from `base_url`, else from the marks. Else it is the canonical link,
     else the entry in `sitemap.xml`; where some pages state an address, those that don't are placed beside them.
-    `content_hash` covers the HTML of the content. Pages that only list others are left out (see `page_kinds`). A page
+    `content_hash` covers the HTML of the content. Pages that only list others are left out (see `page_rules`). A page
     that states the file that it was written in has that file's path, any other page its own.
 
     Args:

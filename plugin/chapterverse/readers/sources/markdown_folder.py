@@ -48,7 +48,7 @@ def read_markdown_folder(
     Which files become pages, and where, follows from `generator` and its configuration (see `generator_rules`). Their
     language is that of the front matter (`lang`, `language`), else the folder's (see `locale_folders`), else English.
     Sections carry the anchors that the generator would give them, marked as not verified. Files of `no_pages` are
-    ignored. Pages that only list others are left out (see `page_kinds`), unless a pattern of `include` matches the
+    ignored. Pages that only list others are left out (see `page_rules`), unless a pattern of `include` matches the
     file or the page that it becomes. Pages that a pattern of `exclude` matches are left out too. One warning counts
     the pages that only a build can complete.
 
