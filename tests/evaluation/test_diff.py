@@ -15,7 +15,7 @@ from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, Remaining
 from cli.shell import QUESTION, Shell
 
 LIME = "What dissolves lime?"
-HOSTILE = "Ask @everyone</pre></table><script>alert(1)</script>\n\n# Ha"
+HOSTILE = "What dissolves lime, @everyone?</pre></table><script>lime</script>\n\n# Lime"
 INDEX = f'"{sys.executable}" -c "from chapterverse.cli import main; main()" index site'
 
 
@@ -131,18 +131,22 @@ def test_mistakes_get_one_sentence(tea: Shell, tmp_path: Path) -> None:
 
 
 def test_texts_of_the_docs_do_nothing_in_a_comment(tea: Shell) -> None:
+    tea.write("clean/index.html", "![x](https://evil.example/p.png) **b**", "<p>Vinegar dissolves lime.</p>")
+    tea.run("index", "site")
+    tea.run("export", "before.jsonl")
     edit(
         tea,
         "clean/index.html",
         "Vinegar dissolves lime.",
         "Vinegar dissolves lime: ask @everyone &lt;script&gt;x&lt;/script&gt;.",
     )
-    row = {"id": "x", "question": f"What dissolves lime? {HOSTILE}"}
+    row = {"id": "x", "question": HOSTILE}
     (tea.root / "hostile.jsonl").write_text(json.dumps(row), "utf-8")
     tea.run("eval", "hostile.jsonl", "--diff", "before.jsonl", "--markdown", "comment.md")
     comment = (tea.root / "comment.md").read_text("utf-8")
     assert "<script" not in comment
-    assert "\n# Ha" not in comment
+    assert "\n# Lime" not in comment
+    assert "<h4><code>![x](https://evil.example/p.png) **b** (changed)</code></h4>" in comment.split("\n")
     assert "@everyone" not in comment.replace("<pre>", "\0").partition("\0")[0]
 
 
@@ -164,6 +168,12 @@ def test_texts_of_the_docs_do_nothing_in_a_comment(tea: Shell) -> None:
         ("The pool limit says how long to wait.", "The queue limit says how long to wait.", "pool limit", False),
         ("The pool limit says how long to wait.", "The pol limit says how long to wait.", "pool limit", True),
         ("The player starts after that time.", "The player stops after that time.", "when does it play", False),
+        ("- Timeout: 30", "- Timeout: 300", "timeout", False),
+        ("The port is 80", "The port is 8080", "port", False),
+        ("It needs 1.2", "It needs 1.25 or later.", "needs", False),
+        ("Call `foo`", "Call `foobar`", "call", False),
+        ("The port is 80", "The port is 80 by default.", "port", True),
+        ("超时为三十秒", "超时为三十秒钟以上。", "超时", True),
     ],
 )
 def test_names_and_the_words_asked_for_must_stay(quote: str, now: str, question: str, stands: bool) -> None:

@@ -80,7 +80,7 @@ def markdown(changes: Sequence[Change], sections: Sequence[SectionChange]) -> st
     left = _MOST
     for title, group in _groups(changes):
         for position, change in enumerate(group):
-            part = ("" if position else f"#### {_inline(title)}\n\n") + _details(change)
+            part = ("" if position else f"<h4>{_inline(title)}</h4>\n\n") + _details(change)
             left -= len(part)
             if left < 0:
                 return (
