@@ -111,10 +111,14 @@ class RemainingText:
         chunk = self._before.by_id.get(chunk_id)
         if chunk and self._before.texts[key(chunk)] == self._now.texts.get(key(chunk)):
             return True
-        language = chunk.language if chunk else "en"
+        language = self.language(chunk_id)
         places = [*self._new, *_sentences(answer)]
         beside = _answering_sentences(quote, passage, question, language)
         return all(self.says(text, places, question, language) for text in (quote, *beside))
+
+    def language(self, chunk_id: str) -> str:
+        chunk = self._before.by_id.get(chunk_id)
+        return chunk.language if chunk else "en"
 
     def says(self, quote: str, places: Iterable[str], question: str, language: str = "en") -> bool:
         """Return whether most sentences of a quote stand among others, reworded at most."""
