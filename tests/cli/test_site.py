@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.site import starters
 from chapterverse.site.findings import Findings
 from chapterverse.widget.bundle import names, titles
-from cli.shell import run
+from cli.shell import Shell, run
+from projects import starters_in
 
 PAGE = """<!doctype html><html><head><title>T</title><link rel="canonical" href="https://tea.example/"></head>
 <body><h1 id="t">Tea</h1></body></html>"""
@@ -34,6 +36,27 @@ def test_inject_tells_what_it_did_and_json_is_one_document(site: Path) -> None:
         "titles": dict(titles()),
         "starters_file": "../starters.js",
     }
+
+
+def test_an_empty_chat_gets_its_questions_whether_the_index_comes_before_or_after(tmp_path: Path) -> None:
+    shell = Shell.with_site(tmp_path)
+    shell.write("pour/index.html", "Pouring", '<h2 id="drip">How to pour without a drip</h2><p>Hold the lid.</p>')
+    found = []
+    # To read an embedded index no secrets are needed, and no permission to publish.
+    own = {"CHAPTERVERSE_SECRETS_ARN": "arn:aws:ssm:eu-central-1:1:parameter/none", "CHAPTERVERSE_PUBLISH": "0"}
+    for _ in range(2):
+        assert "questions" not in shell.run("inject", "site", "--endpoint", "/", environment=own).stderr
+        found.append(starters_in(tmp_path / "site/assets/chapterverse"))
+        shell.run("index", "site")
+        found.append(starters_in(tmp_path / "site/assets/chapterverse"))
+    offered = found.pop()
+    assert "How do I pour without a drip?" in offered[""]
+    assert found == [{}, offered, offered]
+
+
+@pytest.mark.parametrize("heading", ["How to warm a pot?", "Warming the pot?"])
+def test_a_question_keeps_its_one_mark(heading: str) -> None:
+    assert starters._english_question(heading, ["warm"]) == heading
 
 
 def test_the_endpoint_may_come_from_the_environment(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,10 @@ import pytest
 
 from chapterverse.model import Chunk
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, RemainingText
-from cli.shell import QUESTION, Shell
+from cli.shell import QUESTION, Shell, clean, command
 
 LIME = "What dissolves lime?"
-HOSTILE = "Ask @everyone</pre></table><script>alert(1)</script>\n\n# Ha"
+HOSTILE = "What dissolves lime, @everyone?</pre></table><script>lime</script>\n\n# Lime"
 INDEX = f'"{sys.executable}" -c "from chapterverse.cli import main; main()" index site'
 
 
@@ -96,11 +99,8 @@ def git(shell: Shell, *arguments: str) -> str:
     return done.stdout
 
 
-def test_a_base_may_be_a_commit_that_is_built_apart(tea: Shell) -> None:
-    (tea.root / ".gitignore").write_text(".chapterverse\n", "utf-8")
-    git(tea, "init", "--quiet")
-    git(tea, "add", ".")
-    git(tea, "commit", "--quiet", "-m", "before")
+def test_a_base_may_be_a_commit_that_is_built_apart(committed: Shell) -> None:
+    tea = committed
     edit(tea, "clean/index.html", "Vinegar dissolves lime.", "Buy a new kettle.")
     document = tea.json("eval", "q.jsonl", "--diff", "HEAD", "--build", INDEX)
     assert [(c["id"], c["outcome"]) for c in document["changes"]] == [("lime", "lost")]
@@ -110,6 +110,63 @@ def test_a_base_may_be_a_commit_that_is_built_apart(tea: Shell) -> None:
     assert said == "Nothing says how HEAD is built: pass --build COMMAND."
     assert tea.refused("eval", "--diff", "HEAD", "--build", "true").startswith("`true` left no index of HEAD: ")
     assert tea.refused("eval", "--diff", "HEAD", "--build", "exit 5") == "`exit 5` ended with 5 on HEAD: see above."
+
+
+@pytest.fixture
+def committed(tea: Shell) -> Shell:
+    (tea.root / ".gitignore").write_text("temporary\n", "utf-8")
+    git(tea, "init", "--quiet")
+    git(tea, "add", ".")
+    git(tea, "commit", "--quiet", "-m", "before")
+    return tea
+
+
+def test_the_build_of_a_base_inherits_nothing_that_is_charged(committed: Shell) -> None:
+    git(committed, "branch", "site")
+    build = 'test "$CHAPTERVERSE_ENRICHER $CHAPTERVERSE_REPORT" = "none false"'
+    own: dict[str, Any] = {
+        "CHAPTERVERSE_REPORT": "true",
+        "CHAPTERVERSE_ENRICHER": "cohere:command",
+        "COHERE_API_KEY": "k",
+    }
+    own["CHAPTERVERSE_RERANKER"] = "cohere"
+    said = committed.refused("eval", "--diff", "site", "--build", build, **own)
+    assert said.startswith(f"`{build}` left no index of site: ")
+    document = committed.json("eval", "q.jsonl", "--diff", "HEAD", "--build", INDEX, **own)
+    assert document["counts"]["lost"] == 0
+
+
+def test_what_git_or_the_project_lacks_is_said(committed: Shell) -> None:
+    (committed.root / "conf.py").write_text("", "utf-8")
+    git(committed, "add", ".")
+    git(committed, "commit", "--quiet", "-m", "Sphinx")
+    assert committed.refused("eval", "--diff", "HEAD").startswith("Nothing says how HEAD is built")
+    new = Shell(committed.root / "new")
+    new.root.mkdir()
+    store = f"edge:{committed.root / '.cache/plugin/chapterverse'}"
+    said = new.refused("eval", "--diff", "HEAD", "--build", "true", "--store", store)
+    assert said == "HEAD has no folder like this one: run this where both have their docs."
+    (committed.root / ".git/hooks/post-checkout").write_text("#!/bin/sh\nexit 1\n")
+    (committed.root / ".git/hooks/post-checkout").chmod(0o755)
+    assert committed.refused("eval", "--diff", "HEAD", "--build", "true").startswith("Git can't check out ")
+    assert git(committed, "worktree", "list").count("\n") == 1
+
+
+def test_nothing_is_left_by_a_signal(committed: Shell) -> None:
+    place = committed.root / "temporary"
+    place.mkdir()
+    build = f'echo $$ > "{place / "pid"}"; sleep 600; true'
+    arguments = command("eval", "--diff", "HEAD", "--build", build)
+    with subprocess.Popen(arguments, cwd=committed.root, env=clean({"TMPDIR": str(place)})) as process:
+        while not (place / "pid").exists() or not (child := (place / "pid").read_text("utf-8")):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.terminate()
+        assert process.wait(30) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(child), 0)
+    assert [file.name for file in place.iterdir()] == ["pid"]
+    assert git(committed, "worktree", "list").count("\n") == 1
 
 
 def test_mistakes_get_one_sentence(tea: Shell, tmp_path: Path) -> None:
@@ -131,18 +188,22 @@ def test_mistakes_get_one_sentence(tea: Shell, tmp_path: Path) -> None:
 
 
 def test_texts_of_the_docs_do_nothing_in_a_comment(tea: Shell) -> None:
+    tea.write("clean/index.html", "![x](https://evil.example/p.png) **b**", "<p>Vinegar dissolves lime.</p>")
+    tea.run("index", "site")
+    tea.run("export", "before.jsonl")
     edit(
         tea,
         "clean/index.html",
         "Vinegar dissolves lime.",
         "Vinegar dissolves lime: ask @everyone &lt;script&gt;x&lt;/script&gt;.",
     )
-    row = {"id": "x", "question": f"What dissolves lime? {HOSTILE}"}
+    row = {"id": "x", "question": HOSTILE}
     (tea.root / "hostile.jsonl").write_text(json.dumps(row), "utf-8")
     tea.run("eval", "hostile.jsonl", "--diff", "before.jsonl", "--markdown", "comment.md")
     comment = (tea.root / "comment.md").read_text("utf-8")
     assert "<script" not in comment
-    assert "\n# Ha" not in comment
+    assert "\n# Lime" not in comment
+    assert "<h4><code>![x](https://evil.example/p.png) **b** (changed)</code></h4>" in comment.split("\n")
     assert "@everyone" not in comment.replace("<pre>", "\0").partition("\0")[0]
 
 
@@ -164,6 +225,12 @@ def test_texts_of_the_docs_do_nothing_in_a_comment(tea: Shell) -> None:
         ("The pool limit says how long to wait.", "The queue limit says how long to wait.", "pool limit", False),
         ("The pool limit says how long to wait.", "The pol limit says how long to wait.", "pool limit", True),
         ("The player starts after that time.", "The player stops after that time.", "when does it play", False),
+        ("- Timeout: 30", "- Timeout: 300", "timeout", False),
+        ("The port is 80", "The port is 8080", "port", False),
+        ("It needs 1.2", "It needs 1.25 or later.", "needs", False),
+        ("Call `foo`", "Call `foobar`", "call", False),
+        ("The port is 80", "The port is 80 by default.", "port", True),
+        ("超时为三十秒", "超时为三十秒钟以上。", "超时", True),
     ],
 )
 def test_names_and_the_words_asked_for_must_stay(quote: str, now: str, question: str, stands: bool) -> None:

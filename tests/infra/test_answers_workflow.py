@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,9 @@ from cli.shell import clean
 from infra.conftest import ROOT
 
 GITHUB: dict[Any, Any] = yaml.safe_load((ROOT / "infra" / "workflows" / "answers.yml").read_text("utf-8"))
-GITLAB: dict[str, Any] = yaml.safe_load((ROOT / "infra" / "gitlab" / "answers.yml").read_text("utf-8"))["answers"]
-#: Writes down how it was called, in place of the program that would call the service.
-STAND_IN = '#!/bin/sh\nprintf "%s\\n" "$@" > called.txt\n'
+GITLAB: dict[str, Any] = yaml.safe_load((ROOT / "infra" / "gitlab" / "answers.yml").read_text("utf-8"))
+#: Writes down how it was called, in place of the program that would call the service, and gives the notes there are.
+STAND_IN = '#!/bin/sh\nprintf "%s\\n" "$@" > called.txt\n[ -z "$NOTES" ] || printf "%s\\n" "$NOTES" | tee notes.json\n'
 LIME = "# Cleaning\n\nVinegar dissolves the lime in a kettle.\n"
 
 
@@ -60,13 +61,19 @@ def base(repository: Path) -> str:
 def test_the_action_comments_a_lost_answer_and_fails(repository: Path) -> None:
     steps = {step["name"]: step for job in GITHUB["jobs"].values() for step in job["steps"] if "run" in step}
     own = {"BASE": base(repository), "BUILD": steps["Compare"]["env"]["BUILD"], "GITHUB_STEP_SUMMARY": "summary.md"}
+    own["GITHUB_OUTPUT"] = "output"
     assert bash(repository, steps["Compare"]["run"], **own) == 3
     assert bash(repository, steps["Show"]["run"], **own) == 0
     assert "Vinegar dissolves the lime" in (repository / "summary.md").read_text("utf-8")
-    assert bash(repository, steps["Comment"]["run"], NUMBER="7", REPOSITORY="tea/docs") == 0
-    called = (repository / "called.txt").read_text().split("\n")
-    assert called[:3] == ["pr", "comment", "7"]
-    assert (repository / called[called.index("--body-file") + 1]).exists()
+    assert (repository / "output").read_text("utf-8") == "written=true\n"
+    for notes, place in (("", "issues/7/comments"), ("17", "issues/comments/17")):
+        assert bash(repository, steps["Comment"]["run"], NUMBER="7", REPOSITORY="tea/docs", NOTES=notes) == 0
+        called = (repository / "called.txt").read_text().split("\n")
+        assert f"repos/tea/docs/{place}" in called
+        assert ("PATCH" in called) is bool(notes)
+        assert "body=@answers.md" in called
+    marked = re.findall(r'startswith\("(.*?)"\)', steps["Comment"]["run"])
+    assert (repository / "answers.md").read_text("utf-8").startswith(marked[0])
 
 
 def test_only_the_job_that_runs_nothing_may_write() -> None:
@@ -78,14 +85,19 @@ def test_only_the_job_that_runs_nothing_may_write() -> None:
 
 @pytest.mark.slow
 def test_the_job_of_gitlab_comments_a_lost_answer_and_fails(repository: Path) -> None:
-    own = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base(repository), "BUILD": GITLAB["variables"]["BUILD"]}
-    assert bash(repository, "\n".join(GITLAB["script"]), **own) == 3
+    compare, comment = GITLAB["answers"], GITLAB["answers-comment"]
+    own = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base(repository), "BUILD": compare["variables"]["BUILD"]}
+    assert bash(repository, "\n".join(compare["script"]), **own) == 3
     where = {"CI_API_V4_URL": "https://gitlab.example.com/api/v4", "CI_MERGE_REQUEST_PROJECT_ID": "1"}
     (repository / "called.txt").unlink()
-    script = "\n".join(GITLAB["after_script"])
+    assert "COMMENT_TOKEN" not in json.dumps(compare)
+    assert comment["variables"] == {"GIT_STRATEGY": "none"}
+    script = "\n".join(comment["script"])
     assert bash(repository, script, CI_MERGE_REQUEST_IID="7", **where) == 0
     assert not (repository / "called.txt").exists()
-    assert bash(repository, script, CI_MERGE_REQUEST_IID="7", COMMENT_TOKEN="t", **where) == 0
-    assert (
-        "https://gitlab.example.com/api/v4/projects/1/merge_requests/7/notes" in (repository / "called.txt").read_text()
-    )
+    marked = [{"id": 16, "body": "Other"}, {"id": 17, "body": (repository / "answers.md").read_text("utf-8")}]
+    for notes, place in (("[]", "notes"), (json.dumps(marked), "notes/17")):
+        assert bash(repository, script, CI_MERGE_REQUEST_IID="7", COMMENT_TOKEN="t", NOTES=notes, **where) == 0
+        called = (repository / "called.txt").read_text().split("\n")
+        assert f"https://gitlab.example.com/api/v4/projects/1/merge_requests/7/{place}" in called
+        assert ("PUT" in called) is (place != "notes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from chapterverse.settings import SETTINGS
 from cli.shell import QUESTION, Shell, clean
@@ -63,6 +65,45 @@ def test_all_look_for_the_api_where_the_image_listens() -> None:
     assert ports == [port] * 5
     checks = [service["healthCheckPath"], FLY["http_service"]["checks"][0]["path"]]
     assert [*checks, container["startupProbe"]["httpGet"]["path"]] == ["/v1/health"] * 3
+
+
+def fly_proxies() -> str:
+    found = FLY["env"]["FORWARDED_ALLOW_IPS"]
+    assert "fly ips list" in (HOSTS / "fly.toml").read_text("utf-8")
+    return str(found).replace("APP-IPV4", "198.51.100.3").replace("APP-IPV6", "2001:db8::3")
+
+
+def render_proxies() -> str:
+    return next(str(v["value"]) for v in RENDER["services"][0]["envVars"] if v["key"] == "FORWARDED_ALLOW_IPS")
+
+
+def cloud_run_proxies() -> str:
+    (container,) = CLOUD_RUN["spec"]["template"]["spec"]["containers"]
+    return next(str(v["value"]) for v in container["env"] if v["name"] == "FORWARDED_ALLOW_IPS")
+
+
+@pytest.mark.parametrize(
+    ("trusted", "proxy", "passed_on"),
+    [
+        (fly_proxies, "172.16.4.2", "198.51.100.3"),
+        (fly_proxies, "fdaa::3", "2001:db8::3"),
+        (render_proxies, "10.201.3.4", "104.22.5.6"),
+        (render_proxies, "10.201.3.4", "2606:4700::5"),
+        (cloud_run_proxies, "169.254.169.126", ""),
+    ],
+)
+@pytest.mark.parametrize("forged", ["", "192.0.2.66, "])
+def test_each_reader_has_his_own_limit(trusted: Callable[[], str], proxy: str, passed_on: str, forged: str) -> None:
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    header = f"{forged}203.0.113.7" + (f", {passed_on}" if passed_on else "")
+    scope: Any = {"type": "http", "client": (proxy, 1), "headers": [(b"x-forwarded-for", header.encode())]}
+    nothing: Any = None
+    asyncio.run(ProxyHeadersMiddleware(app, trusted_hosts=trusted())(scope, nothing, nothing))
+    assert seen == ["203.0.113.7"]
 
 
 def test_hadolint_and_caddy_find_nothing(tool: Tool, tmp_path: Path) -> None:
@@ -134,8 +175,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fly(volume: Path) -> dict[str, str]:
     found = {name: str(value).replace("/data", str(volume)) for name, value in FLY["env"].items()}
-    # The test is the proxy.
-    return found | {"FORWARDED_ALLOW_IPS": "127.0.0.1"}
+    # The test is the proxy, too.
+    return found | {"FORWARDED_ALLOW_IPS": found["FORWARDED_ALLOW_IPS"] + ",127.0.0.1"}
 
 
 def vm(volume: Path) -> dict[str, str]:

@@ -74,6 +74,36 @@ def test_what_is_too_long_for_a_link_is_copied_and_that_is_said(browse: Browse, 
     assert copied(page) == long
 
 
+def test_what_can_not_be_copied_is_selected_and_that_is_said(browse: Browse, site: Site) -> None:
+    site.config["contact"] = FORM
+    site.replies.append(REFUSAL)
+    page = browse()
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as by plain HTTP
+    box = opened(page)
+    expect(box.get_by_role("status")).to_contain_text("It is copied")
+    followed(page, box.get_by_role("link", name="Open the form"))
+    expect(box.get_by_role("status")).to_have_text("Your browser did not allow copying.")
+
+
+def test_a_mail_has_one_body_and_one_line_of_a_subject(browse: Browse, site: Site) -> None:
+    site.config["contact"] = "mailto:help@example.com?body={text}"
+    site.replies.append(REFUSAL)
+    box = opened(browse(), "How do I\n\nlock?")
+    box.get_by_role("textbox").fill("Please")
+    send = box.get_by_role("link", name="Open in your mail program")
+    expect(send).to_have_attribute("href", "mailto:help@example.com?body=Please&subject=How%20do%20I%20lock%3F")
+
+
+def test_an_address_that_runs_is_not_offered(browse: Browse, site: Site) -> None:
+    site.config["contact"] = "javascript:alert(1)"
+    site.replies.append(REFUSAL)
+    page = browse()
+    turn = ask(page)
+    turn.locator(".copy_answer, .status").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    expect(turn.get_by_text("Ask a person")).to_have_count(0)
+
+
 @pytest.mark.parametrize("place", ["", "?body={text}"])
 def test_a_form_gets_the_text_in_its_place_or_by_the_clipboard(browse: Browse, site: Site, place: str) -> None:
     site.config["contact"] = FORM + place

@@ -38,6 +38,7 @@ from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
+from chapterverse.site import starters
 from chapterverse.store import Snapshot, only_head, open_store
 
 _CHUNK_TOKENS = re.compile(r"\bchunks/(\d+)/")
@@ -116,6 +117,8 @@ def index(
     else:
         reading, documents = _read(Path(path), slugs if source else None, settings, include, exclude)
         result = _index_site(reading, documents, settings, run)
+        if not dry_run and (file := Path(path, starters.PATH)).is_file():
+            starters.write(file, settings.override(publish=True), reading.base_url, warn)
     _print(result, dry_run=dry_run, as_json=as_json)
 
 

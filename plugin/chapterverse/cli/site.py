@@ -108,7 +108,9 @@ def inject(
     with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
     if result.changed or result.unchanged:
-        starters.write(site_dir / starters.PATH, settings, reading.base_url if reading else "", warn)
+        # Nothing is published, so a remote store too is read.
+        readable = settings.override(publish=True)
+        starters.write(site_dir / starters.PATH, readable, reading.base_url if reading else "", warn)
     if problem:
         result = replace(result, warnings=(*result.warnings, problem))
     for warning in result.warnings:

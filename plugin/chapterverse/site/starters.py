@@ -67,7 +67,7 @@ def module(settings: Settings, base_url: str, warn: Warn = lambda _: None) -> by
 
 def _read_starters(settings: Settings, base_url: str) -> dict[str, list[str]]:
     """Return the questions of an index, which is only opened if it is not the one of the last build."""
-    if settings.secrets_arn:
+    if settings.secrets_arn and not settings.store.startswith("edge:"):
         # The build tells what is wrong with them when it publishes.
         settings = load_part("secrets_arn")(settings, lambda _: None)
     store = open_store(settings)
@@ -129,6 +129,8 @@ def _has_words(heading: str, language: str) -> bool:
 
 def _english_question(heading: str, verbs: Container[str]) -> str:
     """Return the question of "How to X", "Xing Y" or "X the Y", as long as X is one of the verbs of its page."""
+    if _asks(heading):
+        return heading
     first, _, rest = heading.partition(" ")
     if heading.lower().startswith("how to "):
         return f"How do I {heading[7:]}?"

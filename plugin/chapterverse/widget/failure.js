@@ -52,6 +52,7 @@ export const contactLink = (panel, strings) => {
   if (!contact) return [];
   const plain = contact.replace('{text}', '');
   const chip = /^mailto:/i.test(plain) ? el('a', { href: plain, className: 'chip' }, strings.ask_person) : link(plain, 'chip', strings.ask_person);
+  if (!('href' in chip)) return [];
   chip.classList.add('person');
   chip.onclick = event => {
     event.preventDefault();

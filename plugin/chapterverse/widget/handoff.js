@@ -20,28 +20,37 @@ export const openHandoff = async (panel, chip, strings) => {
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
   const mail = /^mailto:/i.test(contact);
   const asked = session.messages.findLast(({ role }) => role === 'user')?.content ?? '';
-  const subject = mail && !/[?&]subject=/i.test(contact) ? `&subject=${encodeURIComponent(asked.slice(0, 100).toWellFormed())}` : '';
+  const subject = mail && !/[?&]subject=/i.test(contact) ? `&subject=${encodeURIComponent(asked.replace(/\s+/g, ' ').slice(0, 100).toWellFormed())}` : '';
   const text = el('textarea', { value: handover(panel), ariaLabel: strings.handoff, oninput: () => note() });
-  const hint = el('p', { className: 'status' });
+  const hint = el('p', { className: 'status', role: 'status' });
   const send = el('a', { className: 'chip', target: mail ? '_self' : '_blank', rel: 'noopener' }, mail ? strings.handoff_mail : strings.handoff_form);
 
   /** The address with the text in it, or with nothing if it is too long or has no place for it. @type {() => [href: string, carries: boolean]} */
   const address = () => {
     const body = encodeURIComponent(text.value.toWellFormed().replace(/\n/g, '\r\n'));
-    const base = mail ? `${contact}${contact.includes('?') ? '&' : '?'}body={text}${subject}` : contact;
+    const base = contact + (mail && !contact.includes('{text}') ? `${contact.includes('?') ? '&' : '?'}body={text}` : '') + subject;
     const whole = base.replace('{text}', body);
     return base.includes('{text}') && whole.length <= MOST ? [whole, true] : [base.replace('{text}', ''), false];
   };
   const note = () => {
     const [href, carries] = address();
     send.href = href;
-    hint.textContent = carries ? '' : strings.handoff_copy;
+    const told = carries ? '' : strings.handoff_copy;
+    // Again it would be read again.
+    if (hint.textContent !== told) hint.textContent = told;
   };
   // Without waiting: the browser asks for it at once, and the link is followed meanwhile.
-  send.onclick = () => address()[1] || navigator.clipboard.writeText(text.value).then(() => void (live.textContent = strings.copied), () => {
-    live.textContent = hint.textContent = strings.not_copied;
-    text.select();
-  });
+  send.onclick = async () => {
+    if (address()[1]) return;
+    try {
+      await navigator.clipboard.writeText(text.value);
+      live.textContent = strings.copied;
+    } catch {
+      // It is refused, or the page came by plain HTTP.
+      hint.textContent = strings.not_copied;
+      text.select();
+    }
+  };
   const box = el('div', { className: 'handoff', onkeydown(event) {
     if (event.key !== 'Escape') return;
     event.stopPropagation();

@@ -2,7 +2,8 @@
 // The links in a quote: the index has only their texts, and the Markdown beside the cited page their addresses.
 import { link } from './render.js';
 
-const LINK = /(?<!!)\[((?:[^[\]\\]|\\.)+)\]\(<?([^\s<>]+?)>?\)/g;
+const LINK = /(?<!!)\[((?:[^[\]\\]|\\.)+)\]\((?:<([^<>\s]+)>|((?:[^\s()<>]|\([^\s()<>]*\))+))\)/g;
+const CODE = /(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)/g;
 /** Fewer letters around a link may be anywhere. */
 const LEAST = 16;
 
@@ -23,11 +24,13 @@ const read = async page => {
 
 /** Yields the place of each link among the letters of a quote, with its address. @type {(quote: string, markdown: string) => Iterable<[number, number, string]>} */
 const find = function* (quote, markdown) {
-  for (const line of markdown.split('\n')) {
+  for (let line of markdown.split('\n')) {
     /** @type {[number, number, string][]} */
     const links = [];
     let shown = '', end = 0;
-    for (const { 0: whole, 1: text, 2: url, index } of line.matchAll(LINK)) {
+    // Brackets in code make no link.
+    line = line.replace(CODE, code => code.replace(/[[\]]/g, ' '));
+    for (const { 0: whole, 1: text, 2: angled, 3: url = angled, index } of line.matchAll(LINK)) {
       const start = (shown += letters(line.slice(end, index))).length;
       links.push([start, (shown += letters(text)).length, url]);
       end = index + whole.length;
@@ -62,10 +65,13 @@ const put = (card, markdown) => {
       places.push([node, at]);
     }
   }
-  // From the last one on, as a link divides its text.
+  let before = places.length;
+  // From the last one on, as a link divides its text. Of two that overlap one is put.
   for (const [start, end, url] of [...find(quote, markdown)].sort((a, b) => b[0] - a[0])) {
+    if (end <= start || end > before) continue;
     const [node, from] = places[start], [last, to] = places[end - 1];
     if (node !== last) continue;
+    before = start;
     const range = new Range();
     range.setStart(node, from);
     range.setEnd(node, to + 1);
@@ -81,7 +87,7 @@ export const linkQuotes = async body => {
     const { url } = /** @type {any} */ (card.querySelector('.crumb'))?.source ?? {};
     const { origin, pathname } = new URL(url ?? '', location.href);
     if (origin !== location.origin) continue;
-    if (!pages.has(pathname)) pages.set(pathname, read(pathname));
+    if (!pages.has(pathname)) pages.set(pathname, read(origin + pathname));
     put(card, await /** @type {Promise<string>} */ (pages.get(pathname)));
   }
 };

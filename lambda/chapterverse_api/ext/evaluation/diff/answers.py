@@ -137,9 +137,10 @@ def _loss(question: str, before: GivenAnswer, now: GivenAnswer, remaining: Remai
     if now.state == "refused":
         return "It is refused now."
     # The same words with a reservation are no loss: a question at the border gets it by any change.
-    if now.state == "hedged" and not remaining.says(before.quote, [now.text], question):
-        return "It is only shown with a reservation now, and in other words."
     chunk_id = before.chunk_ids[0] if before.chunk_ids else ""
+    language = remaining.language(chunk_id)
+    if now.state == "hedged" and not remaining.says(before.quote, [now.text], question, language):
+        return "It is only shown with a reservation now, and in other words."
     if before.quote and not remaining.holds(before.quote, before.passage, chunk_id, question, now.text):
         return "What answered it is no longer in the docs."
     return ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from chapterverse.build_commands import build_command
@@ -36,21 +38,30 @@ def open_base(base: str, build: str | None, settings: Settings, head: Head, repo
         InputError: `base` names nothing, or is of another site.
         ConfigurationError: the ref can't be built.
     """
-    with tempfile.TemporaryDirectory(prefix="chapterverse-base-") as folder:
+    with _terminable(), tempfile.TemporaryDirectory(prefix="chapterverse-base-") as folder:
         temporary = settings.override(store=f"edge:{folder}/index", ledger=f"sqlite:{folder}/ledger.db")
         if _STORE.match(base):
             found = settings.override(store=base)
-        elif Path(base).is_dir():
-            raise InputError(f"{base} is a folder: an embedded index is named edge:{base}.")
-        elif Path(base).exists():
+        elif Path(base).is_file():
             found = temporary
             _import(Path(base), temporary, head, report)
         else:
-            found = temporary
+            found, commit = temporary, _commit(base)
             report("Building the base", 0, 1)
-            _build(base, build, temporary, head, Path(folder, "checkout"))
+            with _checkout(commit, Path(folder, "checkout")) as checkout:
+                _build(base, build, temporary, head, checkout)
             report("Building the base", 1, 1)
         yield found.override(**_scope(found, head, base))
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """End by SIGTERM as by an exception, so that nothing is left."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _scope(settings: Settings, head: Head, base: str) -> dict[str, str]:
@@ -77,32 +88,58 @@ def _import(file: Path, settings: Settings, head: Head, report: Progress) -> Non
     maintenance.fill(exported, target, report)
 
 
-def _build(ref: str, command: str | None, settings: Settings, head: Head, checkout: Path) -> None:
-    commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    if not commit:
-        raise InputError(f"{ref} is no store, no file and no commit here: name one that is.")
-    inside = _git("rev-parse", "--show-prefix")
-    # Its own files and the same history, which plugins for dates read; this checkout is not touched.
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(checkout), commit], check=True)  # noqa: S603, S607
+def _commit(ref: str) -> str:
+    if commit := _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"):
+        return commit
+    if Path(ref).is_dir():
+        raise InputError(f"{ref} is a folder: an embedded index is named edge:{ref}.")
+    raise InputError(f"{ref} is no store, no file and no commit here: name one that is.")
+
+
+@contextlib.contextmanager
+def _checkout(commit: str, folder: Path) -> Iterator[Path]:
+    """Yield a checkout with its own files and the same history, which plugins for dates read."""
     try:
-        folder = checkout / inside
-        command = command or _known_command(folder, ref)
-        own = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_LEDGER": settings.ledger}
-        own |= {"CHAPTERVERSE_SITE": head.site, "CHAPTERVERSE_DOCS_VERSION": head.version}
-        own |= {"CHAPTERVERSE_EMBEDDER": settings.embedder} if settings.embedder != "none" else {}
-        # What it prints is no result of ours: it goes to standard error. The command is the caller's own.
-        done = subprocess.run(command, shell=True, cwd=folder, env=os.environ | own, stdout=2)  # noqa: S602
-        if done.returncode:
-            raise ConfigurationError(f"`{command}` ended with {done.returncode} on {ref}: see above.")
-        if not open_store(settings).heads():
-            raise ConfigurationError(f"`{command}` left no index of {ref}: add `chapterverse index SITE_DIR` to it.")
+        add = ["git", "worktree", "add", "--quiet", "--detach", str(folder), commit]
+        if subprocess.run(add, check=False).returncode:  # noqa: S603
+            raise ConfigurationError(f"Git can't check out {commit[:12]} apart: see above.")
+        yield folder
     finally:
-        subprocess.run(["git", "worktree", "remove", "--force", str(checkout)], check=False)  # noqa: S603, S607
+        remove = ["git", "worktree", "remove", "--force", str(folder)]
+        subprocess.run(remove, check=False, stderr=subprocess.DEVNULL)  # noqa: S603
+
+
+def _build(ref: str, command: str | None, settings: Settings, head: Head, checkout: Path) -> None:
+    folder = checkout / _git("rev-parse", "--show-prefix")
+    if not folder.is_dir():
+        raise ConfigurationError(f"{ref} has no folder like this one: run this where both have their docs.")
+    command = command or _known_command(folder, ref)
+    own = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_LEDGER": settings.ledger}
+    own |= {"CHAPTERVERSE_SITE": head.site, "CHAPTERVERSE_DOCS_VERSION": head.version}
+    # Nothing is charged for it but vectors, which answers differ by.
+    own |= {"CHAPTERVERSE_ENRICHER": "none", "CHAPTERVERSE_REPORT": "false"}
+    own |= {"CHAPTERVERSE_EMBEDDER": settings.embedder} if settings.embedder != "none" else {}
+    if code := _run(command, folder, own):
+        raise ConfigurationError(f"`{command}` ended with {code} on {ref}: see above.")
+    if not open_store(settings).heads():
+        raise ConfigurationError(f"`{command}` left no index of {ref}: add `chapterverse index SITE_DIR` to it.")
+
+
+def _run(command: str, folder: Path, own: Mapping[str, str]) -> int:
+    """Run the caller's own command, and end it with this program. What it prints is no result of ours."""
+    environment = os.environ | own
+    with subprocess.Popen(command, shell=True, cwd=folder, env=environment, stdout=2, start_new_session=True) as child:  # noqa: S602
+        try:
+            return child.wait()
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
 
 
 def _known_command(folder: Path, ref: str) -> str:
-    steps = _RUNNABLE.findall(build_command(folder) if folder.is_dir() else "")
-    if not steps or "SITE_DIR" in steps[-1]:
+    steps = _RUNNABLE.findall(build_command(folder))
+    # Sphinx needs folders, too.
+    if steps[0] == "sphinx-build" or "SITE_DIR" in steps[-1]:
         raise ConfigurationError(f"Nothing says how {ref} is built: pass --build COMMAND.")
     return " && ".join(steps)
 

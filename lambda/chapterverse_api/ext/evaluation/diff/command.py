@@ -31,8 +31,9 @@ def run(
 ) -> None:
     """Compare the answers of two indexes, print the changes, and exit with 3 if too many are lost."""
     rows = read_questions(questions) if questions else None
-    # Quotes cost nothing, and no conversation is stored.
-    settings = settings.override(generator="extractive", records="")
+    # Quotes cost nothing, and no conversation is stored. A reranker would be asked once more for each question.
+    reranker = settings.reranker if settings.reranker == "local" else "none"
+    settings = settings.override(generator="extractive", checker="words", reranker=reranker, records="")
     with progress_bar() as report:
         changes, sections = compare_indexes(base, rows, settings, build, report)
     if markdown:

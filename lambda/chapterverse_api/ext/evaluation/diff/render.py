@@ -15,6 +15,8 @@ from chapterverse_api.ext.evaluation.text_report import printable
 
 #: In the order of what a reviewer wants to know.
 _TITLES = {"lost": "Lost", "changed": "Changed", "appeared": "New"}
+#: By which a workflow finds its comment again.
+_MARK = "<!-- chapterverse-answers -->"
 _ELSEWHERE = "Sections that were not touched"
 #: Characters of a comment: GitHub takes 65,536.
 _MOST = 60_000
@@ -76,11 +78,11 @@ def lines(changes: Sequence[Change], sections: Sequence[SectionChange]) -> Itera
 
 def markdown(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str:
     """Return the comment, shortened to what a pull request takes; foreign texts stand in it as HTML."""
-    parts = ["### What readers are answered", summary(changes, sections)]
+    parts = [f"{_MARK}\n### What readers are answered", summary(changes, sections)]
     left = _MOST
     for title, group in _groups(changes):
         for position, change in enumerate(group):
-            part = ("" if position else f"#### {_inline(title)}\n\n") + _details(change)
+            part = ("" if position else f"<h4>{_inline(title)}</h4>\n\n") + _details(change)
             left -= len(part)
             if left < 0:
                 return (

@@ -24,6 +24,8 @@ _NAMES = re.compile(r"`+([^`\n]+)`+|(--?[A-Za-z][\w-]*|\w+(?:[._/-]\w+)+|\w*(?:\
 _ALIKE, _KEPT = 0.75, 0.8
 #: The least likeness of a word and the same mistyped.
 _MISTYPED = 0.8
+#: The end of a text that goes on in another: in scripts with spaces not within a word or a number.
+_ENDS = r"(?![.,]?[^\W\u0e00-\u0fff\u2e80-\uffff])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class SectionChange:
 
     @property
     def title(self) -> str:
-        return " › ".join(self.key[1])
+        return " › ".join(self.key[1]) or self.url
 
 
 @dataclass(frozen=True)
@@ -109,20 +111,23 @@ class RemainingText:
         chunk = self._before.by_id.get(chunk_id)
         if chunk and self._before.texts[key(chunk)] == self._now.texts.get(key(chunk)):
             return True
-        language = chunk.language if chunk else "en"
+        language = self.language(chunk_id)
         places = [*self._new, *_sentences(answer)]
         beside = _answering_sentences(quote, passage, question, language)
         return all(self.says(text, places, question, language) for text in (quote, *beside))
 
+    def language(self, chunk_id: str) -> str:
+        chunk = self._before.by_id.get(chunk_id)
+        return chunk.language if chunk else "en"
+
     def says(self, quote: str, places: Iterable[str], question: str, language: str = "en") -> bool:
         """Return whether most sentences of a quote stand among others, reworded at most."""
-        others = {s: _bare(s) for place in places for s in _sentences(place)}
+        others = dict.fromkeys(s for place in places for s in _sentences(place))
         new = [s for s in others if s not in self._old]
         topic = _all_terms(question, language)
 
         def stands(part: str) -> bool:
-            # An answer shows a text without the targets of links and the like.
-            exact = any(_bare(part) in other for other in others.values())
+            exact = any(_contains(other, part) for other in others)
             return exact or any(_is_reworded(part, other, topic, language) for other in new)
 
         parts = list(_sentences(quote)) or [quote]
@@ -143,8 +148,19 @@ def _all_terms(text: str, language: str) -> frozenset[int]:
     return frozenset(term for terms in _terms(text, language).values() for term in terms)
 
 
-def _sentences(text: str) -> Iterator[str]:
-    yield from (text[s.start : s.end].strip() for s in split(text) if s.plain_text.strip())
+@cache
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(text[s.start : s.end].strip() for s in split(text) if s.plain_text.strip())
+
+
+def _contains(other: str, part: str) -> bool:
+    """Return whether a text stands in another: an answer shows it without the targets of links and the like."""
+    return _bare(part) in _bare(other) and bool(re.search(_pattern(part), plain(other)))
+
+
+@cache
+def _pattern(text: str) -> str:
+    return r"\s*".join(map(re.escape, _bare(text))) + _ENDS
 
 
 def _is_reworded(quote: str, other: str, topic: frozenset[int], language: str) -> bool:
@@ -170,5 +186,6 @@ def _bare(text: str) -> str:
     return "".join(plain(text).split())
 
 
-def _names(text: str) -> set[str]:
-    return {name for match in _NAMES.findall(text) for name in match if name}
+@cache
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for match in _NAMES.findall(text) for name in match if name)
