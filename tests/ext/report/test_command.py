@@ -88,13 +88,16 @@ def test_what_is_not_ours_is_counted_and_said_once(tmp_path: Path) -> None:
     odd = [json.dumps({"event": "response_sent", "turn_id": "t", "time": "2026-10-01T00:00:00Z", "status": s}).encode()
            for s in ("", 7, "exploded")]  # fmt: skip
     wrong = [b'{"event": "query_received", "turn_id": null}', b'{"event": "query_received", "turn_id": "u", "time": 5}']
+    sent = {"event": "response_sent", "turn_id": "v", "status": "answered"}
+    times = ({}, {"time": "2026-99-99T00:00:00Z"}, {"time": "0000-01-01T00:00:00Z"})
+    wrong += [json.dumps(sent | time).encode() for time in times]
     earlier = turn(2, "which port", sections=None, thread="")
     log = write_log(tmp_path / "log", turn(1, "which port"), earlier, more=[*foreign, *odd, *wrong])
     document = report("--log", log)
     assert document["questions"] == 2
     assert document["notes"] == [
-        "6 of 17 lines of the log are cut, or another program's.",
-        "5 lines of the log say what this release doesn't know.",
+        "6 of 20 lines of the log are cut, or another program's.",
+        "8 lines of the log say what this release doesn't know.",
         "1 answers name no section: an earlier release wrote them, or they cite none.",
         "1 questions are of no conversation, so each counts as a reader of its own.",
     ]
@@ -125,14 +128,15 @@ def test_hostile_questions_stay_text_in_every_form(tmp_path: Path) -> None:
 
 
 def test_names_and_keys_are_hidden_in_every_form(tmp_path: Path) -> None:
-    said = "my name is Jane Roe, jane.roe@corp.example, cache key sk-proj-abcd1234EFGH5678ijkl"
+    said = "My name is Jane Roe and the Zappa cache key AKIAQWERTYUIOPASDFG2 is stale"
     log = write_log(tmp_path / "log", turn(1, said, "not_in_docs", [CACHE]))
     run("report", "--log", log, "--html", "page.html", "--gaps", "gaps.md")
     forms = [(tmp_path / name).read_text() for name in ("page.html", "gaps.md")]
     forms += [run("report", "--log", log, form)[1] for form in ("--json", "--markdown")]
     for form in forms:
         assert "cache key" in form
-        assert not [word for word in ("Jane", "jane", "Roe", "abcd1234") if word in form]
+        assert "zappa" in form
+        assert not [word for word in ("jane", "roe", "akiaqwerty") if word in form.lower()]
     assert "Jane Roe" in Path(log).read_text()
 
 

@@ -188,6 +188,6 @@ def _group(group: Group, middle: str, places: _Places) -> Document:
         },
         "sections": [{**places.of(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
         "nearest": chunk_place(group.nearest) if group.nearest else None,
-        "lacks": list(group.lacks),
+        "lacks": group.lacks(examples),
         "examples": examples,
     }

@@ -80,11 +80,12 @@ def write_gaps(groups: Sequence[Group], searcher: Searcher | None) -> str:
     lines += [] if gaps else ["No unanswered question is known, or its text is not."]
     for number, group in enumerate(gaps, 1):
         lines += ["", f"## {number}. {group.unanswered} readers got no full answer", "", "They asked:", ""]
-        lines += [f"- {code(show(question))}" for question in group.questions()[:_QUESTIONS]]
+        shown = [show(question) for question in group.questions()[:_QUESTIONS]]
+        lines += [f"- {code(question)}" for question in shown]
         if group.nearest and searcher:
             text = "\n\n".join(chunk.text for chunk in searcher.section(group.nearest))[:_MAX_TEXT_CHARS]
             lines += ["", f"Nearest section: {_link(chunk_place(group.nearest))}"]
-            lines += ["", f"It lacks: {', '.join(map(code, group.lacks))}"] if group.lacks else []
+            lines += ["", f"It lacks: {', '.join(map(code, lacks))}"] if (lacks := group.lacks(shown)) else []
             lines += ["", "Its text:", "", *_fence(text)]
     return "\n".join(lines) + "\n"
 

@@ -60,6 +60,10 @@ class AskedTurn:
         return self.status != "answered" or self.is_rated_down or self.is_asked_again
 
 
+def count_readers(turns: Iterable[AskedTurn]) -> int:
+    return len({turn.reader for turn in turns})
+
+
 def normalize(question: str) -> str:
     """Return the form in which two questions are one."""
     return " ".join(question.casefold().split()).strip(" ?!.")
