@@ -7,34 +7,21 @@ import json
 import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from chapterverse.ext.report.command import after_build
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability.log import write_to
 from chapterverse_api.records.protocols import CitedSource, StoredRating, StoredTurn
 from chapterverse_api.records.table import RecordsTable, sqlite_database
 from cli.test_forget import run
-from ext.report.made import CACHE, PORT, turn, write_log, write_site
+from ext.report.made import CACHE, PORT, report, turn, write_log
 
 HOSTILE = '</title> cache<script>alert(1)</script> =HYPERLINK("x") `| <img src=x onerror=alert(1)>'
 
 
-@pytest.fixture(autouse=True)
-def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_site(tmp_path / "docs")
-    assert run("index", "docs", "--base-url", "https://docs.example/", "-q")[0] == 0
-
-
-def report(*arguments: str) -> dict[str, Any]:
-    code, out, err = run("report", *arguments, "--json")
-    assert (code, err) == (0, "")
-    document: dict[str, Any] = json.loads(out)
-    return document
+pytestmark = pytest.mark.usefixtures("published")
 
 
 def test_unanswered_questions_are_grouped_by_subject_with_what_the_nearest_section_lacks(tmp_path: Path) -> None:
@@ -140,21 +127,44 @@ def test_names_and_keys_are_hidden_in_every_form(tmp_path: Path) -> None:
     assert "Jane Roe" in Path(log).read_text()
 
 
+def keep(folder: Path, thread: str, turn: StoredTurn, days: int = 0) -> RecordsTable:
+    then = datetime.now(UTC) - timedelta(days=days)
+    table = RecordsTable(sqlite_database(folder / "records.sqlite"), 90, lambda: then)
+    table.append(thread, turn)
+    return table
+
+
 def test_kept_conversations_tell_texts_and_ratings_and_what_is_forgotten_is_gone(tmp_path: Path) -> None:
-    now = datetime.now(UTC)
     for thread, days in (("kept", 0), ("gone", 0), ("old", 40)):
-        then = now - timedelta(days=days)
-        table = RecordsTable(sqlite_database(tmp_path / "records.sqlite"), 90, lambda then=then: then)  # type: ignore[misc]
-        table.append(thread, StoredTurn(f"t-{thread}", f"{thread} port?", "A.", "answered", (CitedSource("x", PORT),)))
+        stored = StoredTurn(f"t-{thread}", f"{thread} port?", "A.", "answered", (CitedSource("x", PORT),))
+        table = keep(tmp_path, thread, stored, days)
     table.rate(StoredRating("t-kept", "down"))
     table.forget("gone")
-    document = report("--records", f"sqlite:{tmp_path / 'records.sqlite'}")
+    records = f"sqlite:{tmp_path / 'records.sqlite'}"
+    document = report("--records", records)
     (group,) = document["groups"]
     assert (group["examples"], group["states"]["thumbed_down"]) == (["kept port?"], 1)
     # A log without texts gains them.
     log = write_log(tmp_path / "log", turn(1))
-    merged = report("--records", f"sqlite:{tmp_path / 'records.sqlite'}", "--log", log)
-    assert merged["questions"] == 2
+    assert report("--records", records, "--log", log)["questions"] == 2
+
+
+def test_of_a_turn_that_both_know_each_tells_what_the_other_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("turn-1", "turn-2"):
+        table = keep(tmp_path, f"thread of {name}", StoredTurn(name, "which port?", "A.", "not_in_docs"))
+    table.rate(StoredRating("turn-1", "down"))
+    records = f"sqlite:{tmp_path / 'records.sqlite'}"
+    # The end of one turn, and the rating of the other, which was changed later.
+    log = write_log(tmp_path / "log", turn(1, down=True)[:1], turn(2, down=True)[-1:])
+    document = report("--records", records, "--log", log)
+    assert (document["questions"], document["states"]["refused"], document["states"]["thumbed_down"]) == (2, 2, 1)
+    # What is forgotten keeps no rating in the report.
+    assert document["readers"] == 2
+    monkeypatch.setenv("CHAPTERVERSE_RECORDS", records)
+    assert report("--log", log)["questions"] == 0
+    assert report()["questions"] == 2
 
 
 def test_since_leaves_out_what_was_asked_before(tmp_path: Path) -> None:
@@ -169,6 +179,8 @@ def test_since_leaves_out_what_was_asked_before(tmp_path: Path) -> None:
         (("--log", "nowhere.log"), "The log nowhere.log can't be read: No such file or directory."),
         (("--log", "docs"), "The log docs can't be read: Is a directory."),
         ((), "There is nothing to report on: name a log by --log, or CHAPTERVERSE_RECORDS."),
+        (("--records", "sqlite:no"), "No conversation is kept where --records or CHAPTERVERSE_RECORDS says."),
+        (("--log", "x", "--gaps", "nowhere/g.md"), "nowhere/g.md can't be written: there is no such folder."),
     ],
 )
 def test_a_mistake_gets_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
@@ -183,37 +195,17 @@ def test_an_empty_log_and_a_missing_index_are_no_mistakes(tmp_path: Path) -> Non
     assert code == 0
     assert err.startswith("Warning: There is no index yet")
     assert json.loads(out)["groups"][0]["title"] == CACHE
+    # Without an index there are no gaps, and the work list of earlier ones stays.
+    (tmp_path / "gaps.md").write_text("A list.")
+    code, _, err = run("report", "--log", log, "--gaps", "gaps.md", "--store", "edge:none")
+    assert (code, err.startswith("Error: There is no index yet")) == (1, True)
+    assert (tmp_path / "gaps.md").read_text() == "A list."
 
 
 def test_a_log_may_come_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Path(write_log(tmp_path / "log", turn(1, "which port"))).read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2026-10-01T00:00:00Z " + log)))
     assert report("--log", "-")["questions"] == 1
-
-
-def test_asking_again_names_what_closed_and_broke_and_an_unchanged_index_is_not_asked(tmp_path: Path) -> None:
-    log = write_log(
-        tmp_path / "log",
-        turn(1, "how do I choose the port", "not_in_docs", [PORT]),
-        turn(2, "how do I invalidate a cache", "answered", [CACHE]),
-    )
-    again = report("--log", log, "--ask-again")["asked_again"]
-    assert [row["question"] for row in again["closed"]] == ["how do I choose the port"]
-    assert (again["changed"], again["broke"]) == ([], [])
-    unchanged = report("--log", log, "--ask-again")["asked_again"]
-    assert unchanged == {"first": "The index is that of the last time, so nothing was asked again."}
-    kept = (Settings().local_folder / "asked.json").read_text()
-    assert not [word for word in ("port?", "choose the", "cache", "stay for") if word in kept.replace("-cache", "")]
-    (tmp_path / "docs" / "deploy" / "index.html").unlink()
-    assert run("index", "docs", "--base-url", "https://docs.example/", "-q")[0] == 0
-    again = report("--log", log, "--ask-again")["asked_again"]
-    assert [row["question"] for row in again["broke"]] == ["how do I invalidate a cache"]
-    assert run("report", "--log", log, "--ask-again", "--markdown")[0] == 0
-
-
-def test_without_texts_nothing_is_asked_again(tmp_path: Path) -> None:
-    again = report("--log", write_log(tmp_path / "log", turn(1)), "--ask-again")["asked_again"]
-    assert again["first"].startswith("Nothing was asked again, because no text of a question is known")
 
 
 def test_the_service_writes_what_a_report_reads(tmp_path: Path) -> None:
@@ -228,34 +220,3 @@ def test_the_service_writes_what_a_report_reads(tmp_path: Path) -> None:
     document = report("--log", "log")
     assert document["states"]["answered"] == 1
     assert PORT in [place["url"] for group in document["groups"] for place in group["sections"]]
-
-
-class Said:
-    """A log of a build."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def info(self, message: str, /) -> None:
-        self.lines.append(message)
-
-    def warning(self, message: str, /) -> None:
-        self.lines.append(f"warning: {message}")
-
-    def debug(self, message: str, /, *, exc_info: bool) -> None: ...
-
-
-def test_a_build_asks_again_and_no_failure_stops_it(tmp_path: Path) -> None:
-    said, records = Said(), tmp_path / "records.sqlite"
-    after_build(Settings(), said)
-    assert said.lines.pop().startswith("Nothing was asked again, because no text")
-    question = StoredTurn("t", "how do I choose the port", "No.", "not_in_docs")
-    RecordsTable(sqlite_database(records), 30).append("thread", question)
-    settings = Settings(records=f"sqlite:{records}")
-    after_build(settings, said)
-    assert said.lines.pop() == "Of 1 questions that were asked again: 1 closed, 0 changed, 0 broke."
-    assert "Gaps that closed" in (settings.local_folder / "chapterverse-report.html").read_text()
-    assert RecordsTable(sqlite_database(records), 30).thread("thread").turns[-1].answer == "No."
-    records.write_text("no database")
-    after_build(settings, said)
-    assert said.lines.pop().startswith("warning: The report was not made: The file")

@@ -20,7 +20,7 @@ from chapterverse.text.shortening import ellipsize
 Document: TypeAlias = dict[str, Any]
 
 MAX_GROUPS, MAX_CHAPTERS, MAX_DAYS = 200, 12, 366
-_EXAMPLES, _SECTIONS = 3, 5
+EXAMPLES, _SECTIONS = 3, 5
 _MAX_TEXT_CHARS = 300
 
 WITHOUT_TEXTS = (
@@ -172,7 +172,7 @@ def _chapters(groups: Sequence[Group], places: _Places) -> list[dict[str, Any]]:
 
 
 def _group(group: Group, middle: str, places: _Places) -> Document:
-    examples = [show(question) for question in group.questions()[:_EXAMPLES]]
+    examples = [show(question) for question in group.questions()[:EXAMPLES]]
     place = chunk_place(group.nearest) if group.nearest else places.of(group.key)
     named = examples[0] if group.kind == "gap" and examples else place["title"]
     return {

@@ -52,6 +52,7 @@ class Searcher:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self.head = snapshot.head
         self._languages = snapshot.head.languages
         self._idf: dict[int, float] = {}
 
@@ -92,7 +93,7 @@ class Searcher:
 
     def _weigh(self, terms: Iterable[int]) -> None:
         unknown = sorted(set(terms) - self._idf.keys())
-        chunks = self._snapshot.head.chunks
+        chunks = self.head.chunks
         for term, count in zip(unknown, self._snapshot.document_frequencies(unknown) if unknown else (), strict=True):
             self._idf[term] = math.log((chunks - count + 0.5) / (count + 0.5) + 1)
 
