@@ -22,7 +22,8 @@ def read_gaps(settings: Settings, authorization: str) -> str | None:
     Args:
         authorization: the header of that name, `Bearer TOKEN`.
     """
-    if not settings.report_token or not _is_same(authorization, f"Bearer {settings.report_token}"):
+    kind, _, token = authorization.partition(" ")
+    if not settings.report_token or kind.lower() != "bearer" or not _is_same(token, settings.report_token):
         return None
     try:
         with (settings.local_folder / _FILE).open("rb") as file:

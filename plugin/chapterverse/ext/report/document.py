@@ -104,7 +104,7 @@ class _Places:
         if url not in self._known:
             chunk = self._searcher.place(url) if self._searcher and url else None
             self._known[url] = (
-                chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _clean(url)}
+                chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _address(url)}
             )
         return self._known[url]
 
@@ -115,11 +115,16 @@ class _Places:
 
 def chunk_place(chunk: Chunk) -> dict[str, str]:
     title = " › ".join(dict.fromkeys(filter(None, (chunk.chapter_title, chunk.section_heading))))
-    return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _clean(chunk.url)}
+    return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _address(chunk.url)}
+
+
+def _address(url: str) -> str:
+    """Return an address on one line and complete, as a part of it leads nowhere."""
+    return strip_invisible(collapse(url))
 
 
 def _clean(text: str) -> str:
-    return ellipsize(strip_invisible(collapse(text)), _MAX_TEXT_CHARS)
+    return ellipsize(_address(text), _MAX_TEXT_CHARS)
 
 
 def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:

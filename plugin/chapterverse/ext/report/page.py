@@ -70,7 +70,9 @@ def _body(document: Document) -> Iterator[Markup]:
     )
     again = _differences(document.get("asked_again", {}))
     yield tag("main", *again, *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
-    yield tag("footer", tag("p", f"Made by Chapter & Verse {__version__}. Names, addresses and keys are hidden."))
+    yield tag(
+        "footer", tag("p", f"Made by Chapter & Verse {__version__}. Mail addresses, keys and some names are hidden.")
+    )
 
 
 def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
