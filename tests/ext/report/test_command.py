@@ -58,7 +58,8 @@ def test_one_reader_counts_once_however_often_he_asks(tmp_path: Path) -> None:
 def test_a_question_that_is_asked_again_in_other_words_is_no_full_answer(tmp_path: Path) -> None:
     again = turn(1, "set the port of the server", thread="a"), turn(2, "which port does the server have", thread="a")
     other = turn(3, "set the port of the server", thread="b"), turn(4, "delete old files", thread="b")
-    document = report("--log", write_log(tmp_path / "log", *again, *other))
+    same = turn(5, "set the port of the server", thread="c"), turn(6, "Set the port of the server?", thread="c")
+    document = report("--log", write_log(tmp_path / "log", *again, *other, *same))
     assert document["states"]["asked_again"] == 1
 
 

@@ -1,7 +1,7 @@
 """`report://gaps` at `/mcp`: the work list that `chapterverse report --gaps` wrote, for who sends the token.
 
-The file is served as it is, and nothing is computed. Without a token, with another one, and without a file, the reply
-is the same: there is no such resource.
+The file is served as it is, up to a megabyte, and nothing is computed. Without a token, with another one, and without
+a file, the reply is the same: there is no such resource.
 """
 
 from __future__ import annotations

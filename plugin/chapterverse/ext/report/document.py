@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from chapterverse.ext.report.gaps import MAX_SEARCHED, Searcher
 from chapterverse.ext.report.groups import STATES, Group, group_turns, states_of, unanswered_questions
 from chapterverse.ext.report.masking import show
-from chapterverse.ext.report.turns import AskedTurn, mark_asked_again
+from chapterverse.ext.report.turns import AskedTurn, count_readers, mark_asked_again
 from chapterverse.model import Chunk
 from chapterverse.progress import Progress
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
@@ -32,39 +32,6 @@ _WITHOUT_INDEX = (
 )
 
 
-@dataclass(slots=True)
-class Days:
-    """Who asked, and who got no answer, by day."""
-
-    asked: dict[str, set[str]]
-    unanswered: dict[str, set[str]]
-
-    @classmethod
-    def of(cls, turns: Iterable[AskedTurn]) -> Days:
-        days = cls(defaultdict(set), defaultdict(set))
-        for turn in turns:
-            days.asked[turn.day].add(turn.reader)
-            if turn.is_unanswered:
-                days.unanswered[turn.day].add(turn.reader)
-        return days
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [{"day": d, "asked": len(self.asked[d]), "unanswered": len(self.unanswered[d])} for d in self._names()]
-
-    def middle(self) -> str:
-        """Return the first day of the second half."""
-        names = self._names()
-        return names[len(names) // 2] if names else ""
-
-    def _names(self) -> list[str]:
-        """Return the days from the first to the last; of a longer time only those on which something was asked."""
-        found = sorted(self.asked)
-        first, last = (date.fromisoformat(day) for day in (found[0], found[-1])) if found else (date.min, date.min)
-        if (last - first).days >= MAX_DAYS:
-            return found[-MAX_DAYS:]
-        return [str(first + timedelta(days=n)) for n in range((last - first).days + 1)] if found else []
-
-
 def make_document(
     turns: Sequence[AskedTurn], searcher: Searcher | None, notes: Sequence[str], progress: Progress
 ) -> tuple[Document, list[Group]]:
@@ -77,20 +44,46 @@ def make_document(
     mark_asked_again(turns)
     groups = group_turns(turns, searcher, progress)
     has_texts = any(turn.question for turn in turns)
-    days = Days.of(turns)
     places = _Places(searcher)
     document = {
         "first": _first_line(turns, has_texts),
         "notes": [*notes, *_notes(turns, searcher, groups, has_texts)],
         "period": {"from": turns[0].day if turns else None, "to": turns[-1].day if turns else None},
-        "readers": len({turn.reader for turn in turns}),
+        "readers": count_readers(turns),
         "questions": len(turns),
         "states": _count_states(turns),
-        "days": days.rows(),
+        "days": _days(turns),
         "chapters": _chapters(groups, places),
-        "groups": [_group(group, days.middle(), places) for group in groups[:MAX_GROUPS]],
+        "groups": [_group(group, _middle(turns), places) for group in groups[:MAX_GROUPS]],
     }
     return document, groups
+
+
+def _days(turns: Sequence[AskedTurn]) -> list[dict[str, Any]]:
+    """Return each day from the first to the last; of a longer time only the last on which something was asked."""
+    days = {day: [*of_day] for day, of_day in groupby(turns, key=lambda turn: turn.day)}
+    first, last = _period(turns)
+    if (last - first).days < MAX_DAYS:
+        days = {day: days.get(day, []) for day in (str(first + timedelta(n)) for n in range((last - first).days + 1))}
+    rows = [{"day": day, **_count(of_day)} for day, of_day in days.items()] if turns else []
+    return rows[-MAX_DAYS:]
+
+
+def _middle(turns: Sequence[AskedTurn]) -> str:
+    """Return the first day of the second half."""
+    first, last = _period(turns)
+    return str(first + timedelta(((last - first).days + 1) // 2))
+
+
+def _period(turns: Sequence[AskedTurn]) -> tuple[date, date]:
+    return (date.fromisoformat(turns[0].day), date.fromisoformat(turns[-1].day)) if turns else (date.min, date.min)
+
+
+def _count(turns: Sequence[AskedTurn]) -> dict[str, int]:
+    return {
+        "asked": count_readers(turns),
+        "unanswered": count_readers(turn for turn in turns if turn.is_unanswered),
+    }
 
 
 class _Places:
@@ -113,6 +106,17 @@ class _Places:
         return self.of(page)["chapter"] or _clean(page)
 
 
+def list_facts(group: Document) -> list[tuple[str, list[Any]]]:
+    """Return what is to be said of a group, each a name with its places or texts."""
+    facts = {
+        "Nearest section": [group["nearest"]] if group["nearest"] else [],
+        "It lacks": group["lacks"],
+        "Sections": group["sections"],
+        "Asked": group["examples"],
+    }
+    return [(name, values) for name, values in facts.items() if values]
+
+
 def chunk_place(chunk: Chunk) -> dict[str, str]:
     title = " › ".join(dict.fromkeys(filter(None, (chunk.chapter_title, chunk.section_heading))))
     return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _address(chunk.url)}
@@ -132,9 +136,11 @@ def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:
         return "Nothing was asked in this time."
     if not has_texts:
         return WITHOUT_TEXTS
-    readers = len({turn.reader for turn in turns})
-    unanswered = len({turn.reader for turn in turns if turn.is_unanswered})
-    return f"Readers who asked: {readers}. Questions: {len(turns)}. Readers without a full answer: {unanswered}."
+    count = _count(turns)
+    return (
+        f"Readers who asked: {count['asked']}. Questions: {len(turns)}. "
+        f"Readers without a full answer: {count['unanswered']}."
+    )
 
 
 def _notes(
@@ -144,36 +150,29 @@ def _notes(
     threadless = sum(not turn.thread for turn in turns)
     rare = max(0, len(unanswered_questions(turns)) - MAX_SEARCHED) if searcher else 0
     left_out = len(groups) - MAX_GROUPS
-    sentences = {
-        _WITHOUT_INDEX: has_texts and searcher is None,
-        f"{unplaced} answers name no section: an earlier release wrote them, or they cite none.": unplaced,
-        f"{threadless} questions are of no conversation, so each counts as a reader of its own.": threadless,
-        f"{rare} rarer questions without an answer were not searched: they are grouped by section.": rare > 0,
-        f"{left_out} smaller groups are left out.": left_out > 0,
-    }
-    return [sentence for sentence, is_due in sentences.items() if is_due]
+    sentences = [
+        (has_texts and searcher is None, _WITHOUT_INDEX),
+        (unplaced, f"{unplaced} answers name no section: an earlier release wrote them, or they cite none."),
+        (threadless, f"{threadless} questions are of no conversation, so each counts as a reader of its own."),
+        (rare > 0, f"{rare} rarer questions without an answer were not searched: they are grouped by section."),
+        (left_out > 0, f"{left_out} smaller groups are left out."),
+    ]
+    return [sentence for is_due, sentence in sentences if is_due]
 
 
 def _count_states(turns: Iterable[AskedTurn]) -> dict[str, int]:
-    counts = dict.fromkeys(STATES, 0)
-    for turn in turns:
-        for state in states_of(turn):
-            counts[state] += 1
-    return counts
+    counts = Counter(state for turn in turns for state in states_of(turn))
+    return {state: counts[state] for state in STATES}
 
 
 def _chapters(groups: Sequence[Group], places: _Places) -> list[dict[str, Any]]:
     """Return the chapters that most readers ask about."""
-    asked: dict[str, set[str]] = defaultdict(set)
-    unanswered: dict[str, set[str]] = defaultdict(set)
+    pages: dict[str, list[AskedTurn]] = defaultdict(list)
     for group in groups:
-        page = (group.nearest.url if group.nearest else group.key).partition("#")[0]
-        asked[page].update(turn.reader for turn in group.turns)
-        unanswered[page].update(turn.reader for turn in group.turns if turn.is_unanswered)
-    most = sorted(filter(None, asked), key=lambda page: (-len(asked[page]), page))[:MAX_CHAPTERS]
-    return [
-        {"title": places.chapter(page), "asked": len(asked[page]), "unanswered": len(unanswered[page])} for page in most
-    ]
+        pages[(group.nearest.url if group.nearest else group.key).partition("#")[0]] += group.turns
+    rows = [(page, _count(turns)) for page, turns in pages.items() if page]
+    most = sorted(rows, key=lambda row: (-row[1]["asked"], row[0]))[:MAX_CHAPTERS]
+    return [{"title": places.chapter(page), **count} for page, count in most]
 
 
 def _group(group: Group, middle: str, places: _Places) -> Document:
@@ -188,8 +187,8 @@ def _group(group: Group, middle: str, places: _Places) -> Document:
         "unanswered": group.unanswered,
         "states": group.states(),
         "trend": {
-            "before": len({turn.reader for turn in group.turns if turn.day < middle}),
-            "after": len({turn.reader for turn in group.turns if turn.day >= middle}),
+            "before": count_readers(turn for turn in group.turns if turn.day < middle),
+            "after": count_readers(turn for turn in group.turns if turn.day >= middle),
         },
         "sections": [{**places.of(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
         "nearest": chunk_place(group.nearest) if group.nearest else None,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from chapterverse.ext.report.document import Document, chunk_place
+from chapterverse.ext.report.document import Document, chunk_place, list_facts
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.groups import Group
 from chapterverse.ext.report.masking import show
@@ -55,17 +55,15 @@ def heading(group: Mapping[str, Any]) -> str:
 
 
 def _facts(group: Mapping[str, Any]) -> Iterator[str]:
+    yield readers_text(group)
+    for name, values in list_facts(group):
+        yield f"{name}: {', '.join(code(v) if isinstance(v, str) else _link(v) for v in values)}"
+
+
+def readers_text(group: Mapping[str, Any]) -> str:
     trend = group["trend"]
-    yield f"{group['readers']} readers ({trend['before']} in the first half, {trend['after']} in the second): " + (
-        states_text(group["states"])
-    )
-    if group["nearest"]:
-        yield f"Nearest: {_link(group['nearest'])}"
-    if group["lacks"]:
-        yield f"It lacks: {', '.join(map(code, group['lacks']))}"
-    if group["sections"]:
-        yield f"Sections: {', '.join(map(_link, group['sections']))}"
-    yield from (f"Asked: {code(example)}" for example in group["examples"])
+    halves = f"{trend['before']} in the first half, {trend['after']} in the second"
+    return f"{group['readers']} readers ({halves}): {states_text(group['states'])}"
 
 
 def states_text(states: Mapping[str, int]) -> str:

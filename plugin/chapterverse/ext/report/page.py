@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse import __version__
-from chapterverse.ext.report.document import Document
-from chapterverse.ext.report.markdown import DIFFERENCES, states_text
+from chapterverse.ext.report.document import Document, list_facts
+from chapterverse.ext.report.markdown import DIFFERENCES, readers_text, states_text
 
 _WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260
 
 
-_VOID = frozenset({"meta", "rect", "polyline"})
 #: No characters, in XML.
-_LOST = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
+_LOST = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
 class Markup(str):
@@ -33,13 +32,9 @@ class Markup(str):
 
 def tag(name: str, /, *children: str, **attributes: object) -> Markup:
     """Return an element; every child but `Markup` is text. `class_` is the attribute `class`."""
-    stated = "".join(f' {k.strip("_").replace("_", "-")}="{_escape(str(v))}"' for k, v in attributes.items())
-    inner = "".join(child if isinstance(child, Markup) else _escape(child) for child in children)
-    return Markup(f"<{name}{stated}>{inner}</{name}>" if inner or name not in _VOID else f"<{name}{stated} />")
-
-
-def _escape(text: str) -> str:
-    return html.escape(text).translate(_LOST)
+    stated = "".join(f' {k.strip("_").replace("_", "-")}="{html.escape(str(v))}"' for k, v in attributes.items())
+    inner = "".join(child if isinstance(child, Markup) else html.escape(child) for child in children)
+    return Markup(f"<{name}{stated}>{inner}</{name}>")
 
 
 def write_page(document: Document) -> str:
@@ -47,16 +42,11 @@ def write_page(document: Document) -> str:
     style = (Path(__file__).parent / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", "What readers ask"),
-        Markup(f"<style>{style}</style>"),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *_body(document)), lang='en')}\n"
+    head = f'''<head><meta charset="utf-8" />
+<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}" />
+<meta name="viewport" content="width=device-width, initial-scale=1" /><meta name="referrer" content="no-referrer" />
+<title>What readers ask</title><style>{style}</style></head>'''
+    return f"<!DOCTYPE html>\n{tag('html', Markup(head), tag('body', *_body(document)), lang='en')}\n".translate(_LOST)
 
 
 def _body(document: Document) -> Iterator[Markup]:
@@ -155,27 +145,22 @@ def _bars(chapters: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _group(group: Mapping[str, Any]) -> Markup:
-    trend, facts = group["trend"], []
-    if group["nearest"]:
-        facts.append(("Nearest section", _place(group["nearest"])))
-    if group["lacks"]:
-        facts.append(("It lacks", Markup(", ".join(tag("b", tag("bdi", word)) for word in group["lacks"]))))
-    if group["sections"]:
-        items = [tag("li", _place(place), f" ({place['readers']})") for place in group["sections"]]
-        facts.append(("Sections", tag("ul", *items)))
-    if group["examples"]:
-        facts.append(("Asked", tag("ul", *(tag("li", tag("q", tag("bdi", text))) for text in group["examples"]))))
-    counts = f"{group['readers']} readers, {trend['before']} in the first half and {trend['after']} in the second: "
+    facts = [tag("div", tag("dt", name), tag("dd", _list(values))) for name, values in list_facts(group)]
     return tag(
         "section",
         tag("h3", "Gap: " if group["kind"] == "gap" else "", tag("bdi", group["title"])),
-        tag("p", counts, states_text(group["states"])),
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)) if facts else "",
+        tag("p", readers_text(group)),
+        tag("dl", *facts) if facts else "",
         class_=group["kind"],
     )
+
+
+def _list(values: Sequence[Any]) -> Markup:
+    return tag("ul", *(tag("li", tag("bdi", v) if isinstance(v, str) else _place(v)) for v in values))
 
 
 def _place(place: Mapping[str, Any]) -> Markup:
     name = tag("bdi", place["title"])
     is_link = place["url"].lower().startswith(("https://", "http://"))
-    return tag("a", name, href=place["url"], rel="noreferrer") if is_link else name
+    name = tag("a", name, href=place["url"], rel="noreferrer") if is_link else name
+    return Markup(f"{name} ({place['readers']})") if "readers" in place else name

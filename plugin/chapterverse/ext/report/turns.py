@@ -78,7 +78,7 @@ def mark_asked_again(turns: Iterable[AskedTurn]) -> None:
 
 
 def _says_the_same(question: str, following: str) -> bool:
-    if not question or not following:
+    if not question or not following or normalize(question) == normalize(following):
         return False
     words, others = set(_terms(question)), set(_terms(following))
     return bool(words & others) and len(words & others) >= _AGAIN * len(words | others)
