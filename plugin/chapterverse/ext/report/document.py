@@ -106,7 +106,7 @@ class _Places:
         return self.of(page)["chapter"] or _clean(page)
 
 
-def list_facts(group: Document) -> list[tuple[str, list[Any]]]:
+def list_facts(group: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     """Return what is to be said of a group, each a name with its places or texts."""
     facts = {
         "Nearest section": [group["nearest"]] if group["nearest"] else [],
