@@ -18,13 +18,12 @@ from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.log_lines import LogReading, read_log
 from chapterverse.ext.report.markdown import write_gaps, write_markdown
 from chapterverse.ext.report.page import write_page
-from chapterverse.ext.report.second_asking import ask_again, is_current, write_private
+from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
 from chapterverse.ext.report.turns import AskedTurn
 from chapterverse.extensions import load, load_part
 from chapterverse.indexing.plugins.index_run import Log
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
-from chapterverse.site.delivery import replace_file
 from chapterverse.store import only_scope, open_store
 
 _PAGE = Path("chapterverse-report.html")
@@ -73,19 +72,25 @@ def report(
         # A log alone is reported alone, whatever the environment names.
         kept = read_kept(settings) if records or not log else []
         turns, notes = read_turns(log or [], kept, first_day, progress)
-        searcher = _open_searcher(settings, is_needed=bool(gaps) or again)
+        searcher = None
+        try:
+            searcher = open_searcher(settings)
+        except IndexFault as error:
+            if gaps or again:
+                raise
+            warn(error)
         document, groups = make_document(turns, searcher, notes, progress)
         keep = None
         if again and searcher:
             document["asked_again"], keep = ask_again(groups, searcher, settings, progress)
-    if gaps:
-        _write_file(gaps, write_gaps(groups, searcher))
     if as_json:
         print_json(document)
     if as_markdown:
         typer.echo(write_markdown(document), nl=False)
-    if page:
-        _write_file(page, write_page(document))
+    for file, text in ((gaps, write_gaps(groups, searcher)), (page, write_page(document))):
+        if file:
+            write_file(file, text)
+            note(f"Wrote {file}")
     # Last, so that no difference is lost if one of these can't be written.
     if keep:
         keep()
@@ -97,9 +102,6 @@ def after_build(settings: Settings, log: Log) -> None:
     Raises:
         ChapterVerseError, OSError: the conversations or the index can't be read, or no file can be written.
     """
-
-    def nothing(*_: object) -> None: ...
-
     if settings.secrets_arn:
         settings = load_part("secrets_arn")(settings, log.warning)
     # Of several versions, that which was built.
@@ -111,10 +113,10 @@ def after_build(settings: Settings, log: Log) -> None:
         return
     # It quotes what is forgotten, so it goes even if the next one fails.
     page.unlink(missing_ok=True)
-    document, groups = make_document(turns, searcher, [], nothing)
-    document["asked_again"], keep = ask_again(groups, searcher, settings, nothing)
+    document, groups = make_document(turns, searcher, [], lambda *_: None)
+    document["asked_again"], keep = ask_again(groups, searcher, settings, lambda *_: None)
     if turns:
-        write_private(page, write_page(document))
+        write_file(page, write_page(document), is_private=True)
     keep()
     log.info(document["asked_again"]["first"])
 
@@ -172,17 +174,6 @@ def _notes(reading: LogReading) -> list[str]:
     return [sentence for count, sentence in sentences if count]
 
 
-def _open_searcher(settings: Settings, *, is_needed: bool) -> Searcher | None:
-    """Return the index to search in; None with a warning if there is none and none is needed."""
-    try:
-        return open_searcher(settings)
-    except IndexFault as error:
-        if is_needed:
-            raise
-        warn(error)
-        return None
-
-
 def open_searcher(settings: Settings) -> Searcher:
     """Return the index to search in.
 
@@ -191,16 +182,3 @@ def open_searcher(settings: Settings) -> Searcher:
     """
     store = open_store(settings)
     return Searcher(store.snapshot(only_scope(store, settings.site, settings.docs_version, place=settings.store)))
-
-
-def _write_file(path: Path, text: str) -> None:
-    """Write a result, and say so.
-
-    Raises:
-        InputError: it can't be written.
-    """
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise InputError(f"{path} can't be written: {error.strerror}.") from error
-    note(f"Wrote {path}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cache, partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -18,6 +19,8 @@ from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.text.shortening import ellipsize
 
 Document: TypeAlias = dict[str, Any]
+#: The `title` and `url` of a section, and the `chapter` it is in.
+Place: TypeAlias = Mapping[str, str]
 
 MAX_GROUPS, MAX_CHAPTERS, MAX_DAYS = 200, 12, 366
 EXAMPLES, _SECTIONS = 3, 5
@@ -44,17 +47,18 @@ def make_document(
     mark_asked_again(turns)
     groups = group_turns(turns, searcher, progress)
     has_texts = any(turn.question for turn in turns)
-    places = _Places(searcher)
+    states = Counter(state for turn in turns for state in states_of(turn))
+    find_place = cache(partial(_find_place, searcher))
     document = {
         "first": _first_line(turns, has_texts),
         "notes": [*notes, *_notes(turns, searcher, groups, has_texts)],
         "period": {"from": turns[0].day if turns else None, "to": turns[-1].day if turns else None},
         "readers": count_readers(turns),
         "questions": len(turns),
-        "states": _count_states(turns),
+        "states": {state: states[state] for state in STATES},
         "days": _days(turns),
-        "chapters": _chapters(groups, places),
-        "groups": [_group(group, _middle(turns), places) for group in groups[:MAX_GROUPS]],
+        "chapters": _chapters(groups, find_place),
+        "groups": [_group(group, _middle(turns), find_place) for group in groups[:MAX_GROUPS]],
     }
     return document, groups
 
@@ -86,24 +90,10 @@ def _count(turns: Sequence[AskedTurn]) -> dict[str, int]:
     }
 
 
-class _Places:
-    """Titles of sections by their addresses, as the index has them."""
-
-    def __init__(self, searcher: Searcher | None) -> None:
-        self._searcher = searcher
-        self._known: dict[str, Mapping[str, str]] = {}
-
-    def of(self, url: str) -> Mapping[str, str]:
-        if url not in self._known:
-            chunk = self._searcher.place(url) if self._searcher and url else None
-            self._known[url] = (
-                chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _address(url)}
-            )
-        return self._known[url]
-
-    def chapter(self, page: str) -> str:
-        """Return the title of a page by its address."""
-        return self.of(page)["chapter"] or _clean(page)
+def _find_place(searcher: Searcher | None, url: str) -> Place:
+    """Return the titles of an address, as the index has them."""
+    chunk = searcher.place(url) if searcher and url else None
+    return chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _address(url)}
 
 
 def list_facts(group: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
@@ -117,7 +107,7 @@ def list_facts(group: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     return [(name, values) for name, values in facts.items() if values]
 
 
-def chunk_place(chunk: Chunk) -> dict[str, str]:
+def chunk_place(chunk: Chunk) -> Place:
     title = " › ".join(dict.fromkeys(filter(None, (chunk.chapter_title, chunk.section_heading))))
     return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _address(chunk.url)}
 
@@ -136,11 +126,8 @@ def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:
         return "Nothing was asked in this time."
     if not has_texts:
         return WITHOUT_TEXTS
-    count = _count(turns)
-    return (
-        f"Readers who asked: {count['asked']}. Questions: {len(turns)}. "
-        f"Readers without a full answer: {count['unanswered']}."
-    )
+    asked, unanswered = _count(turns).values()
+    return f"Readers who asked: {asked}. Questions: {len(turns)}. Readers without a full answer: {unanswered}."
 
 
 def _notes(
@@ -160,24 +147,19 @@ def _notes(
     return [sentence for is_due, sentence in sentences if is_due]
 
 
-def _count_states(turns: Iterable[AskedTurn]) -> dict[str, int]:
-    counts = Counter(state for turn in turns for state in states_of(turn))
-    return {state: counts[state] for state in STATES}
-
-
-def _chapters(groups: Sequence[Group], places: _Places) -> list[dict[str, Any]]:
+def _chapters(groups: Sequence[Group], find_place: Callable[[str], Place]) -> list[dict[str, Any]]:
     """Return the chapters that most readers ask about."""
     pages: dict[str, list[AskedTurn]] = defaultdict(list)
     for group in groups:
         pages[(group.nearest.url if group.nearest else group.key).partition("#")[0]] += group.turns
     rows = [(page, _count(turns)) for page, turns in pages.items() if page]
     most = sorted(rows, key=lambda row: (-row[1]["asked"], row[0]))[:MAX_CHAPTERS]
-    return [{"title": places.chapter(page), **count} for page, count in most]
+    return [{"title": find_place(page)["chapter"] or _clean(page), **count} for page, count in most]
 
 
-def _group(group: Group, middle: str, places: _Places) -> Document:
+def _group(group: Group, middle: str, find_place: Callable[[str], Place]) -> Document:
     examples = [show(question) for question in group.questions()[:EXAMPLES]]
-    place = chunk_place(group.nearest) if group.nearest else places.of(group.key)
+    place = chunk_place(group.nearest) if group.nearest else find_place(group.key)
     named = examples[0] if group.kind == "gap" and examples else place["title"]
     return {
         "kind": group.kind,
@@ -190,7 +172,7 @@ def _group(group: Group, middle: str, places: _Places) -> Document:
             "before": count_readers(turn for turn in group.turns if turn.day < middle),
             "after": count_readers(turn for turn in group.turns if turn.day >= middle),
         },
-        "sections": [{**places.of(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
+        "sections": [{**find_place(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
         "nearest": chunk_place(group.nearest) if group.nearest else None,
         "lacks": group.lacks(examples),
         "examples": examples,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from chapterverse.ext.report.gaps import MAX_SEARCHED, QuestionSearch, Searcher, join
 from chapterverse.ext.report.masking import mask
@@ -14,9 +14,6 @@ from chapterverse.ext.report.turns import AskedTurn, count_readers, normalize
 from chapterverse.model import Chunk
 from chapterverse.progress import Progress
 from chapterverse.text.lexical import terms_of
-
-#: "gap" is a subject that unanswered questions have in common, "section" what the log names.
-GroupKind: TypeAlias = Literal["gap", "section"]
 
 _MAX_LACKS = 8
 #: The states of a thread in a group, in the order of a report.
@@ -28,6 +25,7 @@ class Group:
     """Turns that ask about one thing.
 
     Attributes:
+        kind: "gap" is a subject that unanswered questions have in common, "section" what the log names.
         key: the address of the section; of a gap its number.
         turns: in the order of the log.
         searches: the distinct questions of a gap, masked, by how they are compared.
@@ -35,7 +33,7 @@ class Group:
         missing: the content words of a gap's questions that this section doesn't hold, the most asked first.
     """
 
-    kind: GroupKind
+    kind: Literal["gap", "section"]
     key: str
     turns: list[AskedTurn] = field(default_factory=list)
     searches: dict[str, QuestionSearch] = field(default_factory=dict)

@@ -15,11 +15,10 @@ from typing import Any
 
 from chapterverse import __version__
 from chapterverse.ext.report.document import Document, list_facts
-from chapterverse.ext.report.markdown import DIFFERENCES, readers_text, states_text
+from chapterverse.ext.report.markdown import DIFFERENCES, period_text, readers_text
+from chapterverse.text.shortening import ellipsize
 
 _WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260
-
-
 #: No characters, in XML.
 _LOST = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
@@ -56,13 +55,11 @@ def _body(document: Document) -> Iterator[Markup]:
         tag("p", document["first"], class_="first"),
         tag("h1", "What readers ask"),
         *([tag("ul", *notes)] if notes else []),
-        *([_period(document)] if document["period"]["from"] else []),
+        *([tag("p", period_text(document))] if document["period"]["from"] else []),
     )
     again = _differences(document.get("asked_again", {}))
     yield tag("main", *again, *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
-    yield tag(
-        "footer", tag("p", f"Made by Chapter & Verse {__version__}. Mail addresses, keys and some names are hidden.")
-    )
+    yield tag("footer", tag("p", f"Made by Chapter & Verse {__version__}. Addresses, keys and some names are hidden."))
 
 
 def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
@@ -76,11 +73,6 @@ def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
             yield tag("ul", *items)
 
 
-def _period(document: Document) -> Markup:
-    period = document["period"]
-    return tag("p", f"From {period['from']} to {period['to']}: {states_text(document['states'])}.")
-
-
 def _pictures(document: Document) -> Iterator[Markup]:
     if document["days"]:
         yield tag("h2", "Day by day")
@@ -91,11 +83,9 @@ def _pictures(document: Document) -> Iterator[Markup]:
 
 
 def _key() -> Markup:
-    names = (("asked", "readers who asked"), ("unanswered", "readers without a full answer"))
-    keys = [
-        tag("span", _svg(12, 12, "", tag("rect", class_=series, width=12, height=12)), f" {name}")
-        for series, name in names
-    ]
+    names = {"asked": " readers who asked", "unanswered": " readers without a full answer"}
+    marks = {series: tag("rect", class_=series, width=12, height=12) for series in names}
+    keys = [tag("span", _svg(12, 12, "", marks[series]), name) for series, name in names.items()]
     return tag("figcaption", *keys)
 
 
@@ -133,8 +123,7 @@ def _bars(chapters: Sequence[Mapping[str, Any]]) -> Markup:
     marks = []
     for number, chapter in enumerate(chapters):
         y = number * _BAR
-        title = chapter["title"] if len(chapter["title"]) <= 36 else f"{chapter['title'][:35]}…"
-        marks.append(tag("text", title, x=_LABEL - 8, y=y + 17, class_="end"))
+        marks.append(tag("text", ellipsize(chapter["title"], 36), x=_LABEL - 8, y=y + 17, class_="end"))
         for series in ("asked", "unanswered"):
             width = round(chapter[series] / most * (_WIDTH - _LABEL - 40), 1)
             marks.append(tag("rect", class_=series, x=_LABEL, y=y + 4, width=width, height=_BAR - 8))

@@ -34,7 +34,6 @@ NEEDS_TEXTS = (
 )
 _SESSION = "chapterverse_api.commands.session:ServiceSession.open"
 _UNCHANGED = "The index is that of the last time, so nothing was asked again."
-_KINDS = ("closed", "changed", "broke")
 
 #: What a question got: its status, a digest of the answer, and the cited addresses. Empty if it was not asked.
 Row: TypeAlias = list[str]
@@ -95,7 +94,7 @@ def _ask_one(session: Any, question: str) -> Row:
 
 
 def _compare(questions: Mapping[str, str], before: Rows, now: Rows) -> dict[str, Any]:
-    rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS}
+    rows: dict[str, list[dict[str, Any]]] = {"closed": [], "changed": [], "broke": []}
     for key, (status, _, *sections) in now.items():
         if kind := _kind(before[key], now[key]):
             row = {"question": show(questions[key]), "before": before[key][0], "after": status}
@@ -133,18 +132,19 @@ def _read(file: Path) -> tuple[str, Rows]:
 
 
 def _keep(file: Path, index: str, rows: Rows) -> None:
-    write_private(file, json.dumps({"index": index, "rows": rows}))
+    write_file(file, json.dumps({"index": index, "rows": rows}), is_private=True)
 
 
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner may read.
+def write_file(file: Path, text: str, *, is_private: bool = False) -> None:
+    """Write a file, which only its owner may read if it is private.
 
     Raises:
         InputError: it can't be written.
     """
     try:
-        make_file(file)
-        file.chmod(0o600)
+        if is_private:
+            make_file(file)
+            file.chmod(0o600)
         replace_file(file, text.encode())
     except OSError as error:
         raise InputError(f"{file} can't be written: {error.strerror}.") from error
