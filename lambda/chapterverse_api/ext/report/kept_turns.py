@@ -17,9 +17,7 @@ def read_kept_turns(settings: Settings) -> Iterator[AskedTurn]:
         RecordsFault: the database can't be reached or used.
     """
     records = open_records(settings)
-    if records is None:
-        return
-    for thread, at, turn, rating in records.turns():
+    for thread, at, turn, rating in records.turns() if records else ():
         yield AskedTurn(
             turn.turn_id,
             thread=thread,

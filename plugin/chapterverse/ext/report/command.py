@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -87,9 +88,9 @@ def report(
         print_json(document)
     if as_markdown:
         typer.echo(write_markdown(document), nl=False)
-    for file, text in ((gaps, write_gaps(groups, searcher)), (page, write_page(document))):
+    for file, write in ((gaps, partial(write_gaps, groups, searcher)), (page, partial(write_page, document))):
         if file:
-            write_file(file, text)
+            write_file(file, write())
             note(f"Wrote {file}")
     # Last, so that no difference is lost if one of these can't be written.
     if keep:
@@ -99,8 +100,7 @@ def report(
 def after_build(settings: Settings, log: Log) -> None:
     """Make the report beside the index anew if that changed, or a question of it is kept no more. Log the differences.
 
-    Raises:
-        ChapterVerseError, OSError: the conversations or the index can't be read, or no file can be written.
+    Whoever calls it logs any failure.
     """
     if settings.secrets_arn:
         settings = load_part("secrets_arn")(settings, log.warning)
@@ -135,12 +135,7 @@ def _check_folders(*files: Path | None) -> None:
 
 
 def read_kept(settings: Settings) -> list[AskedTurn]:
-    """Return the turns of the kept conversations.
-
-    Raises:
-        InputError: no database is named, or none is kept there.
-        ChapterVerseError: they can't be read.
-    """
+    """Return the turns of the kept conversations. Raises `ChapterVerseError` if there are none or none can be read."""
     if not settings.records:
         raise InputError("There is nothing to report on: name a log by --log, or CHAPTERVERSE_RECORDS.")
     if not (kept := [*load(_KEPT_TURNS)(settings)]):
@@ -151,11 +146,7 @@ def read_kept(settings: Settings) -> list[AskedTurn]:
 def read_turns(
     log: list[str], kept: Iterable[AskedTurn], first_day: str, progress: Progress
 ) -> tuple[list[AskedTurn], list[str]]:
-    """Return the turns of the log and the kept ones since a day, and what was not read.
-
-    Raises:
-        InputError: a file can't be read.
-    """
+    """Return the turns of the log and the kept ones since a day, and what was not read. Raises as `read_log`."""
     reading = read_log(log, progress)
     for turn in kept:
         known = reading.turns.setdefault(turn.turn_id, turn)
@@ -175,10 +166,6 @@ def _notes(reading: LogReading) -> list[str]:
 
 
 def open_searcher(settings: Settings) -> Searcher:
-    """Return the index to search in.
-
-    Raises:
-        IndexFault: there is none, or it can't be read.
-    """
+    """Return the index to search in. Raises `IndexFault` if there is none, or it can't be read."""
     store = open_store(settings)
     return Searcher(store.snapshot(only_scope(store, settings.site, settings.docs_version, place=settings.store)))

@@ -164,7 +164,7 @@ def _group(group: Group, middle: str, find_place: Callable[[str], Place]) -> Doc
     return {
         "kind": group.kind,
         "title": named or "No section is named",
-        "readers": group.readers,
+        "readers": count_readers(group.turns),
         "questions": len(group.turns),
         "unanswered": group.unanswered,
         "states": group.states(),

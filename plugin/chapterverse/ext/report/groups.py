@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -40,21 +40,16 @@ class Group:
     nearest: Chunk | None = None
     missing: tuple[str, ...] = ()
 
-    @property
-    def readers(self) -> int:
-        return count_readers(self.turns)
-
     def states(self) -> dict[str, int]:
         """Return the number of readers by state; one reader may be in several."""
-        return {state: count_readers(t for t in self.turns if state in states_of(t)) for state in STATES}
+        counts = Counter(
+            state for state, _ in {(state, turn.reader) for turn in self.turns for state in states_of(turn)}
+        )
+        return {state: counts[state] for state in STATES}
 
     @property
     def unanswered(self) -> int:
         return count_readers(turn for turn in self.turns if turn.is_unanswered)
-
-    @property
-    def refused(self) -> int:
-        return count_readers(turn for turn in self.turns if turn.status == "refused")
 
     def sections(self) -> list[tuple[str, int]]:
         """Return the addresses that the turns name, with the number of readers, most first."""
@@ -97,7 +92,8 @@ def group_turns(turns: Sequence[AskedTurn], searcher: Searcher | None, progress:
 
 
 def _rank(group: Group) -> tuple[int, int, int, str, str]:
-    return -group.refused - group.unanswered, -group.readers, -len(group.turns), group.kind, group.key
+    refused = count_readers(turn for turn in group.turns if turn.status == "refused")
+    return -refused - group.unanswered, -count_readers(group.turns), -len(group.turns), group.kind, group.key
 
 
 def unanswered_questions(turns: Iterable[AskedTurn]) -> dict[str, str]:

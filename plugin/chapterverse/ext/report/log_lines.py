@@ -51,11 +51,9 @@ class LogReading:
         if event is None:
             self.foreign += 1
         elif take := _TAKERS.get(event["event"]):
-            turn_id = event.get("turn_id")
-            self.unknown += not (isinstance(turn_id, str) and take(self._turn(turn_id[:_MAX_ID_CHARS]), event))
-
-    def _turn(self, turn_id: str) -> AskedTurn:
-        return self.turns.get(turn_id) or self.turns.setdefault(turn_id, AskedTurn(turn_id))
+            name = event.get("turn_id")
+            turn_id = name[:_MAX_ID_CHARS] if isinstance(name, str) else ""
+            self.unknown += not (turn_id and take(self.turns.setdefault(turn_id, AskedTurn(turn_id)), event))
 
 
 def read_log(files: Iterable[str], progress: Progress) -> LogReading:

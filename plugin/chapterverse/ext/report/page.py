@@ -74,12 +74,10 @@ def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
 
 
 def _pictures(document: Document) -> Iterator[Markup]:
-    if document["days"]:
-        yield tag("h2", "Day by day")
-        yield tag("figure", _key(), _line(document["days"]))
-    if document["chapters"]:
-        yield tag("h2", "Chapters")
-        yield tag("figure", _key(), _bars(document["chapters"]))
+    for name, title, draw in (("days", "Day by day", _line), ("chapters", "Chapters", _bars)):
+        if document[name]:
+            yield tag("h2", title)
+            yield tag("figure", _key(), draw(document[name]))
 
 
 def _key() -> Markup:

@@ -136,11 +136,7 @@ def _keep(file: Path, index: str, rows: Rows) -> None:
 
 
 def write_file(file: Path, text: str, *, is_private: bool = False) -> None:
-    """Write a file, which only its owner may read if it is private.
-
-    Raises:
-        InputError: it can't be written.
-    """
+    """Write a file, which only its owner may read if it is private. Raises `InputError` if it can't be written."""
     try:
         if is_private:
             make_file(file)
