@@ -150,8 +150,11 @@ class Records(Protocol):
         """Return the ratings, newest first."""
         ...
 
-    def turns(self) -> list[tuple[str, str, StoredTurn]]:
-        """Return the turns of all threads without their answers, each after its thread's id and its time."""
+    def turns(self) -> list[tuple[str, str, StoredTurn, str]]:
+        """Return the turns of all threads without their answers, each as its thread's id, its time, it and its rating.
+
+        The rating is empty if there is none.
+        """
         ...
 
     def match(self, entry_id: str) -> None:

@@ -78,8 +78,10 @@ _READ_SQL = f"""
     SELECT {_COLUMNS} FROM conversations WHERE scope = ? AND type = 'summary' AND created_at >= ?
 """  # noqa: S608  (constants)
 _ALL_TURNS_SQL = """
-    SELECT scope, created_at, id, type, chunk_id, chunk_index, question, '', status, cited, 0 FROM conversations
-    WHERE type = 'turn' AND created_at >= ? ORDER BY id
+    SELECT coalesce(f.rating, ''), c.scope, c.created_at, c.id, c.type, c.chunk_id, c.chunk_index, c.question, '',
+        c.status, c.cited, 0
+    FROM conversations AS c LEFT JOIN feedback AS f ON f.turn_id = c.chunk_id
+    WHERE c.type = 'turn' AND c.created_at >= ? ORDER BY c.id
 """
 _APPEND_SQL = """
     INSERT INTO conversations
@@ -266,11 +268,11 @@ class RecordsTable:
         except (TypeError, ValueError) as error:
             raise _foreign_row() from error
 
-    def turns(self) -> list[tuple[str, str, StoredTurn]]:
+    def turns(self) -> list[tuple[str, str, StoredTurn, str]]:
         values = (self._oldest(),)
         rows = self._database.run(lambda db: db.rows(_ALL_TURNS_SQL, values), otherwise=list[Row](), reading=True)
         try:
-            return [(scope.removeprefix("entity:"), at, _turn(tuple(row))) for scope, at, *row in rows]
+            return [(scope.removeprefix("entity:"), at, _turn((*row,)), rating) for rating, scope, at, *row in rows]
         except (TypeError, ValueError) as error:
             raise _foreign_row() from error
 

@@ -349,12 +349,12 @@ def test_the_turns_of_all_threads_are_those_that_are_neither_forgotten_nor_expir
     table.summarize("b", "A summary.", 2, read=table.thread("b"))
     table.forget("gone")
     found = sorted(table.turns(), key=lambda row: row[2].turn_id)
-    assert [(thread, t.question, t.status, t.cited) for thread, _, t in found] == [
-        ("a", "q2?", "answered", (place,)),
-        ("b", "q3?", "answered", (place,)),
-        ("b", "q4?", "answered", (place,)),
+    assert [(thread, t.question, t.status, t.cited, rating) for thread, _, t, rating in found] == [
+        ("a", "q2?", "answered", (place,), "down"),
+        ("b", "q3?", "answered", (place,), ""),
+        ("b", "q4?", "answered", (place,), ""),
     ]
-    assert {at for _, at, _ in found} == {"2026-02-02T03:04:05.000000Z"}
+    assert {at for _, at, *_ in found} == {"2026-02-02T03:04:05.000000Z"}
 
 
 def test_a_rating_comes_back_with_what_is_kept_of_its_turn(table: Records, clock: UtcClock) -> None:

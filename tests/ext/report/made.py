@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cli.test_forget import run
+
 PAGES = {
     "serve": ("Serve", "The command serves your pages.", "Choose a port", "The flag --port chooses the port."),
     "deploy": ("Deploy", "Copy the folder to a bucket.", "Invalidate a cache", "The old files stay for a day."),
@@ -50,3 +52,10 @@ def turn(
 def write_log(path: Path, *turns: list[str], more: Iterable[bytes] = ()) -> str:
     path.write_bytes(b"\n".join([*(line.encode() for lines in turns for line in lines), *more]) + b"\n")
     return str(path)
+
+
+def report(*arguments: str) -> dict[str, Any]:
+    code, out, err = run("report", *arguments, "--json")
+    assert (code, err) == (0, "")
+    document: dict[str, Any] = json.loads(out)
+    return document

@@ -34,6 +34,8 @@ def ask(settings: Settings, message: dict[str, Any], authorization: str | None) 
 @pytest.mark.parametrize("era", [legacy, modern])
 def test_who_sends_the_token_reads_the_finished_file(settings: Settings, era: Any) -> None:
     status, reply = ask(settings, era(READ, uri=GAPS), f"Bearer {TOKEN}")
+    # The name of a scheme has no case (RFC 9110, 11.1).
+    assert (status, reply) == ask(settings, era(READ, uri=GAPS), f"bearer {TOKEN}")
     assert status == 200
     assert reply["result"]["contents"] == [{"uri": GAPS, "mimeType": "text/markdown", "text": TEXT}]
     assert reply["result"].get("cacheScope") in (None, "private")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 AXE = Path(__file__).parents[3] / "node_modules" / "axe-core" / "axe.min.js"
 HOSTILE = ("</style><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt; ]]> <!--", "\ufffe\x00\x1b")
+
+#: One at the beginning of twenty years, and one on each of the last 400 days.
+DAYS = ["2008-01-01", *(str(date(2026, 11, 28) + timedelta(n)) for n in range(400))]
 
 
 def page(**fields: Any) -> str:
@@ -44,6 +48,11 @@ def test_a_time_of_all_history_has_no_line_of_a_million_days() -> None:
     turns = [AskedTurn(f"t{y}", "r", f"{y:04}-01-01T00:00:00Z", None, "answered") for y in (1, 2026, 9999)]
     document, _ = make_document(turns, None, [], lambda *_: None)
     assert len(document["days"]) == 3
+    # The halves are those of the time, not of the days that are shown.
+    turns = [AskedTurn(f"t{n}", f"r{n > 0}", f"{day}T00:00:00Z", None, "answered") for n, day in enumerate(DAYS)]
+    document, _ = make_document(turns, None, [], lambda *_: None)
+    assert document["groups"][0]["trend"] == {"before": 1, "after": 1}
+    assert document["days"][0]["day"] == "2027-01-01"
 
 
 def test_a_browser_opens_it_as_a_file_and_axe_finds_nothing(chromium: Browser, tmp_path: Path) -> None:

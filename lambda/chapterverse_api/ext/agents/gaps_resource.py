@@ -1,7 +1,7 @@
 """`report://gaps` at `/mcp`: the work list that `chapterverse report --gaps` wrote, for who sends the token.
 
-The file is served as it is, and nothing is computed. Without a token, with another one, and without a file, the reply
-is the same: there is no such resource.
+The file is served as it is, up to a megabyte, and nothing is computed. Without a token, with another one, and without
+a file, the reply is the same: there is no such resource.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def read_gaps(settings: Settings, authorization: str) -> str | None:
     Args:
         authorization: the header of that name, `Bearer TOKEN`.
     """
-    if not settings.report_token or not _is_same(authorization, f"Bearer {settings.report_token}"):
+    kind, _, token = authorization.partition(" ")
+    if not settings.report_token or kind.lower() != "bearer" or not _is_same(token, settings.report_token):
         return None
     try:
         with (settings.local_folder / _FILE).open("rb") as file:

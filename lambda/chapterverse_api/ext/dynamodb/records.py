@@ -52,8 +52,8 @@ _SUMMARY = "~summary"
 _ERRORS = TableErrors(
     RecordsFault,
     "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_RECORDS.",
-    "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:Query, GetItem, PutItem, "
-    "UpdateItem, DeleteItem, BatchWriteItem and ConditionCheckItem on it.",
+    "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:Query, Scan, GetItem, "
+    "PutItem, UpdateItem, DeleteItem, BatchWriteItem and ConditionCheckItem on it.",
     "The DynamoDB table {table} can't hold conversations: it needs the partition key pk and the sort key sk, both "
     "strings.",
     "DynamoDB answered with something that is no record: check CHAPTERVERSE_RECORDS.",
@@ -236,14 +236,15 @@ class DynamoRecords:
         number = item.number("number")
         return StoredTurn(item.text("turn_id"), question, answer, item.text("status"), cited, number)
 
-    def turns(self) -> list[tuple[str, str, StoredTurn]]:
+    def turns(self) -> list[tuple[str, str, StoredTurn, str]]:
+        ratings = {item.text("sk"): item.text("rating") for item in self._query(_FEEDBACK)}
         request = {
             # Only turns have messages.
             "FilterExpression": "attribute_exists(messages) AND created_at >= :oldest",
             "ExpressionAttributeValues": attributes({":oldest": self._oldest()}),
         }
-        items = self._pages("Scan", request)
-        return [(item.text("conversation_id"), item.text("created_at"), self._turn(item)) for item in items]
+        found = ((item, self._turn(item)) for item in self._pages("Scan", request))
+        return [(i.text("conversation_id"), i.text("created_at"), t, ratings.get(t.turn_id, "")) for i, t in found]
 
     def match(self, entry_id: str) -> None:
         now = self._clock()

@@ -8,9 +8,6 @@ from chapterverse.ext.report.turns import STATUSES, AskedTurn
 from chapterverse.settings import Settings
 from chapterverse_api.records.factory import open_records
 
-#: Ratings that are read, newest first.
-_MAX_RATINGS = 1_000_000
-
 
 def read_kept_turns(settings: Settings) -> Iterator[AskedTurn]:
     """Yield the turns that `settings.records` names, with their ratings.
@@ -20,10 +17,7 @@ def read_kept_turns(settings: Settings) -> Iterator[AskedTurn]:
         RecordsFault: the database can't be reached or used.
     """
     records = open_records(settings)
-    if records is None:
-        return
-    ratings = {row.turn_id: row.rating for row in records.ratings(_MAX_RATINGS)}
-    for thread, at, turn in records.turns():
+    for thread, at, turn, rating in records.turns() if records else ():
         yield AskedTurn(
             turn.turn_id,
             thread=thread,
@@ -31,5 +25,5 @@ def read_kept_turns(settings: Settings) -> Iterator[AskedTurn]:
             question=turn.question,
             status=STATUSES.get(turn.status),
             sections=tuple(place.url for place in turn.cited),
-            is_rated_down=ratings.get(turn.turn_id) == "down",
+            is_rated_down=rating == "down",
         )

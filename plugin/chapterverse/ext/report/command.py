@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,19 +13,18 @@ import typer
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import print_json, settings_from
-from chapterverse.errors import ChapterVerseError, IndexFault, InputError
+from chapterverse.errors import IndexFault, InputError
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.log_lines import LogReading, read_log
 from chapterverse.ext.report.markdown import write_gaps, write_markdown
 from chapterverse.ext.report.page import write_page
-from chapterverse.ext.report.second_asking import ask_again
+from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
 from chapterverse.ext.report.turns import AskedTurn
-from chapterverse.extensions import load
-from chapterverse.indexing.plugins.index_run import Log, explain_error
+from chapterverse.extensions import load, load_part
+from chapterverse.indexing.plugins.index_run import Log
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
-from chapterverse.site.delivery import replace_file
 from chapterverse.store import only_scope, open_store
 
 _PAGE = Path("chapterverse-report.html")
@@ -54,8 +55,9 @@ def report(
 ) -> None:
     """Show what readers ask, and what the docs lack.
 
-    The questions come from --log, from the kept conversations, or from both. Without --json and --markdown the report
-    is a page, chapterverse-report.html. Questions are searched in your index, and no service is asked.
+    The questions come from --log, from --records, or from both; without either from CHAPTERVERSE_RECORDS. Without
+    --json and --markdown the report is a page, chapterverse-report.html. Questions are searched in your index, and no
+    service is asked. Only --ask-again sends the questions, masked, to the embedder of an index with vectors.
 
     \b
     chapterverse report --log chat.log
@@ -64,38 +66,59 @@ def report(
     if as_json and as_markdown:
         raise typer.BadParameter("Give either --json or --markdown.")
     first_day = _parse_day(since)
+    page = page or (None if as_json or as_markdown else _PAGE)
+    _check_folders(page, gaps)
     settings = settings_from(store, site, docs_version, records=records)
     with progress_bar() as progress:
-        turns, notes = read_turns(log or [], settings, first_day, progress)
-        searcher = open_searcher(settings)
+        # A log alone is reported alone, whatever the environment names.
+        kept = read_kept(settings) if records or not log else []
+        turns, notes = read_turns(log or [], kept, first_day, progress)
+        searcher = None
+        try:
+            searcher = open_searcher(settings)
+        except IndexFault as error:
+            if gaps or again:
+                raise
+            warn(error)
         document, groups = make_document(turns, searcher, notes, progress)
-        if again:
-            document["asked_again"] = ask_again(groups, settings, progress)
-    if gaps:
-        write_file(gaps, write_gaps(groups, searcher))
+        keep = None
+        if again and searcher:
+            document["asked_again"], keep = ask_again(groups, searcher, settings, progress)
     if as_json:
         print_json(document)
     if as_markdown:
         typer.echo(write_markdown(document), nl=False)
-    if page or not (as_json or as_markdown or gaps):
-        write_file(page or _PAGE, write_page(document))
+    for file, write in ((gaps, partial(write_gaps, groups, searcher)), (page, partial(write_page, document))):
+        if file:
+            write_file(file, write())
+            note(f"Wrote {file}")
+    # Last, so that no difference is lost if one of these can't be written.
+    if keep:
+        keep()
 
 
 def after_build(settings: Settings, log: Log) -> None:
-    """Make the report anew after a build, beside the index, and log what is different. No failure stops the build."""
+    """Make the report beside the index anew if that changed, or a question of it is kept no more. Log the differences.
 
-    def nothing(*_: object) -> None: ...
-
-    try:
-        turns, notes = read_turns([], settings, "", nothing) if settings.records else ([], [])
-        searcher = open_searcher(settings) if turns else None
-        document, groups = make_document(turns, searcher, notes, nothing)
-        document["asked_again"] = ask_again(groups, settings, nothing)
-        if turns:
-            replace_file(settings.local_folder / _PAGE, write_page(document).encode())
-        log.info(document["asked_again"]["first"])
-    except (ChapterVerseError, OSError) as error:
-        log.warning(f"The report was not made: {explain_error(error)}")
+    Whoever calls it logs any failure.
+    """
+    if settings.secrets_arn:
+        settings = load_part("secrets_arn")(settings, log.warning)
+    # Of several versions, that which was built.
+    settings = settings.override(docs_version=settings.docs_version or "")
+    page = settings.local_folder / _PAGE
+    turns: list[AskedTurn] = [*load(_KEPT_TURNS)(settings)]
+    searcher = open_searcher(settings)
+    if page.exists() and is_current(searcher, turns, settings):
+        return
+    # It quotes what is forgotten, so it goes even if the next one fails.
+    page.unlink(missing_ok=True)
+    document, groups = make_document(turns, searcher, [], lambda *_: None)
+    document["asked_again"], keep = ask_again(groups, searcher, settings, lambda *_: None)
+    if turns:
+        write_file(page, write_page(document), is_private=True)
+    keep()
+    log.info(document["asked_again"]["first"])
 
 
 def _parse_day(text: str | None) -> str:
@@ -105,54 +128,44 @@ def _parse_day(text: str | None) -> str:
         raise typer.BadParameter("--since is a day, such as 2026-11-01.") from None
 
 
-def read_turns(
-    log: list[str], settings: Settings, first_day: str, progress: Progress
-) -> tuple[list[AskedTurn], list[str]]:
-    """Return the turns of the log and of the kept conversations since a day, and what was not read.
+def _check_folders(*files: Path | None) -> None:
+    for file in filter(None, files):
+        if not file.absolute().parent.is_dir():
+            raise InputError(f"{file} can't be written: there is no such folder.")
 
-    Raises:
-        InputError: there is neither, or a file can't be read.
-        ChapterVerseError: the conversations can't be read.
-    """
-    if not (log or settings.records):
+
+def read_kept(settings: Settings) -> list[AskedTurn]:
+    """Return the turns of the kept conversations. Raises `ChapterVerseError` if there are none or none can be read."""
+    if not settings.records:
         raise InputError("There is nothing to report on: name a log by --log, or CHAPTERVERSE_RECORDS.")
+    if not (kept := [*load(_KEPT_TURNS)(settings)]):
+        raise InputError("No conversation is kept where --records or CHAPTERVERSE_RECORDS says.")
+    return kept
+
+
+def read_turns(
+    log: list[str], kept: Iterable[AskedTurn], first_day: str, progress: Progress
+) -> tuple[list[AskedTurn], list[str]]:
+    """Return the turns of the log and the kept ones since a day, and what was not read. Raises as `read_log`."""
     reading = read_log(log, progress)
-    kept = load(_KEPT_TURNS)(settings) if settings.records else ()
     for turn in kept:
         known = reading.turns.setdefault(turn.turn_id, turn)
-        # The conversations hold the text of a question, and the log what it was answered from.
-        known.question = turn.question or known.question
-        known.sections = known.sections or turn.sections
-        known.is_rated_down = known.is_rated_down or turn.is_rated_down
+        # The log may have lost the beginning of a turn, or its end.
+        for name in ("thread", "at", "question", "status", "sections"):
+            setattr(known, name, getattr(known, name) or getattr(turn, name))
+        known.is_rated_down = turn.is_rated_down
     return [turn for turn in reading.turns.values() if turn.day >= first_day], _notes(reading)
 
 
 def _notes(reading: LogReading) -> list[str]:
-    sentences = {
-        f"{reading.foreign} of {reading.lines} lines of the log are cut, or another program's.": reading.foreign,
-        f"{reading.unknown} lines of the log say what this release doesn't know.": reading.unknown,
-    }
-    return [sentence for sentence, count in sentences.items() if count]
+    sentences = [
+        (reading.foreign, f"{reading.foreign} of {reading.lines} lines of the log are cut, or another program's."),
+        (reading.unknown, f"{reading.unknown} lines of the log say what this release doesn't know."),
+    ]
+    return [sentence for count, sentence in sentences if count]
 
 
-def open_searcher(settings: Settings) -> Searcher | None:
-    """Return the index to search in; None with a warning if there is none, or it can't be read."""
-    try:
-        store = open_store(settings)
-        return Searcher(store.snapshot(only_scope(store, settings.site, settings.docs_version, place=settings.store)))
-    except IndexFault as error:
-        warn(error)
-        return None
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a result, and say so.
-
-    Raises:
-        InputError: it can't be written.
-    """
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise InputError(f"{path} can't be written: {error.strerror}.") from error
-    note(f"Wrote {path}")
+def open_searcher(settings: Settings) -> Searcher:
+    """Return the index to search in. Raises `IndexFault` if there is none, or it can't be read."""
+    store = open_store(settings)
+    return Searcher(store.snapshot(only_scope(store, settings.site, settings.docs_version, place=settings.store)))

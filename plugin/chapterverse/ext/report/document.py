@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cache, partial
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from chapterverse.ext.report.gaps import MAX_SEARCHED, Searcher
 from chapterverse.ext.report.groups import STATES, Group, group_turns, states_of, unanswered_questions
 from chapterverse.ext.report.masking import show
-from chapterverse.ext.report.turns import AskedTurn, mark_asked_again
+from chapterverse.ext.report.turns import AskedTurn, count_readers, mark_asked_again
 from chapterverse.model import Chunk
 from chapterverse.progress import Progress
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.text.shortening import ellipsize
 
 Document: TypeAlias = dict[str, Any]
+#: The `title` and `url` of a section, and the `chapter` it is in.
+Place: TypeAlias = Mapping[str, str]
 
 MAX_GROUPS, MAX_CHAPTERS, MAX_DAYS = 200, 12, 366
-_EXAMPLES, _SECTIONS = 3, 5
+EXAMPLES, _SECTIONS = 3, 5
 _MAX_TEXT_CHARS = 300
 
 WITHOUT_TEXTS = (
@@ -30,39 +33,6 @@ WITHOUT_TEXTS = (
 _WITHOUT_INDEX = (
     "No index was read, so unanswered questions are not grouped by subject, and no section is near to them."
 )
-
-
-@dataclass(slots=True)
-class Days:
-    """Who asked, and who got no answer, by day."""
-
-    asked: dict[str, set[str]]
-    unanswered: dict[str, set[str]]
-
-    @classmethod
-    def of(cls, turns: Iterable[AskedTurn]) -> Days:
-        days = cls(defaultdict(set), defaultdict(set))
-        for turn in turns:
-            days.asked[turn.day].add(turn.reader)
-            if turn.is_unanswered:
-                days.unanswered[turn.day].add(turn.reader)
-        return days
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [{"day": d, "asked": len(self.asked[d]), "unanswered": len(self.unanswered[d])} for d in self._names()]
-
-    def middle(self) -> str:
-        """Return the first day of the second half."""
-        names = self._names()
-        return names[len(names) // 2] if names else ""
-
-    def _names(self) -> list[str]:
-        """Return the days from the first to the last; of a longer time only those on which something was asked."""
-        found = sorted(self.asked)
-        first, last = (date.fromisoformat(day) for day in (found[0], found[-1])) if found else (date.min, date.min)
-        if (last - first).days >= MAX_DAYS:
-            return found[-MAX_DAYS:]
-        return [str(first + timedelta(days=n)) for n in range((last - first).days + 1)] if found else []
 
 
 def make_document(
@@ -77,49 +47,78 @@ def make_document(
     mark_asked_again(turns)
     groups = group_turns(turns, searcher, progress)
     has_texts = any(turn.question for turn in turns)
-    days = Days.of(turns)
-    places = _Places(searcher)
+    states = Counter(state for turn in turns for state in states_of(turn))
+    find_place = cache(partial(_find_place, searcher))
     document = {
         "first": _first_line(turns, has_texts),
         "notes": [*notes, *_notes(turns, searcher, groups, has_texts)],
         "period": {"from": turns[0].day if turns else None, "to": turns[-1].day if turns else None},
-        "readers": len({turn.reader for turn in turns}),
+        "readers": count_readers(turns),
         "questions": len(turns),
-        "states": _count_states(turns),
-        "days": days.rows(),
-        "chapters": _chapters(groups, places),
-        "groups": [_group(group, days.middle(), places) for group in groups[:MAX_GROUPS]],
+        "states": {state: states[state] for state in STATES},
+        "days": _days(turns),
+        "chapters": _chapters(groups, find_place),
+        "groups": [_group(group, _middle(turns), find_place) for group in groups[:MAX_GROUPS]],
     }
     return document, groups
 
 
-class _Places:
-    """Titles of sections by their addresses, as the index has them."""
-
-    def __init__(self, searcher: Searcher | None) -> None:
-        self._searcher = searcher
-        self._known: dict[str, Mapping[str, str]] = {}
-
-    def of(self, url: str) -> Mapping[str, str]:
-        if url not in self._known:
-            chunk = self._searcher.place(url) if self._searcher and url else None
-            self._known[url] = (
-                chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _clean(url)}
-            )
-        return self._known[url]
-
-    def chapter(self, page: str) -> str:
-        """Return the title of a page by its address."""
-        return self.of(page)["chapter"] or _clean(page)
+def _days(turns: Sequence[AskedTurn]) -> list[dict[str, Any]]:
+    """Return each day from the first to the last; of a longer time only the last on which something was asked."""
+    days = {day: [*of_day] for day, of_day in groupby(turns, key=lambda turn: turn.day)}
+    first, last = _period(turns)
+    if (last - first).days < MAX_DAYS:
+        days = {day: days.get(day, []) for day in (str(first + timedelta(n)) for n in range((last - first).days + 1))}
+    rows = [{"day": day, **_count(of_day)} for day, of_day in days.items()] if turns else []
+    return rows[-MAX_DAYS:]
 
 
-def chunk_place(chunk: Chunk) -> dict[str, str]:
+def _middle(turns: Sequence[AskedTurn]) -> str:
+    """Return the first day of the second half."""
+    first, last = _period(turns)
+    return str(first + timedelta(((last - first).days + 1) // 2))
+
+
+def _period(turns: Sequence[AskedTurn]) -> tuple[date, date]:
+    return (date.fromisoformat(turns[0].day), date.fromisoformat(turns[-1].day)) if turns else (date.min, date.min)
+
+
+def _count(turns: Sequence[AskedTurn]) -> dict[str, int]:
+    return {
+        "asked": count_readers(turns),
+        "unanswered": count_readers(turn for turn in turns if turn.is_unanswered),
+    }
+
+
+def _find_place(searcher: Searcher | None, url: str) -> Place:
+    """Return the titles of an address, as the index has them."""
+    chunk = searcher.place(url) if searcher and url else None
+    return chunk_place(chunk) if chunk else {"title": _clean(url), "chapter": "", "url": _address(url)}
+
+
+def list_facts(group: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+    """Return what is to be said of a group, each a name with its places or texts."""
+    facts = {
+        "Nearest section": [group["nearest"]] if group["nearest"] else [],
+        "It lacks": group["lacks"],
+        "Sections": group["sections"],
+        "Asked": group["examples"],
+    }
+    return [(name, values) for name, values in facts.items() if values]
+
+
+def chunk_place(chunk: Chunk) -> Place:
     title = " › ".join(dict.fromkeys(filter(None, (chunk.chapter_title, chunk.section_heading))))
-    return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _clean(chunk.url)}
+    return {"title": _clean(title), "chapter": _clean(chunk.chapter_title), "url": _address(chunk.url)}
+
+
+def _address(url: str) -> str:
+    """Return an address on one line and complete, as a part of it leads nowhere."""
+    return strip_invisible(collapse(url))
 
 
 def _clean(text: str) -> str:
-    return ellipsize(strip_invisible(collapse(text)), _MAX_TEXT_CHARS)
+    return ellipsize(_address(text), _MAX_TEXT_CHARS)
 
 
 def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:
@@ -127,9 +126,8 @@ def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:
         return "Nothing was asked in this time."
     if not has_texts:
         return WITHOUT_TEXTS
-    readers = len({turn.reader for turn in turns})
-    unanswered = len({turn.reader for turn in turns if turn.is_unanswered})
-    return f"Readers who asked: {readers}. Questions: {len(turns)}. Readers without a full answer: {unanswered}."
+    asked, unanswered = _count(turns).values()
+    return f"Readers who asked: {asked}. Questions: {len(turns)}. Readers without a full answer: {unanswered}."
 
 
 def _notes(
@@ -139,55 +137,43 @@ def _notes(
     threadless = sum(not turn.thread for turn in turns)
     rare = max(0, len(unanswered_questions(turns)) - MAX_SEARCHED) if searcher else 0
     left_out = len(groups) - MAX_GROUPS
-    sentences = {
-        _WITHOUT_INDEX: has_texts and searcher is None,
-        f"{unplaced} answers name no section: an earlier release wrote them, or they cite none.": unplaced,
-        f"{threadless} questions are of no conversation, so each counts as a reader of its own.": threadless,
-        f"{rare} rarer questions without an answer were not searched: they are grouped by section.": rare > 0,
-        f"{left_out} smaller groups are left out.": left_out > 0,
-    }
-    return [sentence for sentence, is_due in sentences.items() if is_due]
-
-
-def _count_states(turns: Iterable[AskedTurn]) -> dict[str, int]:
-    counts = dict.fromkeys(STATES, 0)
-    for turn in turns:
-        for state in states_of(turn):
-            counts[state] += 1
-    return counts
-
-
-def _chapters(groups: Sequence[Group], places: _Places) -> list[dict[str, Any]]:
-    """Return the chapters that most readers ask about."""
-    asked: dict[str, set[str]] = defaultdict(set)
-    unanswered: dict[str, set[str]] = defaultdict(set)
-    for group in groups:
-        page = (group.nearest.url if group.nearest else group.key).partition("#")[0]
-        asked[page].update(turn.reader for turn in group.turns)
-        unanswered[page].update(turn.reader for turn in group.turns if turn.is_unanswered)
-    most = sorted(filter(None, asked), key=lambda page: (-len(asked[page]), page))[:MAX_CHAPTERS]
-    return [
-        {"title": places.chapter(page), "asked": len(asked[page]), "unanswered": len(unanswered[page])} for page in most
+    sentences = [
+        (has_texts and searcher is None, _WITHOUT_INDEX),
+        (unplaced, f"{unplaced} answers name no section: an earlier release wrote them, or they cite none."),
+        (threadless, f"{threadless} questions are of no conversation, so each counts as a reader of its own."),
+        (rare > 0, f"{rare} rarer questions without an answer were not searched: they are grouped by section."),
+        (left_out > 0, f"{left_out} smaller groups are left out."),
     ]
+    return [sentence for is_due, sentence in sentences if is_due]
 
 
-def _group(group: Group, middle: str, places: _Places) -> Document:
-    examples = [show(question) for question in group.questions()[:_EXAMPLES]]
-    place = chunk_place(group.nearest) if group.nearest else places.of(group.key)
+def _chapters(groups: Sequence[Group], find_place: Callable[[str], Place]) -> list[dict[str, Any]]:
+    """Return the chapters that most readers ask about."""
+    pages: dict[str, list[AskedTurn]] = defaultdict(list)
+    for group in groups:
+        pages[(group.nearest.url if group.nearest else group.key).partition("#")[0]] += group.turns
+    rows = [(page, _count(turns)) for page, turns in pages.items() if page]
+    most = sorted(rows, key=lambda row: (-row[1]["asked"], row[0]))[:MAX_CHAPTERS]
+    return [{"title": find_place(page)["chapter"] or _clean(page), **count} for page, count in most]
+
+
+def _group(group: Group, middle: str, find_place: Callable[[str], Place]) -> Document:
+    examples = [show(question) for question in group.questions()[:EXAMPLES]]
+    place = chunk_place(group.nearest) if group.nearest else find_place(group.key)
     named = examples[0] if group.kind == "gap" and examples else place["title"]
     return {
         "kind": group.kind,
         "title": named or "No section is named",
-        "readers": group.readers,
+        "readers": count_readers(group.turns),
         "questions": len(group.turns),
         "unanswered": group.unanswered,
         "states": group.states(),
         "trend": {
-            "before": len({turn.reader for turn in group.turns if turn.day < middle}),
-            "after": len({turn.reader for turn in group.turns if turn.day >= middle}),
+            "before": count_readers(turn for turn in group.turns if turn.day < middle),
+            "after": count_readers(turn for turn in group.turns if turn.day >= middle),
         },
-        "sections": [{**places.of(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
+        "sections": [{**find_place(url), "readers": count} for url, count in group.sections()[:_SECTIONS]],
         "nearest": chunk_place(group.nearest) if group.nearest else None,
-        "lacks": list(group.lacks),
+        "lacks": group.lacks(examples),
         "examples": examples,
     }

@@ -24,8 +24,8 @@ MAX_SEARCHED = 2000
 _CHUNKS, _PROFILE_TERMS = 5, 24
 #: Share of the question's own words in its nearness, and the least nearness of one subject; see `report_month.py`.
 OWN_SHARE, LEAST_NEARNESS = 0.7, 0.6
-#: What is less near counts as 0: most pairs of a large log.
-_LEAST_PAIR = 0.2
+#: What is less near counts as 0: most pairs of a large log. What is nearer than the other is one question.
+_LEAST_PAIR, _SAME = 0.2, 0.9
 
 Profile = Mapping[int, float]
 
@@ -52,6 +52,7 @@ class Searcher:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self.head = snapshot.head
         self._languages = snapshot.head.languages
         self._idf: dict[int, float] = {}
 
@@ -92,7 +93,7 @@ class Searcher:
 
     def _weigh(self, terms: Iterable[int]) -> None:
         unknown = sorted(set(terms) - self._idf.keys())
-        chunks = self._snapshot.head.chunks
+        chunks = self.head.chunks
         for term, count in zip(unknown, self._snapshot.document_frequencies(unknown) if unknown else (), strict=True):
             self._idf[term] = math.log((chunks - count + 0.5) / (count + 0.5) + 1)
 
@@ -112,10 +113,10 @@ def _mix(own: Profile, near: Profile) -> Profile:
 
 def join(profiles: Sequence[Profile], least: float = LEAST_NEARNESS) -> list[list[int]]:
     """Return the numbers of the questions of each subject, by average linkage."""
-    members = {number: [number] for number in range(len(profiles))}
-    near = _nearness(profiles)
+    members, near = _nearness(profiles)
     # The nearest pair first; of equally near ones that with the lowest numbers.
-    queue = [(-value, a, b) for a, row in near.items() for b, value in row.items() if a < b and value >= least]
+    queue = [(-_mean(near, members, a, b), a, b) for a, row in near.items() for b in row if a < b]
+    queue = [pair for pair in queue if -pair[0] >= least]
     heapq.heapify(queue)
     while queue:
         value, a, b = heapq.heappop(queue)
@@ -132,20 +133,28 @@ def join(profiles: Sequence[Profile], least: float = LEAST_NEARNESS) -> list[lis
     return [sorted(numbers) for numbers in members.values()]
 
 
-def _nearness(profiles: Sequence[Profile]) -> dict[int, dict[int, float]]:
-    """Return the cosines of the questions, without the least."""
+def _nearness(profiles: Sequence[Profile]) -> tuple[dict[int, list[int]], dict[int, dict[int, float]]]:
+    """Return the questions that say the same, each by the first, and the sums of the cosines of their pairs."""
     postings: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    near: dict[int, dict[int, float]] = {number: {} for number in range(len(profiles))}
+    members: dict[int, list[int]] = {}
+    near: dict[int, dict[int, float]] = {}
     for number, profile in enumerate(profiles):
         row: dict[int, float] = defaultdict(float)
         for term, weight in sorted(profile.items()):
             for other, others in postings[term]:
                 row[other] += weight * others
+        first = max(row, key=lambda other: (row[other], -other), default=number)
+        if row[first] >= _SAME:
+            members[first].append(number)
+            continue
+        members[number], near[number] = [number], {}
+        for term, weight in profile.items():
             postings[term].append((number, weight))
         for other, value in row.items():
             if value >= _LEAST_PAIR:
                 near[number][other] = near[other][number] = value
-    return near
+    sizes = {number: len(same) for number, same in members.items()}
+    return members, {a: {b: v * sizes[a] * sizes[b] for b, v in row.items()} for a, row in near.items()}
 
 
 def _mean(near: Mapping[int, Mapping[int, float]], members: Mapping[int, Sequence[int]], a: int, b: int) -> float:

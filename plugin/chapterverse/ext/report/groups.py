@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from itertools import islice
+from typing import Literal
 
 from chapterverse.ext.report.gaps import MAX_SEARCHED, QuestionSearch, Searcher, join
 from chapterverse.ext.report.masking import mask
-from chapterverse.ext.report.turns import AskedTurn, normalize
+from chapterverse.ext.report.turns import AskedTurn, count_readers, normalize
 from chapterverse.model import Chunk
 from chapterverse.progress import Progress
 from chapterverse.text.lexical import terms_of
-
-#: "gap" is a subject that unanswered questions have in common, "section" what the log names.
-GroupKind: TypeAlias = Literal["gap", "section"]
 
 _MAX_LACKS = 8
 #: The states of a thread in a group, in the order of a report.
@@ -27,39 +25,31 @@ class Group:
     """Turns that ask about one thing.
 
     Attributes:
+        kind: "gap" is a subject that unanswered questions have in common, "section" what the log names.
         key: the address of the section; of a gap its number.
         turns: in the order of the log.
         searches: the distinct questions of a gap, masked, by how they are compared.
         nearest: the section that is nearest to a gap.
-        lacks: the content words of a gap's questions that this section doesn't hold, the most asked first.
+        missing: the content words of a gap's questions that this section doesn't hold, the most asked first.
     """
 
-    kind: GroupKind
+    kind: Literal["gap", "section"]
     key: str
     turns: list[AskedTurn] = field(default_factory=list)
     searches: dict[str, QuestionSearch] = field(default_factory=dict)
     nearest: Chunk | None = None
-    lacks: tuple[str, ...] = ()
-
-    @property
-    def readers(self) -> int:
-        return len({turn.reader for turn in self.turns})
+    missing: tuple[str, ...] = ()
 
     def states(self) -> dict[str, int]:
         """Return the number of readers by state; one reader may be in several."""
-        readers: dict[str, set[str]] = {state: set() for state in STATES}
-        for turn in self.turns:
-            for state in states_of(turn):
-                readers[state].add(turn.reader)
-        return {state: len(found) for state, found in readers.items()}
+        counts = Counter(
+            state for state, _ in {(state, turn.reader) for turn in self.turns for state in states_of(turn)}
+        )
+        return {state: counts[state] for state in STATES}
 
     @property
     def unanswered(self) -> int:
-        return len({turn.reader for turn in self.turns if turn.is_unanswered})
-
-    @property
-    def refused(self) -> int:
-        return len({turn.reader for turn in self.turns if turn.status == "refused"})
+        return count_readers(turn for turn in self.turns if turn.is_unanswered)
 
     def sections(self) -> list[tuple[str, int]]:
         """Return the addresses that the turns name, with the number of readers, most first."""
@@ -70,15 +60,13 @@ class Group:
         return sorted(((s, len(found)) for s, found in readers.items()), key=lambda item: (-item[1], item[0]))
 
     def questions(self) -> list[str]:
-        """Return the distinct questions, that of most readers first."""
-        readers: dict[str, set[str]] = defaultdict(set)
-        spelled: dict[str, str] = {}
-        for turn in self.turns:
-            if turn.question:
-                key = normalize(turn.question)
-                readers[key].add(turn.reader)
-                spelled[key] = min(spelled.get(key, turn.question), turn.question)
-        return [spelled[key] for key in sorted(readers, key=lambda key: (-len(readers[key]), key))]
+        """Return the distinct questions as written, that of most readers first."""
+        return [*distinct_questions(self.turns).values()]
+
+    def lacks(self, shown: Iterable[str]) -> list[str]:
+        """Return the missing words that stand in one of these questions, which are masked."""
+        text = " ".join(shown).lower().replace("’", "'")
+        return [word for word in self.missing if word in text][:_MAX_LACKS]
 
 
 def states_of(turn: AskedTurn) -> Iterator[str]:
@@ -92,7 +80,7 @@ def states_of(turn: AskedTurn) -> Iterator[str]:
 
 def group_turns(turns: Sequence[AskedTurn], searcher: Searcher | None, progress: Progress) -> list[Group]:
     """Return the groups, those with most unanswered readers first."""
-    asked = unanswered_questions(turns)[:MAX_SEARCHED] if searcher else []
+    asked = dict(islice(unanswered_questions(turns).items(), MAX_SEARCHED))
     gaps = _find_gaps(asked, searcher, progress) if searcher else []
     by_question = {question: gap for gap in gaps for question in gap.searches}
     sections: dict[str, Group] = {}
@@ -104,23 +92,33 @@ def group_turns(turns: Sequence[AskedTurn], searcher: Searcher | None, progress:
 
 
 def _rank(group: Group) -> tuple[int, int, int, str, str]:
-    return -group.refused - group.unanswered, -group.readers, -len(group.turns), group.kind, group.key
+    refused = count_readers(turn for turn in group.turns if turn.status == "refused")
+    return -refused - group.unanswered, -count_readers(group.turns), -len(group.turns), group.kind, group.key
 
 
-def unanswered_questions(turns: Iterable[AskedTurn]) -> list[str]:
-    """Return the distinct questions that were refused or answered with a reservation, that of most readers first."""
+def unanswered_questions(turns: Iterable[AskedTurn]) -> dict[str, str]:
+    """Return the distinct questions that were refused or answered with a reservation, as `distinct_questions`."""
+    return distinct_questions(turn for turn in turns if turn.status != "answered")
+
+
+def distinct_questions(turns: Iterable[AskedTurn]) -> dict[str, str]:
+    """Return the distinct questions as written, by how they are compared, that of most readers first."""
     readers: dict[str, set[str]] = defaultdict(set)
+    spelled: dict[str, str] = {}
     for turn in turns:
-        if turn.question and turn.status != "answered":
-            readers[normalize(turn.question)].add(turn.reader)
-    return sorted(readers, key=lambda key: (-len(readers[key]), key))
+        if turn.question:
+            key = normalize(turn.question)
+            readers[key].add(turn.reader)
+            spelled[key] = min(spelled.get(key, turn.question), turn.question)
+    return {key: spelled[key] for key in sorted(readers, key=lambda key: (-len(readers[key]), key))}
 
 
-def _find_gaps(questions: Sequence[str], searcher: Searcher, progress: Progress) -> list[Group]:
+def _find_gaps(questions: Mapping[str, str], searcher: Searcher, progress: Progress) -> list[Group]:
     """Return a group for each subject of these questions, without turns yet."""
     searches: dict[str, QuestionSearch] = {}
     for number, question in enumerate(sorted(questions), 1):
-        searches[question] = searcher.search(mask(question))
+        # As written, because a name and a key are known by their capitals.
+        searches[question] = searcher.search(mask(questions[question]))
         progress("Searching what was not answered", number, len(questions))
     # What shares no word with the docs is about nothing that they could lack, such as "thanks".
     about = [question for question, found in searches.items() if found.chunks]
@@ -138,7 +136,8 @@ def _gap(questions: Sequence[str], searches: Mapping[str, QuestionSearch], searc
     for each in found.values():
         for word in (word for word, terms in each.terms.items() if not terms & held):
             lacks[word] += each.words[word]
-    return Group("gap", min(questions), searches=found, nearest=nearest, lacks=_strongest(lacks))
+    missing = tuple(sorted(lacks, key=lambda word: (-lacks[word], word)))
+    return Group("gap", min(questions), searches=found, nearest=nearest, missing=missing)
 
 
 def _nearest(searches: Iterable[QuestionSearch]) -> Chunk:
@@ -151,7 +150,3 @@ def _nearest(searches: Iterable[QuestionSearch]) -> Chunk:
             scores[section] += score / each.chunks[0][1]
             chunks.setdefault(section, chunk)
     return chunks[min(scores, key=lambda section: (-scores[section], section))]
-
-
-def _strongest(words: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(sorted(words, key=lambda word: (-words[word], word))[:_MAX_LACKS])

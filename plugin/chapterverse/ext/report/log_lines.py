@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,11 +51,9 @@ class LogReading:
         if event is None:
             self.foreign += 1
         elif take := _TAKERS.get(event["event"]):
-            turn_id = event.get("turn_id")
-            self.unknown += not (isinstance(turn_id, str) and take(self._turn(turn_id[:_MAX_ID_CHARS]), event))
-
-    def _turn(self, turn_id: str) -> AskedTurn:
-        return self.turns.get(turn_id) or self.turns.setdefault(turn_id, AskedTurn(turn_id))
+            name = event.get("turn_id")
+            turn_id = name[:_MAX_ID_CHARS] if isinstance(name, str) else ""
+            self.unknown += not (turn_id and take(self.turns.setdefault(turn_id, AskedTurn(turn_id)), event))
 
 
 def read_log(files: Iterable[str], progress: Progress) -> LogReading:
@@ -114,11 +112,14 @@ def _take_query(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
 
 
 def _take_response(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
+    if not _take_head(turn, event):
+        return False
     turn.status = STATUSES.get(str(event.get("status")))
     sections = event.get("sections")
     if isinstance(sections, list):
-        turn.sections = tuple(_intern(s) for s in sections[:_MAX_SECTIONS] if isinstance(s, str))
-    return _take_head(turn, event) and turn.status is not None
+        # The same object for all turns.
+        turn.sections = tuple(sys.intern(s) for s in sections[:_MAX_SECTIONS] if isinstance(s, str))
+    return turn.status is not None
 
 
 def _take_rating(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
@@ -131,16 +132,17 @@ def _take_head(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
     thread, at = event.get("thread_id"), event.get("time")
     if isinstance(thread, str):
         turn.thread = thread[:_MAX_ID_CHARS]
-    if not isinstance(at, str) or not _TIME.match(at):
+    if not isinstance(at, str) or not _is_time(at):
         return False
     turn.at = min(turn.at or at, at)
     return True
 
 
-@lru_cache(100_000)
-def _intern(text: str) -> str:
-    """Return an equal text, the same object for all turns."""
-    return text
+def _is_time(text: str) -> bool:
+    try:
+        return bool(_TIME.match(text) and date.fromisoformat(text[:10]))
+    except ValueError:
+        return False
 
 
 _TAKERS = {"query_received": _take_query, "response_sent": _take_response, "feedback_received": _take_rating}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from chapterverse.ext.report.document import Document, chunk_place
+from chapterverse.ext.report.document import Document, chunk_place, list_facts
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.groups import Group
 from chapterverse.ext.report.masking import show
@@ -31,11 +31,13 @@ def _report(document: Document) -> Iterator[str]:
     yield from (document["first"], "", "# What readers ask", "")
     yield from (f"- {note}" for note in document["notes"])
     if document["period"]["from"]:
-        yield f"- From {document['period']['from']} to {document['period']['to']}: {states_text(document['states'])}."
+        yield f"- {period_text(document)}"
     yield from _differences(document.get("asked_again", {}))
     for group in document["groups"]:
-        yield from ("", f"## {heading(group)}", "")
-        yield from (f"- {fact}" for fact in _facts(group))
+        yield from ("", f"## {'Gap: ' if group['kind'] == 'gap' else ''}{code(group['title'])}", "")
+        yield f"- {readers_text(group)}"
+        for name, values in list_facts(group):
+            yield f"- {name}: {', '.join(code(v) if isinstance(v, str) else _link(v) for v in values)}"
 
 
 DIFFERENCES = {"closed": "Gaps that closed", "changed": "Answers that changed", "broke": "Answers that broke"}
@@ -50,25 +52,17 @@ def _differences(again: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"- {code(row['question'])}: {row['before']}, now {row['after']}" for row in rows)
 
 
-def heading(group: Mapping[str, Any]) -> str:
-    return f"{'Gap: ' if group['kind'] == 'gap' else ''}{code(group['title'])}"
-
-
-def _facts(group: Mapping[str, Any]) -> Iterator[str]:
+def readers_text(group: Mapping[str, Any]) -> str:
     trend = group["trend"]
-    yield f"{group['readers']} readers ({trend['before']} in the first half, {trend['after']} in the second): " + (
-        states_text(group["states"])
-    )
-    if group["nearest"]:
-        yield f"Nearest: {_link(group['nearest'])}"
-    if group["lacks"]:
-        yield f"It lacks: {', '.join(map(code, group['lacks']))}"
-    if group["sections"]:
-        yield f"Sections: {', '.join(map(_link, group['sections']))}"
-    yield from (f"Asked: {code(example)}" for example in group["examples"])
+    halves = f"{trend['before']} in the first half, {trend['after']} in the second"
+    return f"{group['readers']} readers ({halves}): {_states_text(group['states'])}"
 
 
-def states_text(states: Mapping[str, int]) -> str:
+def period_text(document: Document) -> str:
+    return f"From {document['period']['from']} to {document['period']['to']}: {_states_text(document['states'])}."
+
+
+def _states_text(states: Mapping[str, int]) -> str:
     """Return the states that occur, with their numbers."""
     return ", ".join(f"{count} {_WORDS[state]}" for state, count in states.items() if count) or "none answered"
 
@@ -80,24 +74,26 @@ def write_gaps(groups: Sequence[Group], searcher: Searcher | None) -> str:
     lines += [] if gaps else ["No unanswered question is known, or its text is not."]
     for number, group in enumerate(gaps, 1):
         lines += ["", f"## {number}. {group.unanswered} readers got no full answer", "", "They asked:", ""]
-        lines += [f"- {code(show(question))}" for question in group.questions()[:_QUESTIONS]]
+        shown = [show(question) for question in group.questions()[:_QUESTIONS]]
+        lines += [f"- {code(question)}" for question in shown]
         if group.nearest and searcher:
             text = "\n\n".join(chunk.text for chunk in searcher.section(group.nearest))[:_MAX_TEXT_CHARS]
             lines += ["", f"Nearest section: {_link(chunk_place(group.nearest))}"]
-            lines += ["", f"It lacks: {', '.join(map(code, group.lacks))}"] if group.lacks else []
-            lines += ["", "Its text:", "", *_fence(text)]
+            lines += ["", f"It lacks: {', '.join(map(code, lacks))}"] if (lacks := group.lacks(shown)) else []
+            marks = _marks(text, 3)
+            lines += ["", "Its text:", "", f"{marks}markdown", text, marks]
     return "\n".join(lines) + "\n"
 
 
 def code(text: str) -> str:
     """Return a text of one line as a code span."""
-    marks = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    marks = _marks(text, 1)
     return f"{marks} {text} {marks}" if "`" in text else f"`{text}`"
 
 
-def _fence(text: str) -> list[str]:
-    marks = "`" * max(3, max(map(len, re.findall("`+", text)), default=0) + 1)
-    return [f"{marks}markdown", text, marks]
+def _marks(text: str, least: int) -> str:
+    """Return more backticks than follow each other in a text."""
+    return "`" * max(least, *(len(found) + 1 for found in re.findall("`+", text)), 0)
 
 
 def _link(place: Mapping[str, Any]) -> str:

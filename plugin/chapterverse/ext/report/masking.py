@@ -20,21 +20,28 @@ MAX_SHOWN_CHARS = 300
 #: What is read of a question: it may be code of 4,000 characters.
 _MAX_READ_CHARS = 4000
 
-_MAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@(?:[\w-]{1,63}\.){1,6}[^\W\d_]{2,24}")
-_NAME = r"[^\W\d_a-zß-öø-ÿ][\w'’-]{0,40}"
+_MAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@(?:(?:[\w-]{1,63}\.){1,6}[^\W\d_]{2,24}|localhost\b)")
+_WORD = r"[^\W\d_][\w'’-]{0,40}"
+_NAME = rf"(?![a-zß-öø-ÿ]){_WORD}"
 _NAMES = rf"{_NAME}(?: {_NAME}){{0,2}}"
-#: What introduces a name, in nine languages; Chinese, Japanese and Korean write no capitals.
+#: What introduces a name, in nine languages; Chinese, Japanese and Korean write no capitals. The first group says so
+#: plainly, so what follows is a name without capitals too.
 _INTRODUCED = re.compile(
-    r"(?i:\b(?:my name is|name'?s|this is|regards,?|cheers,?|thanks,|mein name ist|ich hei(?:ß|ss)e|grüße,?|gruß,?"
-    r"|je m['’]appelle|mon nom est|cordialement,?|me llamo|mi nombre es|saludos,?|mi chiamo|il mio nome è|saluti,?"
-    r"|meu nome é|me chamo|меня зовут|с уважением,?)) "
-    rf"({_NAMES})|(?:\b(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Mme|Mlle|Sr|Sra|Sig)\.? )({_NAMES})"
+    r"(?i:\b(?:my name is|mein name ist|ich hei(?:ß|ss)e|je m['’]appelle|mon nom est|me llamo|mi nombre es|mi chiamo"
+    r"|il mio nome è|meu nome é|me chamo|меня зовут)) "
+    rf"({_NAMES}|{_WORD}(?: {_WORD})?)"
+    r"|(?i:\b(?:name'?s|regards,?|cheers,?|thanks,?|thank you,|grüße,?|gruß,?|cordialement,?|saludos,?|saluti,?"
+    rf"|с уважением,?)) ({_NAMES})"
+    rf"|(?i:\bi(?: am|['’]m)) ({_NAME}(?: {_NAME}){{1,2}}|{_NAME}(?=[,.!;]| from | and ))"
+    rf"|(?:\b(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Mme|Mlle|Sr|Sra|Sig)\.? )({_NAMES})"
     r"|(?:我叫|我是|私は|名前は|제 이름은 |저는 )([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,4})"
-    r"|(?:/home/|/Users/|\\Users\\)([^\s/\\:\"']{1,64})"
+    r"|(?:/home/|/Users/)([^\s/\\:\"']{1,64})|\\Users\\([^\\/:\"']{1,64}(?=\\)|[^\s/\\:\"']{1,64})"
 )
+_KEYWORD = r"(?:\w{0,30}[_-])?(?:password|passphrase|passwd|pwd|secret|token|api[_-]?key|bearer"
+#: What is assigned may be any word; what only follows has a digit, as "invalid" after "the token is" is no secret.
 _ASSIGNED = re.compile(
-    r"(?i:\b(?:\w{0,30}[_-])?(?:password|passwd|pwd|secret|token|api[_-]?key|bearer))[\"']?(?: ?[:=] ?| )[\"']?"
-    r"((?=[^\s\"']{0,99}\d)[^\s\"',;]{6,200})"
+    rf"(?i:\b{_KEYWORD}|pass))[\"']? ?[:=] ?[\"']?([^\s\"',;]{{6,200}})"
+    rf"|(?i:\b{_KEYWORD}))[\"']?(?i: is)? [\"']?((?=[^\s\"']{{0,99}}\d)[^\s\"',;]{{6,200}})"
 )
 #: A run of signs that no word is, as keys, hashes and ids are: twenty and more with four digits among them.
 _RUN = re.compile(r"(?<![\w-])(?=(?:[A-Za-z_-]{0,40}\d){4})[\w-]{20,200}")

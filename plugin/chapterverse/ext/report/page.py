@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse import __version__
-from chapterverse.ext.report.document import Document
-from chapterverse.ext.report.markdown import DIFFERENCES, states_text
+from chapterverse.ext.report.document import Document, list_facts
+from chapterverse.ext.report.markdown import DIFFERENCES, period_text, readers_text
+from chapterverse.text.shortening import ellipsize
 
 _WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260
-
-
-_VOID = frozenset({"meta", "rect", "polyline"})
 #: No characters, in XML.
-_LOST = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
+_LOST = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
 class Markup(str):
@@ -33,13 +31,9 @@ class Markup(str):
 
 def tag(name: str, /, *children: str, **attributes: object) -> Markup:
     """Return an element; every child but `Markup` is text. `class_` is the attribute `class`."""
-    stated = "".join(f' {k.strip("_").replace("_", "-")}="{_escape(str(v))}"' for k, v in attributes.items())
-    inner = "".join(child if isinstance(child, Markup) else _escape(child) for child in children)
-    return Markup(f"<{name}{stated}>{inner}</{name}>" if inner or name not in _VOID else f"<{name}{stated} />")
-
-
-def _escape(text: str) -> str:
-    return html.escape(text).translate(_LOST)
+    stated = "".join(f' {k.strip("_").replace("_", "-")}="{html.escape(str(v))}"' for k, v in attributes.items())
+    inner = "".join(child if isinstance(child, Markup) else html.escape(child) for child in children)
+    return Markup(f"<{name}{stated}>{inner}</{name}>")
 
 
 def write_page(document: Document) -> str:
@@ -47,16 +41,11 @@ def write_page(document: Document) -> str:
     style = (Path(__file__).parent / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", "What readers ask"),
-        Markup(f"<style>{style}</style>"),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *_body(document)), lang='en')}\n"
+    head = f'''<head><meta charset="utf-8" />
+<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}" />
+<meta name="viewport" content="width=device-width, initial-scale=1" /><meta name="referrer" content="no-referrer" />
+<title>What readers ask</title><style>{style}</style></head>'''
+    return f"<!DOCTYPE html>\n{tag('html', Markup(head), tag('body', *_body(document)), lang='en')}\n".translate(_LOST)
 
 
 def _body(document: Document) -> Iterator[Markup]:
@@ -66,11 +55,11 @@ def _body(document: Document) -> Iterator[Markup]:
         tag("p", document["first"], class_="first"),
         tag("h1", "What readers ask"),
         *([tag("ul", *notes)] if notes else []),
-        *([_period(document)] if document["period"]["from"] else []),
+        *([tag("p", period_text(document))] if document["period"]["from"] else []),
     )
     again = _differences(document.get("asked_again", {}))
     yield tag("main", *again, *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
-    yield tag("footer", tag("p", f"Made by Chapter & Verse {__version__}. Names, addresses and keys are hidden."))
+    yield tag("footer", tag("p", f"Made by Chapter & Verse {__version__}. Addresses, keys and some names are hidden."))
 
 
 def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
@@ -84,26 +73,17 @@ def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
             yield tag("ul", *items)
 
 
-def _period(document: Document) -> Markup:
-    period = document["period"]
-    return tag("p", f"From {period['from']} to {period['to']}: {states_text(document['states'])}.")
-
-
 def _pictures(document: Document) -> Iterator[Markup]:
-    if document["days"]:
-        yield tag("h2", "Day by day")
-        yield tag("figure", _key(), _line(document["days"]))
-    if document["chapters"]:
-        yield tag("h2", "Chapters")
-        yield tag("figure", _key(), _bars(document["chapters"]))
+    for name, title, draw in (("days", "Day by day", _line), ("chapters", "Chapters", _bars)):
+        if document[name]:
+            yield tag("h2", title)
+            yield tag("figure", _key(), draw(document[name]))
 
 
 def _key() -> Markup:
-    names = (("asked", "readers who asked"), ("unanswered", "readers without a full answer"))
-    keys = [
-        tag("span", _svg(12, 12, "", tag("rect", class_=series, width=12, height=12)), f" {name}")
-        for series, name in names
-    ]
+    names = {"asked": " readers who asked", "unanswered": " readers without a full answer"}
+    marks = {series: tag("rect", class_=series, width=12, height=12) for series in names}
+    keys = [tag("span", _svg(12, 12, "", marks[series]), name) for series, name in names.items()]
     return tag("figcaption", *keys)
 
 
@@ -141,8 +121,7 @@ def _bars(chapters: Sequence[Mapping[str, Any]]) -> Markup:
     marks = []
     for number, chapter in enumerate(chapters):
         y = number * _BAR
-        title = chapter["title"] if len(chapter["title"]) <= 36 else f"{chapter['title'][:35]}…"
-        marks.append(tag("text", title, x=_LABEL - 8, y=y + 17, class_="end"))
+        marks.append(tag("text", ellipsize(chapter["title"], 36), x=_LABEL - 8, y=y + 17, class_="end"))
         for series in ("asked", "unanswered"):
             width = round(chapter[series] / most * (_WIDTH - _LABEL - 40), 1)
             marks.append(tag("rect", class_=series, x=_LABEL, y=y + 4, width=width, height=_BAR - 8))
@@ -153,27 +132,22 @@ def _bars(chapters: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _group(group: Mapping[str, Any]) -> Markup:
-    trend, facts = group["trend"], []
-    if group["nearest"]:
-        facts.append(("Nearest section", _place(group["nearest"])))
-    if group["lacks"]:
-        facts.append(("It lacks", Markup(", ".join(tag("b", tag("bdi", word)) for word in group["lacks"]))))
-    if group["sections"]:
-        items = [tag("li", _place(place), f" ({place['readers']})") for place in group["sections"]]
-        facts.append(("Sections", tag("ul", *items)))
-    if group["examples"]:
-        facts.append(("Asked", tag("ul", *(tag("li", tag("q", tag("bdi", text))) for text in group["examples"]))))
-    counts = f"{group['readers']} readers, {trend['before']} in the first half and {trend['after']} in the second: "
+    facts = [tag("div", tag("dt", name), tag("dd", _list(values))) for name, values in list_facts(group)]
     return tag(
         "section",
         tag("h3", "Gap: " if group["kind"] == "gap" else "", tag("bdi", group["title"])),
-        tag("p", counts, states_text(group["states"])),
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)) if facts else "",
+        tag("p", readers_text(group)),
+        tag("dl", *facts) if facts else "",
         class_=group["kind"],
     )
+
+
+def _list(values: Sequence[Any]) -> Markup:
+    return tag("ul", *(tag("li", tag("bdi", v) if isinstance(v, str) else _place(v)) for v in values))
 
 
 def _place(place: Mapping[str, Any]) -> Markup:
     name = tag("bdi", place["title"])
     is_link = place["url"].lower().startswith(("https://", "http://"))
-    return tag("a", name, href=place["url"], rel="noreferrer") if is_link else name
+    name = tag("a", name, href=place["url"], rel="noreferrer") if is_link else name
+    return Markup(f"{name} ({place['readers']})") if "readers" in place else name

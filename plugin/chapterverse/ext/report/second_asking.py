@@ -1,29 +1,33 @@
 """Asks the questions of a report against a new index, and says which gaps closed, and which answers changed or broke.
 
 What was answered the last time is kept beside the index, as digests and addresses: no text of a question or an answer,
-and nothing of a question that is not in the report any more.
+and nothing of a question that is not in the report any more. It compares with its own answers alone, because those of
+readers may be a model's.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from chapterverse.errors import InputError
-from chapterverse.ext.report.groups import Group
-from chapterverse.ext.report.masking import show
-from chapterverse.ext.report.turns import STATUSES, normalize
+from chapterverse.database.sqlite import make_file
+from chapterverse.errors import InputError, ProviderError
+from chapterverse.ext.report.document import EXAMPLES, MAX_GROUPS
+from chapterverse.ext.report.gaps import Searcher
+from chapterverse.ext.report.groups import Group, distinct_questions
+from chapterverse.ext.report.masking import mask, show
+from chapterverse.ext.report.turns import STATUSES, AskedTurn, normalize
 from chapterverse.extensions import load
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
 
-#: Questions of one run, and of each group.
-MAX_ASKED, _PER_GROUP = 200, 3
+#: Questions of one run.
+MAX_ASKED = 200
 NEEDS_TEXTS = (
     "Nothing was asked again, because no text of a question is known: set CHAPTERVERSE_RECORDS where the service runs "
     "and here."
@@ -31,102 +35,119 @@ NEEDS_TEXTS = (
 _SESSION = "chapterverse_api.commands.session:ServiceSession.open"
 _UNCHANGED = "The index is that of the last time, so nothing was asked again."
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a question got.
-
-    Attributes:
-        text: a digest of the answer; empty if it is not known.
-    """
-
-    status: str
-    sections: tuple[str, ...] = ()
-    text: str = ""
+#: What a question got: its status, a digest of the answer, and the cited addresses. Empty if it was not asked.
+Row: TypeAlias = list[str]
+#: By the digests of all questions that the report shows.
+Rows: TypeAlias = Mapping[str, Row]
 
 
-def ask_again(groups: Sequence[Group], settings: Settings, progress: Progress) -> dict[str, Any]:
-    """Return what is different, and keep the outcomes for the next time.
+def ask_again(
+    groups: Sequence[Group], searcher: Searcher, settings: Settings, progress: Progress
+) -> tuple[dict[str, Any], Callable[[], None]]:
+    """Return what is different, and what keeps the answers for the next time.
 
-    No model writes, reranks or checks; an index with vectors asks its embedder. No conversation is kept.
+    If the index is that of the last time, only questions that it was not asked yet are asked. No model writes, reranks
+    or checks; an index with vectors asks its embedder. No conversation is kept.
 
     Raises:
-        ChapterVerseError: the service or the index can't be used.
+        ChapterVerseError: the service or the index can't be used, or only a part of it, or nothing can be kept.
     """
-    questions = _choose(groups)
-    if not questions:
-        return {"first": NEEDS_TEXTS}
-    session = load(_SESSION)(
-        settings.override(generator="extractive", reranker="none", checker="words", records="", log_questions=False)
-    )
-    kept = settings.local_folder / "asked.json"
-    index, before = session.snapshot().head.token, _read(kept)
-    if before.get("index") == index:
-        return {"first": _UNCHANGED}
-    earlier = {
-        key: Outcome(**{**row, "sections": tuple(row["sections"])}) for key, row in before.get("rows", {}).items()
-    }
-    now = {}
-    for number, question in enumerate(questions, 1):
-        if outcome := _ask(session, question):
-            now[question] = outcome
+    shown = [question for group in groups[:MAX_GROUPS] for question in group.questions()[:EXAMPLES]]
+    questions = {_key(question): mask(question) for question in shown}
+    index, file = searcher.head.token, _file(searcher, settings)
+    was, kept = _read(file)
+    before = {key: kept.get(key, []) for key in questions}
+    # Before any is asked: what is asked no more goes, and asking may cost.
+    _keep(file, was, before)
+    asked = [key for key in [*questions][:MAX_ASKED] if index != was or not before[key]]
+    now = _ask({key: questions[key] for key in asked}, settings, progress) if asked else {}
+    first = NEEDS_TEXTS if not questions else "" if asked else _UNCHANGED
+    keep = partial(_keep, file, index, {**before, **now})
+    return ({"first": first} if first else _compare(questions, before, now)), keep
+
+
+def is_current(searcher: Searcher, turns: Iterable[AskedTurn], settings: Settings) -> bool:
+    """Return whether the last report was made of this index, and shows no question that is kept no more."""
+    was, kept = _read(_file(searcher, settings))
+    return was == searcher.head.token and kept.keys() <= {_key(question) for question in distinct_questions(turns)}
+
+
+def _ask(questions: Mapping[str, str], settings: Settings, progress: Progress) -> dict[str, Row]:
+    off = {"generator": "extractive", "economy_generator": "", "reranker": "none", "checker": "words", "tools": ""}
+    session = load(_SESSION)(settings.override(**off, records="", log_questions=False))
+    rows: dict[str, Row] = {}
+    for number, (key, question) in enumerate(questions.items(), 1):
+        rows[key] = _ask_one(session, question)
         progress("Asking again", number, len(questions))
-    rows = {_digest(normalize(question)): asdict(outcome) for question, outcome in now.items()}
-    replace_file(kept, json.dumps({"index": index, "rows": rows}).encode())
-    return _compare(now, earlier, questions)
+    return rows
 
 
-def _choose(groups: Iterable[Group]) -> dict[str, str]:
-    """Return the questions of the first groups, with what readers got."""
-    chosen: dict[str, str] = {}
-    for group in groups:
-        got = {turn.question: turn.status or "" for turn in group.turns if turn.question}
-        chosen |= {question: got[question] for question in group.questions()[:_PER_GROUP]}
-    return dict([*chosen.items()][:MAX_ASKED])
-
-
-def _ask(session: Any, question: str) -> Outcome | None:
+def _ask_one(session: Any, question: str) -> Row:
     try:
         answer = session.answer(query=question)
-    # Another release may have taken longer ones.
+    # Nothing may be left of it, masked.
     except InputError:
-        return None
-    text = _digest(answer["response"])
-    return Outcome(STATUSES.get(answer["status"], "answered"), tuple(answer["sources_cited"]), text)
+        return ["refused", ""]
+    if reason := answer["degraded_reason"]:
+        raise ProviderError(f"The questions can't be asked again now: {reason}", retryable=True)
+    return [STATUSES.get(answer["status"], "answered"), _digest(answer["response"]), *answer["sources_cited"]]
 
 
-def _compare(now: Mapping[str, Outcome], earlier: Mapping[str, Outcome], got: Mapping[str, str]) -> dict[str, Any]:
+def _compare(questions: Mapping[str, str], before: Rows, now: Rows) -> dict[str, Any]:
     rows: dict[str, list[dict[str, Any]]] = {"closed": [], "changed": [], "broke": []}
-    for question, outcome in now.items():
-        before = earlier.get(_digest(normalize(question)))
-        was = before.status if before else got[question]
-        if kind := _kind(outcome, before, was):
-            row = {"question": show(question), "before": was, "after": outcome.status}
-            rows[kind].append({**row, "sections": list(outcome.sections[:3])})
+    for key, (status, _, *sections) in now.items():
+        if kind := _kind(before[key], now[key]):
+            row = {"question": show(questions[key]), "before": before[key][0], "after": status}
+            rows[kind].append({**row, "sections": sections[:3]})
+    new = sum(not before[key] for key in now)
     counts = ", ".join(f"{len(found)} {kind}" for kind, found in rows.items())
-    return {"first": f"Of {len(now)} questions that were asked again: {counts}.", **rows}
+    first = f"Of {len(now) - new} questions that were asked again: {counts}."
+    return {"first": first + (f" For the first time {new} were asked." if new else ""), **rows}
 
 
-def _kind(now: Outcome, before: Outcome | None, was: str) -> str:
-    """Return the kind of a difference; empty if there is none.
-
-    Only with an answer of the same kind can one be said to have changed or broken: readers may have got a model's.
-    """
-    if now.status == "answered" and was in ("refused", "hedged"):
-        return "closed"
-    if before is None or now == before:
+def _kind(before: Row, now: Row) -> str:
+    """Return the kind of a difference; empty if there is none."""
+    if not before or before == now:
         return ""
-    return "broke" if was != "refused" and now.status == "refused" else "changed"
+    if now[0] == "answered" and before[0] in ("refused", "hedged"):
+        return "closed"
+    return "broke" if before[0] != "refused" and now[0] == "refused" else "changed"
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return what was kept; nothing if it can't be read, as it is made anew."""
+def _file(searcher: Searcher, settings: Settings) -> Path:
+    """Return where the answers of this site and version are kept; an embedded store has a folder of its own."""
+    store, scope = settings.store.removeprefix(f"edge:{settings.local_folder}"), searcher.head.scope
+    return settings.local_folder / f"asked-{_digest(json.dumps([store, scope.site, scope.version]))[:12]}.json"
+
+
+def _read(file: Path) -> tuple[str, Rows]:
+    """Return the index and the rows that were kept; none if they can't be read, as they are made anew."""
     try:
-        kept = json.loads(path.read_bytes())
-        fits = all(set(row) == {"status", "sections", "text"} for row in kept["rows"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-    return kept if fits else {}
+        kept = json.loads(file.read_bytes())
+        index, rows = kept["index"], kept["rows"]
+        fits = all(isinstance(row, list) and all(isinstance(part, str) for part in row) for row in rows.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return "", {}
+    return (index, rows) if fits else ("", {})
+
+
+def _keep(file: Path, index: str, rows: Rows) -> None:
+    write_file(file, json.dumps({"index": index, "rows": rows}), is_private=True)
+
+
+def write_file(file: Path, text: str, *, is_private: bool = False) -> None:
+    """Write a file, which only its owner may read if it is private. Raises `InputError` if it can't be written."""
+    try:
+        if is_private:
+            make_file(file)
+            file.chmod(0o600)
+        replace_file(file, text.encode())
+    except OSError as error:
+        raise InputError(f"{file} can't be written: {error.strerror}.") from error
+
+
+def _key(question: str) -> str:
+    return _digest(normalize(question))
 
 
 def _digest(text: str) -> str:

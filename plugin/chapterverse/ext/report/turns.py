@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Literal, TypeAlias
@@ -60,6 +60,10 @@ class AskedTurn:
         return self.status != "answered" or self.is_rated_down or self.is_asked_again
 
 
+def count_readers(turns: Iterable[AskedTurn]) -> int:
+    return len({turn.reader for turn in turns})
+
+
 def normalize(question: str) -> str:
     """Return the form in which two questions are one."""
     return " ".join(question.casefold().split()).strip(" ?!.")
@@ -74,11 +78,7 @@ def mark_asked_again(turns: Iterable[AskedTurn]) -> None:
 
 
 def _says_the_same(question: str, following: str) -> bool:
-    if not question or not following:
+    if not question or not following or normalize(question) == normalize(following):
         return False
-    words, others = set(_terms(question)), set(_terms(following))
+    words, others = ({t for w in lexical.words(q) for t in w.terms[:1]} for q in (question, following))
     return bool(words & others) and len(words & others) >= _AGAIN * len(words | others)
-
-
-def _terms(question: str) -> Iterator[int]:
-    return (term for word in lexical.words(question) for term in word.terms[:1])

@@ -79,7 +79,10 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
         log.info(line)
     log.info(f"Indexed {report}")
     if settings.report:
-        load("chapterverse.ext.report.command:after_build")(settings, log)
+        try:
+            load("chapterverse.ext.report.command:after_build")(settings, log)
+        except Exception as error:
+            log.warning(f"The report was not made: {explain_error(error)}")
 
 
 def index_sources(

@@ -80,7 +80,8 @@ class Options:
         if preview:
             # A preview contains drafts and local addresses, so it writes its own index and cites itself.
             version = settings.docs_version or ""
-            settings = settings.override(store=f"{DEFAULT_STORE}/preview", ledger="", base_url="", docs_version=version)
+            local = {"store": f"{DEFAULT_STORE}/preview", "ledger": "", "base_url": "", "report": False}
+            settings = settings.override(**local, docs_version=version)
         return settings.resolve_paths(root)
 
     def widget_options(self) -> dict[str, Any]:
