@@ -31,6 +31,8 @@ _MIN_SAME_SUBJECT = 0.6
 #: Share of a sentence's words, by idf, that a passage must contain to be checked without being cited, and how many
 #: passages are checked so.
 _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
+#: The characters that numbers, versions and dates are of.
+_NUMBER_CHARS = "0123456789.,:-/"
 # Placeholders in a line of code that the reader replaces: "<name>", "{name}", "$NAME", "YOUR_NAME".
 _PLACEHOLDER = re.compile(
     r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…"
@@ -67,7 +69,8 @@ def judge(
     """Return the judgement of all sources together on a sentence.
 
     Args:
-        rivals: the other passages that were sent; a sentence that fits one of them better is probably from there.
+        rivals: the other passages that were sent; a sentence that is verbatim in one of them, or fits it better, is from
+            there.
         is_cited: whether the generator cites the sources; otherwise the sentence needs a higher score.
     """
     if not sources or sentence.is_empty:
@@ -75,12 +78,14 @@ def judge(
     if sentence.kind == "code":
         return _judge_code(sentence, sources)
     text = sentence.normalized.strip(" .!…")
-    # A part of a sentence isn't enough: "run it" of "never run it".
-    if any(text in source.normalized and text in source.normalized_excerpts for source in sources):
+    if _holds_sentence(text, sources):
         return Verdict("supports", VERBATIM_SCORE)
+    if _holds_sentence(text, rivals):
+        # It is from there.
+        return Verdict("silent", -VERBATIM_SCORE)
     words = len(sentence.content_positions)
     # Numbers alone say nothing of anything, but an item of a list may be one.
-    is_number = words > 0 and not any(sentence.surfaces[i].strip("0123456789.,:-/") for i in sentence.content_positions)
+    is_number = words > 0 and not any(sentence.surfaces[i].strip(_NUMBER_CHARS) for i in sentence.content_positions)
     if is_number or (words < MIN_WORDS and not sentence.literals):
         # Nearly any passage holds a single word somewhere.
         supports = (is_cited or (words > 1 and not is_number)) and _contains_brief(sentence, sources)
@@ -92,6 +97,11 @@ def judge(
     if score >= (model.threshold if is_cited else model.uncited_threshold):
         return Verdict("supports", score)
     return Verdict("contradicts" if _differs(values) else "silent", score)
+
+
+def _holds_sentence(normalized: str, sources: Sequence[AnalyzedPassage]) -> bool:
+    """Whether a passage has a whole sentence verbatim; a part isn't enough: "run it" of "never run it"."""
+    return any(normalized in source.normalized and normalized in source.normalized_excerpts for source in sources)
 
 
 def is_ruled_out(values: Mapping[str, float]) -> bool:

@@ -138,3 +138,12 @@ def test_what_the_subject_does_not_explain_is_a_claim(said: str) -> None:
 def test_what_the_docs_do_not_explain_is_none(said: str) -> None:
     found = checked(said, EXPORTER)
     assert (found.claim_count, found.leaves_open) == (0, True)
+
+
+def test_a_sentence_of_another_passage_is_cited_from_there() -> None:
+    said = "A plugin is a program that reads a page from standard input and writes it to standard output."
+    writing = passage(
+        "1", "Name the program in `quill.toml`. It gets the page as JSON.", ("Plugins", "Writing a plugin")
+    )
+    found = verify((Span(said, ("1",)),), [writing, passage("2", said, ("Plugins",))], "en", equal_weights)
+    assert [span.citations for span in found.spans] == [("2",)]
