@@ -47,8 +47,9 @@ _MIN_CUE_CONTEXT = 0.4
 _MOVED_CUE_VALUE = 0.6
 #: The cues of a sentence that are compared.
 _MAX_CUES = 60
-#: The likeness of two clauses from which it is a contradiction if only one of them is negated.
-_MIN_LIKENESS = 0.75
+#: The likeness of two clauses from which it is a contradiction if only one of them is negated: in general, and where
+#: the whole sentence and its best excerpt differ in their negations as well.
+_MIN_LIKENESS, _MIN_LIKENESS_OF_DENIED = 0.8, 0.75
 #: The words of a sentence or an excerpt that are compared in order.
 _MAX_ORDERED_WORDS = 160
 #: Languages in which two negations are one: "ne … pas", "no … nadie".
@@ -83,7 +84,7 @@ def measure_support(
     contradictions = (
         any(_has_opposite(sentence, clause) for clause in alignment.clauses),
         _has_another_number(sentence, alignment),
-        values["clause_negation_mismatch"] >= _MIN_LIKENESS,
+        values["clause_negation_mismatch"] >= _min_likeness(sentence, alignment.best),
         _is_exchanged(sentence, alignment),
     )
     values["contradictions"] = float(sum(contradictions))
@@ -247,6 +248,12 @@ def _negation_mismatch(sentence: AnalyzedSentence, aligned: AlignedClause) -> fl
     if sentence.language_code in _CONCORD:
         counts = [min(count, 1) for count in counts]
     return likeness if sum(counts) % 2 else 0.0
+
+
+def _min_likeness(sentence: AnalyzedSentence, best: Excerpt | None) -> float:
+    sides: tuple[AnalyzedText, ...] = (sentence, best) if best else ()
+    negations = sum(side.count_negations(0, len(side.surfaces)) for side in sides)
+    return _MIN_LIKENESS_OF_DENIED if negations % 2 else _MIN_LIKENESS
 
 
 def _is_exchanged(sentence: AnalyzedSentence, alignment: Alignment) -> bool:

@@ -69,8 +69,8 @@ def judge(
     """Return the judgement of all sources together on a sentence.
 
     Args:
-        rivals: the other passages that were sent; a sentence that is verbatim in one of them, or fits it better, is from
-            there.
+        rivals: the other passages that were sent; a sentence that is verbatim in one of them is from there, and one
+            that fits it better probably.
         is_cited: whether the generator cites the sources; otherwise the sentence needs a higher score.
     """
     if not sources or sentence.is_empty:
