@@ -34,9 +34,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from boosting import logistic, sigmoid
 from labelled_answers import FOLDS, Answer, Report, Tally, Weights, ends, load, report
 from planted import SITES, flawed, sections
+from regression import logistic, sigmoid
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split

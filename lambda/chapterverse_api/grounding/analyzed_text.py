@@ -197,11 +197,6 @@ class AnalyzedText:
     def literals(self) -> tuple[LiteralMatch, ...]:
         return tuple(islice(find_literals(self.plain, self.language), _MAX_LITERALS))
 
-    @cached_property
-    def name_terms(self) -> frozenset[int]:
-        """The terms of its identifiers."""
-        return frozenset(t for match in self.literals if not match.is_number for t in _terms(match.form, self.language))
-
 
 class Excerpt(AnalyzedText):
     """A sentence, heading, item, row or line of code of a passage.

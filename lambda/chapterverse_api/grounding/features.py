@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from difflib import SequenceMatcher
+from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 from chapterverse_api.grounding import cues
@@ -28,7 +30,7 @@ from chapterverse_api.grounding.literals import LiteralMatch
 #: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
 Rarity = Callable[[int], float]
 
-#: The features of the model. The verdict uses `contradictions` and `missing_names` besides.
+#: The features of the model. The verdict uses `contradictions`, `missing_names` and `missing_run` besides.
 NAMES = (
     "unaligned_share", "missing_share", "clause_missing_share", "missing_rarity", "elsewhere_rarity",
     "missing_digits", "clash_count", "clause_negation_mismatch",
@@ -45,10 +47,11 @@ _MIN_CUE_CONTEXT = 0.4
 _MOVED_CUE_VALUE = 0.6
 #: The cues of a sentence that are compared.
 _MAX_CUES = 60
-#: The likeness of two clauses from which it is a contradiction if only one of them is negated.
-_MIN_LIKENESS = 0.8
-#: The likeness of two clauses from which they differ only in words that changed places.
-_MIN_EXCHANGED_LIKENESS = 0.6
+#: The likeness of two clauses from which it is a contradiction if only one of them is negated: in general, and where
+#: the whole sentence and its best excerpt differ in their negations as well.
+_MIN_LIKENESS, _MIN_LIKENESS_OF_DENIED = 0.8, 0.75
+#: The words of a sentence or an excerpt that are compared in order.
+_MAX_ORDERED_WORDS = 160
 #: Languages in which two negations are one: "ne … pas", "no … nadie".
 _CONCORD = ("es", "fr")
 # The options and names in a piece of code.
@@ -81,8 +84,8 @@ def measure_support(
     contradictions = (
         any(_has_opposite(sentence, clause) for clause in alignment.clauses),
         _has_another_number(sentence, alignment),
-        values["clause_negation_mismatch"] >= _MIN_LIKENESS,
-        any(_is_exchanged(sentence, clause) for clause in alignment.clauses),
+        values["clause_negation_mismatch"] >= _min_likeness(sentence, alignment.best),
+        _is_exchanged(sentence, alignment),
     )
     values["contradictions"] = float(sum(contradictions))
     values["missing_names"] = float(_lacks_identifier(sentence, sources))
@@ -112,6 +115,7 @@ def _word_features(
     return {
         "unaligned_share": 1 - _share(terms, alignment.terms),
         "missing_share": _share(terms, missing),
+        "missing_run": float(_longest_run(terms, missing)),
         "clause_missing_share": clause_share,
         "missing_rarity": sum(map(rarity, unlike)),
         "elsewhere_rarity": sum(rarity(t) for t in missing if t in elsewhere),
@@ -120,6 +124,11 @@ def _word_features(
 
 def _share(terms: Sequence[int], among: frozenset[int] | set[int]) -> float:
     return sum(t in among for t in terms) / max(1, len(terms))
+
+
+def _longest_run(terms: Sequence[int], among: Collection[int]) -> int:
+    """Return how many terms in a row are among these, at most."""
+    return max((sum(1 for _ in run) for is_among, run in groupby(terms, among.__contains__) if is_among), default=0)
 
 
 def _surfaces_by_term(sentence: AnalyzedSentence) -> dict[int, str]:
@@ -241,14 +250,41 @@ def _negation_mismatch(sentence: AnalyzedSentence, aligned: AlignedClause) -> fl
     return likeness if sum(counts) % 2 else 0.0
 
 
-def _is_exchanged(sentence: AnalyzedSentence, aligned: AlignedClause) -> bool:
-    """Whether a clause differs from its excerpt's in identifiers alone, which each has in another clause."""
-    likeness, clause = _most_like(sentence, aligned)
-    if aligned.excerpt is None or likeness < _MIN_EXCHANGED_LIKENESS:
-        return False
-    here, there = set(sentence.terms_between(aligned.start, aligned.end)), set(aligned.excerpt.terms_between(*clause))
-    named = sentence.name_terms & aligned.excerpt.name_terms
-    return bool(here - there and there - here) and named >= here ^ there
+def _min_likeness(sentence: AnalyzedSentence, best: Excerpt | None) -> float:
+    sides: tuple[AnalyzedText, ...] = (sentence, best) if best else ()
+    negations = sum(side.count_negations(0, len(side.surfaces)) for side in sides)
+    return _MIN_LIKENESS_OF_DENIED if negations % 2 else _MIN_LIKENESS
+
+
+def _is_exchanged(sentence: AnalyzedSentence, alignment: Alignment) -> bool:
+    """Whether two words changed places, in the whole sentence or in one of its clauses."""
+    pairs = [
+        (clause.excerpt, (clause.start, clause.end), _most_like(sentence, clause)[1]) for clause in alignment.clauses
+    ]
+    pairs.append((alignment.best, (0, _MAX_ORDERED_WORDS), (0, _MAX_ORDERED_WORDS)))
+    return any(
+        excerpt is not None and _have_changed_places(sentence, own, excerpt, other) for excerpt, own, other in pairs
+    )
+
+
+def _have_changed_places(
+    text: AnalyzedText, span: tuple[int, int], other: AnalyzedText, other_span: tuple[int, int]
+) -> bool:
+    """Whether each of two content words stands where the other text has the other one; the spans are of positions."""
+    (start, end), (other_start, other_end) = span, other_span
+    end, other_end = min(end, start + _MAX_ORDERED_WORDS), min(other_end, other_start + _MAX_ORDERED_WORDS)
+    words, other_words = text.surfaces[start:end], other.surfaces[other_start:other_end]
+    replaced = {
+        pair
+        for kind, a, b, c, d in SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes()
+        if kind == "replace"
+        for pair in zip(
+            text.terms_between(start + a, start + b),
+            other.terms_between(other_start + c, other_start + d),
+            strict=False,
+        )
+    }
+    return any((there, here) in replaced for here, there in replaced if here != there)
 
 
 def _has_opposite(sentence: AnalyzedSentence, aligned: AlignedClause) -> bool:

@@ -23,14 +23,16 @@ VERBATIM_SCORE = 30.0
 _BRIEF_SUPPORTED, _BRIEF_SILENT = 1.0, -2.0
 #: How far below the threshold a sentence scores, at least, that is ruled out.
 CLASH_PENALTY = 3.0
-#: Sources that lack this share of a sentence's words never support it, nor those that lack this share of one clause's:
-#: what "and" joins to a truth may be made up.
-_MAX_MISSING_SHARE, _MAX_CLAUSE_MISSING_SHARE = 0.6, 0.8
+#: Sources that lack this share of a sentence's words never support it, nor those that lack this share of one clause's,
+#: or so many words in a row: what "and" joins to a truth may be made up, and what follows it without "and", too.
+_MAX_MISSING_SHARE, _MAX_CLAUSE_MISSING_SHARE, _MAX_MISSING_RUN = 0.6, 0.8, 4
 #: Share of a sentence's words from which a passage has the same subject.
 _MIN_SAME_SUBJECT = 0.6
 #: Share of a sentence's words, by idf, that a passage must contain to be checked without being cited, and how many
 #: passages are checked so.
 _MIN_SIMILAR_SHARE, _MAX_SIMILAR = 0.45, 3
+#: The characters that numbers, versions and dates are of.
+_NUMBER_CHARS = "0123456789.,:-/"
 # Placeholders in a line of code that the reader replaces: "<name>", "{name}", "$NAME", "YOUR_NAME".
 _PLACEHOLDER = re.compile(
     r"<[\w .-]{1,40}>|\{[\w-]{1,40}\}|\$\{?[A-Z][A-Z_]{2,40}\}?|\b[A-Z]{2,}(?:_[A-Z]{2,})+\b|\.\.\.|…"
@@ -67,7 +69,8 @@ def judge(
     """Return the judgement of all sources together on a sentence.
 
     Args:
-        rivals: the other passages that were sent; a sentence that fits one of them better is probably from there.
+        rivals: the other passages that were sent; a sentence that is verbatim in one of them is from there, and one
+            that fits it better probably.
         is_cited: whether the generator cites the sources; otherwise the sentence needs a higher score.
     """
     if not sources or sentence.is_empty:
@@ -75,17 +78,18 @@ def judge(
     if sentence.kind == "code":
         return _judge_code(sentence, sources)
     text = sentence.normalized.strip(" .!…")
-    # A part of a sentence isn't enough: "run it" of "never run it".
-    if any(text in source.normalized and text in source.normalized_excerpts for source in sources):
+    if _holds_sentence(text, sources):
         return Verdict("supports", VERBATIM_SCORE)
+    if _holds_sentence(text, rivals):
+        # It is from there.
+        return Verdict("silent", -VERBATIM_SCORE)
     words = len(sentence.content_positions)
-    if words < MIN_WORDS and not sentence.literals:
+    # Numbers alone say nothing of anything, but an item of a list may be one.
+    is_number = words > 0 and not any(sentence.surfaces[i].strip(_NUMBER_CHARS) for i in sentence.content_positions)
+    if is_number or (words < MIN_WORDS and not sentence.literals):
         # Nearly any passage holds a single word somewhere.
-        supports = (is_cited or words > 1) and _contains_brief(sentence, sources)
+        supports = (is_cited or (words > 1 and not is_number)) and _contains_brief(sentence, sources)
         return Verdict("supports", _BRIEF_SUPPORTED) if supports else Verdict("silent", _BRIEF_SILENT)
-    if not any(sentence.surfaces[i].strip("0123456789.,:-/") for i in sentence.content_positions) and words:
-        # Numbers alone say nothing of anything.
-        return Verdict("silent", _BRIEF_SILENT)
     values = measure_support(sentence, sources, rivals, model.rarity)
     score = model.score(values)
     if is_ruled_out(values):
@@ -95,6 +99,11 @@ def judge(
     return Verdict("contradicts" if _differs(values) else "silent", score)
 
 
+def _holds_sentence(normalized: str, sources: Sequence[AnalyzedPassage]) -> bool:
+    """Whether a passage has a whole sentence verbatim; a part isn't enough: "run it" of "never run it"."""
+    return any(normalized in source.normalized and normalized in source.normalized_excerpts for source in sources)
+
+
 def is_ruled_out(values: Mapping[str, float]) -> bool:
     """Whether a sentence with these features is hardly ever supported, however much of it the sources hold."""
     return bool(
@@ -102,6 +111,7 @@ def is_ruled_out(values: Mapping[str, float]) -> bool:
         or values["missing_names"]
         or values["missing_share"] >= _MAX_MISSING_SHARE
         or values["clause_missing_share"] >= _MAX_CLAUSE_MISSING_SHARE
+        or values["missing_run"] >= _MAX_MISSING_RUN
         or _differs(values)
     )
 
@@ -130,7 +140,9 @@ def is_verbatim_in(source: AnalyzedPassage, normalized: str) -> bool:
 def _contains_brief(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> bool:
     """Whether a clause of a source contains all words of a short sentence, and is negated like it."""
     terms, is_negated = set(sentence.content_terms), sentence.count_negations(0, len(sentence.surfaces)) > 0
-    for excerpt in (excerpt for source in sources for excerpt in source.excerpts):
+    # The parts of a number are terms as well: "3.9" holds no 9.
+    holding = (source for source in sources if source.digits.issuperset(sentence.digits))
+    for excerpt in (excerpt for source in holding for excerpt in source.excerpts):
         for start, end in excerpt.clauses if terms <= excerpt.terms_with_context else ():
             clause_terms = excerpt.context.union(*excerpt.terms[start:end])
             if terms <= clause_terms and is_negated == (excerpt.count_negations(start, end) > 0):
