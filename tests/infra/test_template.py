@@ -235,7 +235,7 @@ def test_the_bucket_refuses_what_is_not_encrypted_on_its_way(template: dict[str,
 
 def test_counters_expire_by_the_attribute_that_the_limiter_writes(template: dict[str, Any]) -> None:
     table = template["Resources"]["Counters"]["Properties"]
-    limiter = (ROOT / "lambda" / "chapterverse_api" / "limits" / "dynamodb.py").read_text("utf-8")
+    limiter = (ROOT / "lambda" / "chapterverse_api" / "ext" / "dynamodb" / "limiter.py").read_text("utf-8")
     expiry = table["TimeToLiveSpecification"]
     assert expiry["Enabled"] is True
     assert f'"#expires": "{expiry["AttributeName"]}"' in limiter
@@ -244,7 +244,7 @@ def test_counters_expire_by_the_attribute_that_the_limiter_writes(template: dict
 
 def test_conversations_have_the_keys_and_the_expiry_that_the_records_write(template: dict[str, Any]) -> None:
     table = template["Resources"]["Conversations"]
-    records = (ROOT / "lambda" / "chapterverse_api" / "records" / "dynamodb.py").read_text("utf-8")
+    records = (ROOT / "lambda" / "chapterverse_api" / "ext" / "dynamodb" / "records.py").read_text("utf-8")
     expiry = table["Properties"]["TimeToLiveSpecification"]
     assert (expiry["Enabled"], table["Condition"]) == (True, "KeepsRecords")
     assert f'"{expiry["AttributeName"]}": until' in records

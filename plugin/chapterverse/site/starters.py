@@ -45,9 +45,13 @@ _FUNCTION_WORD = re.compile(rf"(?:^| )(?:{'|'.join(sorted(STOP_WORDS['en']))})(?
 def write(path: Path, settings: Settings, base_url: str, warn: Warn = lambda _: None) -> None:
     """Write the file, if it has other questions than the index."""
     content = module(settings, base_url, warn)
-    if not path.is_file() or path.read_bytes() != content:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, content)
+    # The site is built, and needs this file for its suggestions alone.
+    try:
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, content)
+    except OSError as error:
+        warn(f"An empty chat has no questions from the index: {path} can't be written ({error.strerror}).")
 
 
 def module(settings: Settings, base_url: str, warn: Warn = lambda _: None) -> bytes:
@@ -60,8 +64,10 @@ def module(settings: Settings, base_url: str, warn: Warn = lambda _: None) -> by
     try:
         if settings.may_publish:
             found = _read_starters(settings, base_url)
-    except ChapterVerseError as error:
-        warn(f"An empty chat has no questions from the index: {error}")
+    # Whatever is wrong with an index, a site without suggestions is built all the same.
+    except Exception as error:
+        reason = error if isinstance(error, ChapterVerseError) else type(error).__name__
+        warn(f"An empty chat has no questions from the index: {reason}")
     return _MODULE.replace("{}", json.dumps(found)).encode()
 
 
