@@ -144,11 +144,11 @@ def read_kept(settings: Settings) -> list[AskedTurn]:
 
 
 def read_turns(
-    log: list[str], kept: Iterable[AskedTurn], first_day: str, progress: Progress
+    log: list[str], records: Iterable[AskedTurn], first_day: str, progress: Progress
 ) -> tuple[list[AskedTurn], list[str]]:
     """Return the turns of the log and the kept ones since a day, and what was not read. Raises as `read_log`."""
     reading = read_log(log, progress)
-    for turn in kept:
+    for turn in records:
         known = reading.turns.setdefault(turn.turn_id, turn)
         # The log may have lost the beginning of a turn, or its end.
         for name in ("thread", "at", "question", "status", "sections"):

@@ -63,9 +63,9 @@ class Group:
         """Return the distinct questions as written, that of most readers first."""
         return [*distinct_questions(self.turns).values()]
 
-    def lacks(self, shown: Iterable[str]) -> list[str]:
+    def lacks(self, questions: Iterable[str]) -> list[str]:
         """Return the missing words that stand in one of these questions, which are masked."""
-        text = " ".join(shown).lower().replace("’", "'")
+        text = " ".join(questions).lower().replace("’", "'")
         return [word for word in self.missing if word in text][:_MAX_LACKS]
 
 
