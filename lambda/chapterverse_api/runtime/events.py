@@ -16,7 +16,7 @@ from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 
 #: The end of a path that is one of the service's.
-_OWN_PATH = re.compile(r"(?P<path>/(?:v1/(?!v1/)[^/]+(?:/[^/]+)?|mcp|widget/.+|openapi\.json))\Z")
+_OWN_PATH = re.compile(r"(?P<path>/(?:v1/(?!v1/)[^/]+(?:/[^/]+)?|mcp|widget/[^/]+(?:/[^/]+){0,2}|openapi\.json))\Z")
 
 
 class LambdaHandler:

@@ -19,7 +19,9 @@ from chapterverse.text.sentences import split
 #: The file of a section and its headings: the address of a site may differ between two builds.
 Key = tuple[str, tuple[str, ...]]
 #: A name or a number: what is no plain word, or stands as code. Without it a sentence says another thing.
-_NAMES = re.compile(r"`+([^`\n]+)`+|(--?[A-Za-z][\w-]*|\w+(?:[._/-]\w+)+|\w*(?:\d|_|[a-z][A-Z])\w*)")
+_NAMES = re.compile(
+    r"(?<!`)`{1,3}([^`\n]+)`|(--?[A-Za-z][\w-]*|(?<!\w)\w+(?:[._/-]\w+)+|(?<!\w)\w*(?:\d|_|[a-z][A-Z])\w*)"
+)
 #: The least likeness of two sentences of which one is the other reworded, and the least share of the words kept.
 _ALIKE, _KEPT = 0.75, 0.8
 #: The least likeness of a word and the same mistyped.
