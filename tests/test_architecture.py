@@ -269,6 +269,12 @@ def test_no_room_knows_another_but_the_ground_it_stands_on() -> None:
     assert {room for cell in cells for room in re.findall(r"`(\w+)`", cell)} == listed
 
 
+def test_the_core_names_no_module_of_a_room() -> None:
+    named = re.compile(r"""["']chapterverse(?:_api)?\.ext\.""")
+    core = (file for package in (LIBRARY, SERVICE) for file in package.rglob("*.py") if "ext" not in file.parts)
+    assert [file.name for file in core if named.search(file.read_text(encoding="utf-8"))] == ["extensions.py"]
+
+
 def _room(module: str) -> str | None:
     """Return the room of a module; None if it is of the core."""
     _, *parts = module.split(".")

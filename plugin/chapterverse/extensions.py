@@ -197,6 +197,7 @@ EXTENSIONS = (
     Extension("work", parts={"proof_of_work": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"}),
     Extension(
         "evaluation",
+        parts={"questions": "chapterverse_api.ext.evaluation.questions:read_questions"},
         commands={
             "eval": Command(
                 "Measure",
@@ -215,6 +216,7 @@ EXTENSIONS = (
     ),
     Extension(
         "report",
+        parts={"report": "chapterverse.ext.report.command:after_build"},
         commands={
             "report": Command(
                 "Measure", "chapterverse.ext.report.command:report", "Show what readers ask, and what the docs lack."

@@ -13,7 +13,7 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import configure, print_json, settings_from, with_secrets
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.extensions import load, load_part
+from chapterverse.extensions import load_part
 from chapterverse.filters import NUMBERS
 from chapterverse.local_server import bind, is_everywhere, run, socket_origin
 from chapterverse.store import only_head, open_store
@@ -225,7 +225,7 @@ class _Row(NamedTuple):
 
 def _read_questions(question: str | None, file: Path | None) -> list[_Row]:
     if file is not None and question is None:
-        rows = load("chapterverse_api.ext.evaluation.questions:read_questions")(file)
+        rows = load_part("questions")(file)
         return [_Row(row.id, row.question, row.history, row.place) for row in rows]
     if question is None or file is not None:
         raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")

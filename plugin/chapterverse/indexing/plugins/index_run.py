@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
-from chapterverse.extensions import load, load_part
+from chapterverse.extensions import load_part
 from chapterverse.indexing.plugins.problems import explain_no_address
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
@@ -80,7 +80,7 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
     log.info(f"Indexed {report}")
     if settings.report:
         try:
-            load("chapterverse.ext.report.command:after_build")(settings, log)
+            load_part("report")(settings, log)
         except Exception as error:
             log.warning(f"The report was not made: {explain_error(error)}")
 
