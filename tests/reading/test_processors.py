@@ -23,14 +23,9 @@ pytest.importorskip("onnxruntime")
 TESTS = Path(__file__).parents[1]
 FOLDER = TESTS.parent / "reading/chapterverse_reading"
 #: Three sites with their questions: our own ones, and the headings of two others.
+OWN = [json.loads(line)["question"] for line in (TESTS / "questions/questions.jsonl").read_text("utf-8").splitlines()]
 SITES = {
-    "own": (
-        TESTS / "questions/site",
-        [
-            json.loads(line)["question"]
-            for line in (TESTS / "questions/questions.jsonl").read_text("utf-8").splitlines()
-        ][::5],
-    ),
+    "own": (TESTS / "questions/site", OWN[::5]),
     "material": (TESTS / "sites/mkdocs-material", ["install", "what is a tab", "tables", "how do I write a note"]),
     "docusaurus": (TESTS / "sites/docusaurus", ["getting started", "tabs", "code blocks", "what is an admonition"]),
 }
