@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.readers.html.dom import Child, Node
-from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.sections.footnotes import footnote_label
-from chapterverse.readers.sections.inline import Inline, is_decoration
+from chapterverse.readers.html.visible_text import collapse
+from chapterverse.readers.sections.inline import Inline, alternative_text, is_decoration
+from chapterverse.readers.sections.labels import footnote_label
 
 #: Other schemes run code, hold data or lead to files of a machine: such a link keeps its text alone.
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
@@ -119,7 +119,7 @@ class LinkedInline(Inline):
         return f"[^{footnote_label(link)}]"
 
     def _image(self, node: Node) -> str:
-        alt, address = strip_invisible(collapse(node.get("alt") or "")), self.address(node, "src")
+        alt, address = alternative_text(node), self.address(node, "src")
         if is_decoration(node, alt):
             return ""
         return f"![{_escape_brackets(escape(alt))}]({destination(address)})" if address else escape(alt)
