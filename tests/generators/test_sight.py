@@ -60,10 +60,11 @@ unsafe = true
 lineNos = true
 lineNumbersInTable = true
 """
-HUGO_PAGE = (
-    "<!doctype html><html><head><meta charset=utf-8><title>{{ .Title }}</title></head><body><nav>Packages</nav>"
-    "<main><h1>{{ .Title }}</h1>{{ .Content }}</main></body></html>"
-)
+HUGO_PAGE = """\
+<!doctype html>
+<html><head><meta charset="utf-8"><title>{{ .Title }}</title><style>code {padding: .3em}</style></head>
+<body><nav>Packages</nav><main><h1>{{ .Title }}</h1>{{ .Content }}</main></body></html>
+"""
 
 
 def description(name: str) -> str:

@@ -53,10 +53,8 @@ _API_INDEX = re.compile(
     r"|index-(?:all|\d+)|all(?:classes|packages)?(?:-index)?|(?:overview|package)-tree|(?:package|class)-use"
     r"|(?:name|module|class)index|undoccedsummary"
 )
-#: The page of a source file, by its name, as JSDoc and rustdoc have it.
-_SOURCE_FILE = re.compile(
-    r".*\.(?:[cm]?[jt]sx?|vue|svelte|py|rs|go|java|kt|cs|swift|php|rb|[ch](?:pp|xx|c|h)?|m|mm|d|f90)"
-)
+#: What a page that is named after a source file, and is mostly code, has: an ending, as JSDoc and rustdoc write it.
+_SOURCE_FILE = re.compile(r".*\.[a-z]\w{0,7}")
 _MIN_CODE_SHARE = 0.8
 
 _RELEASE_FOLDERS = frozenset("changelog changelogs releases release-notes release_notes whatsnew".split())
@@ -239,9 +237,7 @@ def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
 def _is_api(page: PageFacts) -> bool:
     """Return whether a page is mostly signatures that a tool took from code, or will take."""
     signs, signature, heading = _IN_SOURCE if page.is_markdown else _IN_HTML
-    if not any(sign in page.content for sign in signs):
-        return False
-    signatures = len(signature.findall(page.content))
+    signatures = len(signature.findall(page.content)) if any(sign in page.content for sign in signs) else 0
     return signatures > 0 and signatures >= len(heading.findall(page.content))
 
 

@@ -25,12 +25,8 @@ _ADMONITIONS = frozenset(("Admonition", "Callout", "Aside", "Alert"))
 _CODE_BLOCKS = frozenset(("CodeBlock", "Code"))
 #: HTML elements that are boxes and nothing more.
 _BOXES = frozenset("article aside center div fieldset figure footer header main section".split())
-#: HTML elements that have lines of their own where a line starts with them.
-_BLOCKS = frozenset(
-    "blockquote caption dd dl dt figcaption h1 h2 h3 h4 h5 h6 legend li menu nav ol p summary table tbody td tfoot th"
-    " thead tr ul".split()
-)
-_BLOCK_NAMES = _TABS | _TAB | _DETAILS | _ADMONITIONS | _BOXES | _BLOCKS
+#: What has lines of its own where a line starts with it.
+_BLOCK_NAMES = _TABS | _TAB | _DETAILS | _ADMONITIONS | (BLOCKS - {"hr", "pre"})
 #: Attributes of components whose names suggest that readers see them.
 _TITLES = ("title", "label", "heading", "header", "caption", "question")
 _TEXTS = ("description", "text", "summary", "alt", "content")

@@ -128,11 +128,15 @@ class Inline:
         written = self.verbatim[number : number + 1]
         return written[0].replace("\n", _BREAK).replace(" ", _SPACE) if written else child
 
+    def _text(self, text: str) -> str:
+        """Return a text of the page as Markdown."""
+        return text
+
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
-                out.append(child)
+                out.append(self._text(child))
             else:
                 self._element(child, out)
         return "".join(out)

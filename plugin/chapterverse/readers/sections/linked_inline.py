@@ -82,15 +82,8 @@ class LinkedInline(Inline):
         href = node.get(attribute) or ""
         return f"{self._page}{href}" if self._page and _FRAGMENT.fullmatch(href) else absolute(href, self._base)
 
-    def _raw(self, children: Iterable[Child]) -> str:
-        out: list[str] = []
-        for child in children:
-            if isinstance(child, str):
-                text = escape(child)
-                out.append(_escape_brackets(text) if self._in_link else text)
-            else:
-                self._element(child, out)
-        return "".join(out)
+    def _text(self, text: str) -> str:
+        return _escape_brackets(escape(text)) if self._in_link else escape(text)
 
     def _element(self, node: Node, out: list[str]) -> None:
         if node.name == "img":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,30 +152,22 @@ class SitePagesDraft:
             sources: pairs of address and source.
             base: address of the site.
         """
-        read = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
-        read.sort(key=lambda source: source.file_path)
-        return SitePages(tuple(read), base, tuple(self.warnings), dict(self.left_out))
-
-    def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         by_address: dict[str, Source] = {}
         for url, source in sources:
             other = by_address.setdefault(url, source)
             if other is not source:
                 self.left_out[source.file_path] = f"has the address of {other.file_path}"
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
-        return list(by_address.values())
+        # The index keeps the last good version of a page that can't be read.
+        unreadable = (Source(path, "", "", functools.partial(_raise, error)) for path, error in self.failed.items())
+        read = sorted((*by_address.values(), *unreadable), key=lambda source: source.file_path)
+        return SitePages(tuple(read), base, tuple(self.warnings), dict(self.left_out))
 
 
 def require_unchanged(path: str, listed: str, read: str) -> None:
     """Raise `UnreadablePage` if a page's hash isn't the one it was listed with."""
     if listed != read:
         raise UnreadablePage(f"{path} changed while it was being indexed: run again when the build is done.")
-
-
-def _unreadable(failed: Mapping[str, UnreadablePage]) -> Iterator[Source]:
-    """Yield sources that raise their error when they are read: the index keeps the last good version of such a page."""
-    for path, error in failed.items():
-        yield Source(path, "", "", functools.partial(_raise, error))
 
 
 def _raise(error: UnreadablePage) -> Page:
@@ -212,8 +204,12 @@ def finish_reading(
     names = _source_names(built)
     sources = []
     for path, page in built.items():
-        url = page_address(path, base, page.canonical, listed, is_stated=is_stated)
-        sources.append((url, _built_source(pages.folder, path, page, url, names.get(path, path))))
+        url, name = page_address(path, base, page.canonical, listed, is_stated=is_stated), names.get(path, path)
+        read, context = (
+            functools.partial(_read_page, pages.folder, path, page, url, name),
+            json.dumps([url, *page.facts]),
+        )
+        sources.append((url, Source(name, page.content_hash, context, read, url=url, language=page.facts[1] or "")))
     parts = {path: page.part for path, page in built.items() if page.part}
     return replace(pages.finish(sources, base), built={name: path for path, name in names.items()}, parts=parts)
 
@@ -231,11 +227,6 @@ def _source_names(built: Mapping[str, BuiltPage]) -> dict[str, str]:
             used_names.add(source)
             names[path] = source
     return names
-
-
-def _built_source(folder: Path, path: str, page: BuiltPage, url: str, name: str) -> Source:
-    read = functools.partial(_read_page, folder, path, page, url, name)
-    return Source(name, page.content_hash, json.dumps([url, *page.facts]), read, url=url, language=page.facts[1] or "")
 
 
 def _read_page(folder: Path, path: str, built: BuiltPage, url: str, name: str, text: str | None = None) -> Page:
