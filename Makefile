@@ -83,6 +83,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) infra/checkov.in -o infra/checkov.txt
 	$(LOCK) infra/release.in -o infra/release.txt
 	$(LOCK) infra/hugo.in -o infra/hugo.txt
+	$(LOCK) infra/pdoc.in -c requirements/test.txt -o infra/pdoc.txt
 	$(LOCK) infra/mkdocs.in -c requirements/test.txt -o infra/mkdocs.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
 	$(LOCK) tests/fuzz/openapi.in -o tests/fuzz/openapi.txt

@@ -1,7 +1,8 @@
 """Words, headings and gaps of foreign documentation as a browser shows it, against what the index holds.
 
-The documentation is what the packages of the environment say of themselves: their descriptions in themes of MkDocs,
-and the docstrings of the standard library in themes of Sphinx.
+The documentation is what packages say of themselves: their descriptions in themes of MkDocs and in Hugo, the docstrings
+of the standard library in themes of Sphinx and by pdoc, and JSDoc's own code by JSDoc. Locks pin the generators that
+are no packages of the environment: `infra/hugo.txt`, `infra/pdoc.txt`, and `package-lock.json` of a folder here.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from generators.project import Project
+from conftest import NODE, ROOT
+from generators.project import Project, install
 from generators.sight import Sight, browse, look
 from generators.test_starlight import CONTENT
+from infra.conftest import programs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -46,6 +49,22 @@ export default defineConfig({integrations: [starlight({title: 'Packages'})]});
 """
 VITEPRESS = "export default {title: 'Packages', ignoreDeadLinks: true, markdown: {html: false}};\n"
 SPHINX = "project = 'Modules'\nextensions = ['sphinx.ext.autodoc']\nhtml_theme = 'THEME'\n"
+
+
+HUGO = """\
+title = 'Packages'
+disableKinds = ['taxonomy', 'term', 'rss', 'sitemap']
+[markup.goldmark.renderer]
+unsafe = true
+[markup.highlight]
+lineNos = true
+lineNumbersInTable = true
+"""
+HUGO_PAGE = """\
+<!doctype html>
+<html><head><meta charset="utf-8"><title>{{ .Title }}</title><style>code {padding: .3em}</style></head>
+<body><nav>Packages</nav><main><h1>{{ .Title }}</h1>{{ .Content }}</main></body></html>
+"""
 
 
 def description(name: str) -> str:
@@ -101,8 +120,36 @@ def build_sphinx(theme: str, folder: Path) -> Path:
     return folder / "site"
 
 
+def build_hugo(_theme: str, folder: Path) -> Path:
+    pages = {f"content/{name}.md": f"---\ntitle: {name}\n---\n\n{description(name)}" for name in PACKAGES}
+    layouts = {f"layouts/_default/{kind}.html": HUGO_PAGE for kind in ("single", "list")}
+    for path, text in {"hugo.toml": HUGO, **layouts, **pages}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    _call(programs("hugo") / "hugo", "--source", folder, "--destination", folder / "site")
+    return folder / "site"
+
+
+def build_pdoc(_theme: str, folder: Path) -> Path:
+    _call(programs("pdoc") / "pdoc", *MODULES, "--output-directory", folder)
+    return folder
+
+
+def build_jsdoc(template: str, folder: Path) -> Path:
+    home = ROOT / ".cache/generators/jsdoc"
+    install(Path(__file__).parent / "jsdoc", home)
+    jsdoc = home / "node_modules/jsdoc"
+    theme = jsdoc / "templates/default" if template == "jsdoc" else home / "node_modules" / template
+    _call(NODE, jsdoc / "jsdoc.js", "-r", "-t", theme, "-d", folder, "-R", jsdoc / "README.md", jsdoc / "lib")
+    return folder
+
+
 def _run(*command: str) -> None:
-    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+    _call(sys.executable, "-m", *command)
+
+
+def _call(*command: str | Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -121,6 +168,10 @@ SITES: dict[str, tuple[Callable[[str, Path], Path], tuple[str, ...], str, str]] 
     "docusaurus": (build_docusaurus, (), ".theme-doc-markdown", ".hash-link"),
     "starlight": (build_starlight, (), "main h1, .sl-markdown-content", ".sl-anchor-link, .sr-only"),
     "vitepress": (build_vitepress, (), ".vp-doc", ".header-anchor, button.copy, span.lang"),
+    "hugo": (build_hugo, (), "main", ".lnt"),
+    "pdoc": (build_pdoc, (), "main", ".headerlink, .view-source-button, .linenos"),
+    "jsdoc": (build_jsdoc, (), "#main", ""),
+    "docdash": (build_jsdoc, (), "#main", ""),
     "nature": (build_sphinx, ("sphinx",), ".body[role=main]", ".headerlink, .linenos"),
 }  # fmt: skip
 

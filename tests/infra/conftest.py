@@ -28,13 +28,13 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Tool:
     offline |= {"HOME": str(home), "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
 
     def run(name: str, program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [_programs(name) / program, *arguments]
+        command = [programs(name) / program, *arguments]
         return subprocess.run(command, cwd=ROOT, env=kept | offline, capture_output=True, text=True)
 
     return run
 
 
-def _programs(name: str) -> Path:
+def programs(name: str) -> Path:
     command = [sys.executable, ROOT / "scripts" / "tools.py", name]
     return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
 

@@ -18,7 +18,7 @@ UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "fo
 ROLES = {"dialog", "menu", "navigation", "search"}
 SIGNS = {
     "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-reference", "footnote-backref", "linenos",
-    "lang", "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden",
+    "lang", "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden", "hx:mt-1.5",
 }  # fmt: skip
 
 
@@ -62,6 +62,9 @@ class Seen(HTMLParser):
         elif len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and not classes & SIGNS:
             self.headings.append((tag, attributes.get("id")))
             self._anchor(name or self._section() or self._place)
+        elif name and self._open and self.headings[-1:] == [(self._open[-1][0], None)]:
+            # In a heading without an id.
+            self._anchor(name)
         elif tag == "dt" and "sig" in classes:
             self._anchor(name)
         elif tag == "a" and "headerlink" in classes:

@@ -204,6 +204,39 @@ def test_a_module_of_pdoc_has_sections() -> None:
     assert paths == [("M",), ("M", "v"), ("M", "w")]
 
 
+CRUMBS = '<div><div><a href="/d/">Docs</a></div><svg></svg><div><a href="/d/g/">Guide</a></div><div>Tea</div></div>'
+
+
+@pytest.mark.parametrize(
+    ("above", "left"),
+    [
+        (CRUMBS, []),
+        (f"<div><header>{CRUMBS}</header></div>", ["Docs", "Guide", "Tea"]),
+        (CRUMBS.replace("/d/g/", "/other/"), ["Docs", "Guide", "Tea"]),
+        (CRUMBS.replace("<div>Tea</div>", '<div><a href="/d/g/t/">Tea</a></div>'), ["Docs", "Guide", "Tea"]),
+        ('<p><a href="/d/">Docs</a> for brewers.</p>', ["Docs for brewers."]),
+    ],
+)
+def test_the_way_to_a_page_above_its_title_is_no_text(above: str, left: list[str]) -> None:
+    page = read_document(f"<html><body><main>{above}<div><h1>Tea</h1></div><p>Text.</p>{CRUMBS}</main></body></html>")
+    assert [[b.text for b in s.blocks] for s in page.sections][:-1] == ([left] if left else [])
+    assert [b.text for b in page.sections[-1].blocks] == ["Text.", "Docs", "Guide", "Tea"]
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("<h1>A</h1><p>Text.</p><footer>Made on Sunday.</footer><script>s('<p>')</script>", ["Text."]),
+        ("<h1>A</h1><footer>Text.</footer><p>More.</p>", ["Text.", "More."]),
+        ("<h1>A</h1><section><p>Text.</p><footer>By Ann.</footer></section>", ["Text.", "By Ann."]),
+        ("<main><h1>A</h1><p>Text.</p><footer>By Ann.</footer></main>", ["Text.", "By Ann."]),
+    ],
+)
+def test_the_footer_of_the_site_is_no_text_of_a_page_without_a_main_element(page: str, texts: list[str]) -> None:
+    (section,) = read_document(f"<html><body>{page}</body></html>").sections
+    assert [block.text for block in section.blocks] == texts
+
+
 def site(root: Path, pages: dict[str, str]) -> Path:
     for path, html in pages.items():
         (root / path).write_text(html, encoding="utf-8")

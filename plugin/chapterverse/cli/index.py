@@ -32,11 +32,11 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers.addresses.urls import clean_base, parse_base_url
 from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.urls import clean_base, parse_base_url
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.store import Snapshot, only_head, open_store

@@ -28,10 +28,10 @@ from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.net.content_coding import DamagedBody, unpack_body
 from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
 from chapterverse.page_kinds import OPTED_OUT
-from chapterverse.readers.addresses.urls import SAFE
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.sources.folder import read_page
 from chapterverse.readers.sources.site_pages import require_unchanged
+from chapterverse.readers.urls import SAFE
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from chapterverse.errors import InputError
 from chapterverse.knowledge.metadata import validate_chunk
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash, is_storable
-from chapterverse.readers.addresses.urls import site_base
+from chapterverse.readers.urls import site_base
 from chapterverse.store import Snapshot
 from chapterverse.store.heads import parse_head_document
 from chapterverse.text.json_text import parse_json

@@ -29,24 +29,19 @@ _LISTING_MARKS = {
     "redirect": "redirect redirected",
 }
 _KIND_OF_MARK = {mark: kind for kind, marks in _LISTING_MARKS.items() for mark in marks.split()}
+#: Parts of an address, as listings have them; a page there is one if it looks like one.
+_LISTING_PARTS = {
+    part: _KIND_OF_MARK.get(part, "author listing")
+    for part in ("tags", "tag", "categories", "category", "archive", "archives", "authors", "author")
+}
 _POST_MARKS = frozenset("blog-post-page blog-post post posts td-blog".split())
 _API_GENERATORS = frozenset("rustdoc javadoc typedoc pdoc pydoctor doxygen jsdoc phpdocumentor".split())
 _DOCUMENTATION_MARK = "docs-doc-page"
 #: Material's template of a blog's own page and of its listings, whose entries only the template writes.
 _VIEW_MARK = "blog"
 
-#: Parts of an address, as listings have them; a page there is one if it looks like one.
-_LISTING_PARTS = {
-    **dict.fromkeys(("tags", "tag"), "tag listing"),
-    **dict.fromkeys(("categories", "category"), "category listing"),
-    **dict.fromkeys(("authors", "author"), "author listing"),
-    **dict.fromkeys(("archive", "archives"), "archive"),
-}
 #: What only a listing holds: Docusaurus' generated index, the headings of Material's tags, and its marks in Markdown.
-_LISTING_CONTENT = {
-    'class="generatedIndexPage_': "category listing",
-    'id="tag:': "tag listing",
-}
+_LISTING_CONTENT = {'class="generatedIndexPage_': "category listing", 'id="tag:': "tag listing"}
 _TAGS_MARK = re.compile(r"^(?:<!-- material/tags\b.*|\[TAGS\])\s*$", re.MULTILINE)
 #: A page named "search" is a search page with one of these and hardly any text; else it explains a search.
 _SEARCH_FIELDS = ("<input", "<form", "search-results")
@@ -58,10 +53,8 @@ _API_INDEX = re.compile(
     r"|index-(?:all|\d+)|all(?:classes|packages)?(?:-index)?|(?:overview|package)-tree|(?:package|class)-use"
     r"|(?:name|module|class)index|undoccedsummary"
 )
-#: The page of a source file, by its name, as JSDoc and rustdoc have it.
-_SOURCE_FILE = re.compile(
-    r".*\.(?:[cm]?[jt]sx?|vue|svelte|py|rs|go|java|kt|cs|swift|php|rb|[ch](?:pp|xx|c|h)?|m|mm|d|f90)"
-)
+#: What a page that is named after a source file, and is mostly code, has: an ending, as JSDoc and rustdoc write it.
+_SOURCE_FILE = re.compile(r".*\.[a-z]\w{0,7}")
 _MIN_CODE_SHARE = 0.8
 
 _RELEASE_FOLDERS = frozenset("changelog changelogs releases release-notes release_notes whatsnew".split())
@@ -139,17 +132,13 @@ def listing_kind(page: PageFacts) -> str:
         return "index of names"
     if _is_source_listing(page, last):
         return "source listing"
-    kind = _kind_of_marks(page) or _kind_of_content(page)
-    if kind:
+    marks = map(_KIND_OF_MARK.get, _marks(page.marks))
+    if kind := next(filter(None, marks), "") or _kind_of_content(page):
         return kind
     if last == "search":
         return "search page" if _is_search_page(page.content) else ""
     kind = _kind_of_address(parts)
     return kind if kind and _has_listing_form(page, last) else ""
-
-
-def _kind_of_marks(page: PageFacts) -> str:
-    return next((_KIND_OF_MARK[mark] for mark in _marks(page.marks) if mark in _KIND_OF_MARK), "")
 
 
 def _kind_of_content(page: PageFacts) -> str:
@@ -184,14 +173,10 @@ def _has_listing_form(page: PageFacts, last: str) -> bool:
     if _VIEW_MARK in _marks(page.marks):
         return True
     shape = _measure_shape(page.content)
-    # A short page below /tags/ may have content of its own; /tags/ itself without text is a listing still to be filled.
-    is_empty = shape.text < _SHORT_LISTING_CHARS and not (shape.paragraphs or _has_text(page))
-    return shape.is_listing or (last in _LISTING_PARTS and is_empty)
-
-
-def _has_text(page: PageFacts) -> bool:
     lines = page.content.split("\n") if page.is_markdown else []
-    return any(line.strip() and not line.startswith(("#", "<", "[", "-", "*")) for line in lines)
+    has_text = shape.paragraphs or any(line.strip() and not line.startswith(tuple("#<[-*")) for line in lines)
+    # A short page below /tags/ may have content of its own; /tags/ itself without text is a listing still to be filled.
+    return shape.is_listing or (last in _LISTING_PARTS and shape.text < _SHORT_LISTING_CHARS and not has_text)
 
 
 def content_type(page: PageFacts, stated_type: object = None, listing: str | None = None) -> str:
@@ -200,11 +185,9 @@ def content_type(page: PageFacts, stated_type: object = None, listing: str | Non
     Args:
         listing: the `listing_kind` of the page, None if it is not computed yet.
     """
-    declared_type = known_content_type(stated_type)
-    if declared_type:
+    if declared_type := known_content_type(stated_type):
         return declared_type
-    listing = listing_kind(page) if listing is None else listing
-    if listing:
+    if listing := listing_kind(page) if listing is None else listing:
         return LISTINGS[listing]
     parts, is_index = _parts(page.path)
     if not parts or (is_index and len(parts) == 1 and parts[0].replace("_", "-") == page.language.lower()):
@@ -237,10 +220,8 @@ def _marks(marks: str) -> list[str]:
 def _kind_of_address(parts: list[str]) -> str:
     """Return what the address of a page says that it lists: ".../tags/", ".../tags/news/", ".../page/2/"."""
     paged = len(parts) > 1 and parts[-2] == "page" and parts[-1].isdecimal()
-    if paged:
-        parts = parts[:-2]
-    kind = next((_LISTING_PARTS[part] for part in reversed(parts[-2:]) if part in _LISTING_PARTS), "")
-    return kind or ("archive" if paged else "")
+    *_, outer, last = ("", "", *(parts[:-2] if paged else parts))
+    return _LISTING_PARTS.get(last) or _LISTING_PARTS.get(outer) or ("archive" if paged else "")
 
 
 def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
@@ -256,26 +237,18 @@ def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
 def _is_api(page: PageFacts) -> bool:
     """Return whether a page is mostly signatures that a tool took from code, or will take."""
     signs, signature, heading = _IN_SOURCE if page.is_markdown else _IN_HTML
-    if not any(sign in page.content for sign in signs):
-        return False
-    signatures = len(signature.findall(page.content))
+    signatures = len(signature.findall(page.content)) if any(sign in page.content for sign in signs) else 0
     return signatures > 0 and signatures >= len(heading.findall(page.content))
-
-
-def _headings(page: PageFacts) -> Iterable[re.Match[str]]:
-    in_html = _HTML_HEADING.finditer(page.content)
-    if not page.is_markdown:
-        return in_html
-    return sorted((*in_html, *_SOURCE_TITLE.finditer(page.content)), key=lambda heading: heading.start())
 
 
 def _is_changelog(page: PageFacts) -> bool:
     """Return whether the headings of a page name releases: at least half of those of one level, with a date or two."""
     content = page.content
-    levels: Counter[int] = Counter()
-    releases: Counter[int] = Counter()
-    dated: Counter[int] = Counter()
-    for heading in islice(_headings(page), _MAX_HEADINGS):
+    headings: Iterable[re.Match[str]] = _HTML_HEADING.finditer(content)
+    if page.is_markdown:
+        headings = sorted((*headings, *_SOURCE_TITLE.finditer(content)), key=re.Match.start)
+    levels, releases, dated = Counter[int](), Counter[int](), Counter[int]()
+    for heading in islice(headings, _MAX_HEADINGS):
         level = int(heading[1]) if heading[1].isdigit() else len(heading[1])
         title = " ".join(unescape(_TAG.sub("", heading[2])).split())
         levels[level] += 1

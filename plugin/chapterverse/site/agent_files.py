@@ -19,10 +19,10 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import ConfigurationError, PageTooLarge, UnreadablePage, UnsafePath
-from chapterverse.readers.addresses.urls import SAFE, clean_base
 from chapterverse.readers.html.tokenizer import Edit, apply_edits
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page, real_path
+from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
 from chapterverse.site import llms_text, skill
 from chapterverse.site.alternate_link import put_link

@@ -15,9 +15,9 @@ from chapterverse.indexing import status
 from chapterverse.indexing.status import State
 from chapterverse.ledger import UNREAD, Ledger, open_ledger
 from chapterverse.model import PAGE, Head, Scope, Section, Source, join_blocks
-from chapterverse.readers.addresses.urls import clean_base, clean_url
 from chapterverse.readers.html.metadata import PageMetadata
 from chapterverse.readers.sections.html_page import read_document
+from chapterverse.readers.urls import clean_base, clean_url
 from chapterverse.settings import Settings
 from chapterverse.site.findings import Way
 from chapterverse.store import Snapshot, only_head, open_store

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.readers.addresses.urls import clean_url, page_address, page_paths
+from chapterverse.readers.urls import clean_url, page_address, page_paths
 
 #: Address of a site that states none; reserved, so nothing can be there (RFC 2606).
 NOWHERE = "https://site.invalid/"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from chapterverse.readers.addresses.urls import SAFE
+from chapterverse.readers.urls import SAFE
 from chapterverse.site.markdown_page import PageFile
 
 #: Most characters of `llms.txt`; Mintlify has the same limit.

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from chapterverse.readers.html.ciphertext import cut_ciphertext
+from chapterverse.readers.html.metadata import cut_ciphertext
 from growth import assert_linear
 
 

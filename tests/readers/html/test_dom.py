@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.html.dom import MAX_DEPTH, Node, parse_html
+from chapterverse.readers.html.dom import Node
+from chapterverse.readers.html.parser import MAX_DEPTH, parse_html
 from growth import assert_linear
 
 

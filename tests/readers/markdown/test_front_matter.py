@@ -11,7 +11,7 @@ from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_
 def test_everything_it_may_say() -> None:
     text = "---\ntitle: A  b\ndescription: D\ntags: [x, 'y z', 3]\ndate: 2024-05-06 10:00:00+02:00\n---\nBody"
     assert split_front_matter(text, "a.md") == (
-        FrontMatter("A b", "D", ("x", "y z", "3"), "2024-05-06T08:00:00Z"),
+        FrontMatter("A b", ("x", "y z", "3"), "2024-05-06T08:00:00Z"),
         "Body",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.html.dom import parse_html
+from chapterverse.readers.html.parser import parse_html
 from chapterverse.readers.sections.inline import Inline, code_span
 
 

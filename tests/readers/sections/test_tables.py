@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.model import Block, BlockKind
-from chapterverse.readers.html.dom import parse_html
+from chapterverse.readers.html.parser import parse_html
 from chapterverse.readers.sections.inline import Inline
 from chapterverse.readers.sections.tables import table_block
 

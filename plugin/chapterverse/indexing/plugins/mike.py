@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import urljoin
 
-from chapterverse.readers.addresses.urls import clean_base
+from chapterverse.readers.urls import clean_base
 
 
 def docs_version() -> str | None:

@@ -23,7 +23,7 @@ from chapterverse.indexing.plugins.options import (
     explain_type,
     explain_unknown_options,
 )
-from chapterverse.readers.addresses.urls import parse_base_url
+from chapterverse.readers.urls import parse_base_url
 from chapterverse.settings import SETTINGS, Settings, document_options, secret_fields
 from chapterverse.widget.endpoint import clean_endpoint
 

@@ -33,7 +33,18 @@ def find_content(html: str, body: int) -> Content:
     landmarks = _landmarks(html, body)
     named = {element.name: element for element in reversed(landmarks)}
     found = _find_article(html, landmarks) or _find_marked(html, body, "role", "main") or named.get("main")
-    return found or named.get("body") or Content("", 0, len(html))
+    if found or "body" not in named:
+        return found or Content("", 0, len(html))
+    return Content("body", named["body"].start, _end_without_footer(html, named["body"]))
+
+
+def _end_without_footer(html: str, body: Content) -> int:
+    """Return where a body ends without a last footer outside of sections, which is that of the site in ARIA's terms."""
+    start = html.rfind("<footer", body.start, body.end)
+    end = html.find("</footer", max(start, 0), body.end)
+    behind = html[end : body.end]
+    is_last = min(start, end) >= 0 and not _SECTION_END.search(behind)
+    return start if is_last and not _TAG.sub("", _SCRIPTS.sub("", behind)).strip() else body.end
 
 
 def _find_marked(html: str, start: int, attribute: str, word: str) -> Content | None:
@@ -153,4 +164,6 @@ _BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
 # Most themes have none beside the article, which this finds out five times as fast.
 _ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)
+_SCRIPTS = re.compile(rf"(?:{_ASIDES})>?", re.DOTALL)
+_SECTION_END = re.compile("</(?:article|aside|main|nav|section)", re.IGNORECASE)
 _TAG = re.compile("<[^<>]*+>")

@@ -1,22 +1,13 @@
-"""A small tree of the visible part of an HTML fragment, tolerant of every kind of markup.
-
-Elements that show nothing, or nothing of the page's own (scripts, navigation, fields, hidden and excluded elements),
-are parsed for their extent and left out. A hidden element stays where a visible control opens it: a tab, an accordion's
-button. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
-"""
+"""An element of a page, and which of them show nothing, or nothing of the page's own: fields, navigation and others."""
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Iterator, Set
-from itertools import islice
+from collections.abc import Iterator
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw, parse_attributes
-from chapterverse.readers.html.visible_text import strip_invisible, unescape
-from chapterverse.readers.page_bounds import MAX_DEPTH, require_chars, require_elements, require_shown
+from chapterverse.readers.html.tokenizer import RAW, parse_attributes
 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 BLOCKS = HEADINGS | frozenset(
@@ -24,28 +15,7 @@ BLOCKS = HEADINGS | frozenset(
     " footer header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td tfoot th"
     " thead tr ul".split()
 )
-_TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
-_CELL_WALLS = frozenset(("td", "th", "caption", "table"))
-
-#: Elements that hold nothing but a line of text, or code.
-FLOORS = HEADINGS | {"p", "pre"}
-
-#: Elements that a start tag closes: any of the first, unless one of the second is between.
-_CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
-    **dict.fromkeys(BLOCKS - _TABLE_PARTS, ({"p"}, _CELL_WALLS)),
-    "li": ({"li"}, {"ul", "ol", "menu", "table", "td", "th"}),
-    **dict.fromkeys(("dt", "dd"), ({"dt", "dd"}, {"dl", "table", "td", "th"})),
-    **dict.fromkeys(("td", "th"), ({"td", "th"}, {"tr", "table"})),
-    "tr": ({"tr"}, {"table"}),
-    **dict.fromkeys(("thead", "tbody", "tfoot"), ({"thead", "tbody", "tfoot", "caption"}, {"table"})),
-}
-
-#: A tag, a comment or a stray "<", with the text behind it.
-_TOKEN = re.compile(rf"(?:{TOKEN.pattern})([^<]*+)", TOKEN.flags)
-
-_DROPPED = RAW | frozenset(
-    "audio button canvas dialog input map menu nav noscript object select template video".split()
-)
+DROPPED = RAW | frozenset("audio button canvas dialog input map menu nav noscript object select template video".split())
 _DROPPED_CLASSES = frozenset(
     "linenos linenodiv lineno lnt ln gutter rouge-gutter line-numbers-wrapper visually-hidden sr-only"
     " screen-reader-text screen-reader-only md-source-file theme-last-updated katex-html copybtn backrefs doc-labels"
@@ -54,7 +24,7 @@ _DROPPED_CLASSES = frozenset(
 #: ARIA's roles of what stands beside the content or above it.
 _DROPPED_ROLES = frozenset("alertdialog dialog menu menubar navigation search toolbar".split())
 # pdoc's dump of the code that a name stands for; in a docstring the class is that of an example.
-_SOURCE_DUMP = "pdoc-code"
+SOURCE_DUMP = "pdoc-code"
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
 # The list of a page's headings that docutils writes for `contents`; each class alone may stand for anything.
@@ -64,7 +34,7 @@ _EXCLUSIONS = ("data-search-exclude", "data-chapterverse-exclude")
 _HINTS = (
     _DROPPED_CLASSES | _DROPPED_ROLES | frozenset(_EXCLUSIONS)
     | {"hidden", "data-pagefind-ignore", "display", "font-size", "doc-backlink", "contents"}
-    | {_DROPPED_SPAN, _SOURCE_DUMP}
+    | {_DROPPED_SPAN, SOURCE_DUMP}
 )  # fmt: skip
 #: Classes of sets of tabs, and of panels, that are older than ARIA.
 TAB_SETS = frozenset("tabbed-set sd-tab-set tab-set vp-code-group".split())
@@ -75,21 +45,10 @@ LINE_MARKS = {
     **dict.fromkeys(("add", "added", "ins", "inserted", "insertion"), "+"),
 }
 _TAB_WORDS = TAB_SETS | TAB_PANELS | {"tab", "tabbutton"}
-_NOT_PLAIN = re.compile(r"</pre>|<(?!/?(?:span|code|a)[\s>])")
-# The start tags in code, without those that have addresses only: every line may have one, and no two are alike.
-_CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([^>]*+)(?:>|\Z)""")
-_SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
-_ANY_TAG = re.compile(r"<[^>]*+(?:>|\Z)")
-_CODE_TAG = re.compile(r"<code\b([^>]*+)(?:>|\Z)", re.IGNORECASE)
 # Styles that hide an element from all readers; `aria-hidden` hides it from screen readers alone.
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:\.0*)?(?:[a-z]+|%)?\s*(?:!|;|\Z)", re.IGNORECASE
 )
-
-#: Attributes by which a control names what it opens; `href` is one of them only where the control says so.
-_CONTROLS = ("aria-controls", "data-bs-target", "data-target", "href")
-#: Elements inside the one before a hidden element among which its control is looked for.
-_NEAR = 8
 
 
 class Node:
@@ -121,6 +80,11 @@ class Node:
         if self._attributes is None:
             self._attributes = parse_attributes(self.raw)
         return self._attributes.get(attribute)
+
+    def integer(self, attribute: str, default: int) -> int:
+        """Return the value of an attribute that is a number of up to nine digits or so many pixels, else `default`."""
+        digits = (self.get(attribute) or "").removesuffix("px")
+        return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else default
 
     @property
     def classes(self) -> list[str]:
@@ -167,201 +131,7 @@ class Node:
 Child: TypeAlias = "Node | str"
 
 
-def parse_html(html: str) -> Node:
-    """Return the tree of a fragment under a nameless root. Takes time linear in the length.
-
-    Raises:
-        PageTooLarge: it is beyond a bound of `page_bounds`.
-    """
-    require_chars(html)
-    if "\r" in html:
-        html = html.replace("\r\n", "\n").replace("\r", "\n")
-    builder = _Builder(html)
-    position = 0
-    while position < len(html):
-        position = builder.read(position)
-    if builder.closed:
-        _remove_unnamed(builder.root, builder.closed)
-    return builder.root
-
-
-class _Builder:
-    """Keeps the open elements. Implied end tags follow the standard, reduced to the elements that documents use.
-
-    Attributes:
-        open: the open elements, the root first; `names` has their names.
-        overflow: how many open elements of each name were too deep for the tree.
-        elements: how many elements were met.
-        endless: names of raw elements that have no end tag from here on.
-        closed: hidden elements that a control may open, with the elements around them.
-    """
-
-    def __init__(self, html: str) -> None:
-        self.html = html
-        self.root = Node("")
-        self.open = [self.root]
-        self.names = [""]
-        self.overflow: dict[str, int] = {}
-        self.elements = 0
-        self.endless: set[str] = set()
-        self.closed: dict[Node, Node] = {}
-        # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
-        self.hints = functools.cache(_hints)
-        self.is_plain = functools.cache(_is_plain)
-
-    def read(self, position: int) -> int:
-        """Read from `position` up to an element that is skipped or taken whole; return where to go on."""
-        html = self.html
-        first = html.find("<", position)
-        if first < 0:
-            first = len(html)
-        if first > position:
-            self.text(html[position:first])
-        for token in _TOKEN.finditer(html, first):
-            start, raw, end, stray, text = token.groups()
-            if start:
-                name = start.lower()
-                if name in RAW:
-                    return self.skip(name, token.start(5))
-                if name == "pre":
-                    return self.take_preformatted(raw, token.start(5))
-                self.start(name, raw)
-            elif end:
-                self.end(end.lower())
-            elif stray:
-                self.text(stray)
-            if text:
-                self.text(text)
-        return len(html)
-
-    def text(self, text: str) -> None:
-        self.open[-1].children.append(text if text == "\n" else strip_invisible(unescape(text)))
-
-    def start(self, name: str, raw: str) -> None:
-        closes = _CLOSES.get(name)
-        if closes:
-            self._end_open(*closes)
-            if name in HEADINGS and self.names[-1] in HEADINGS:
-                self._leave(-1)
-        self.elements += 1
-        require_elements(self.elements)
-        node = Node(name, raw)
-        hints = self.hints(raw) if raw else 0
-        is_dropped = (name in _DROPPED or hints > 0) and self._is_dropped(node)
-        if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
-            self.overflow[name] = self.overflow.get(name, 0) + 1
-            require_shown(hidden=is_dropped)
-            return
-        if is_dropped:
-            # Its content makes no block and no heading of the elements around it.
-            node.block = node.headed = True
-        else:
-            around = self.open[-1]
-            around.children.append(node)
-            if node.block and not (around.block and around.headed >= node.headed):
-                self._mark_around(node)
-            if hints > _MAY_BE_DROPPED:
-                self._note_held(node, hints)
-        if name not in VOID:
-            self.open.append(node)
-            self.names.append(name)
-
-    def skip(self, name: str, start: int) -> int:
-        """Return the position behind a raw element."""
-        end = None if name in self.endless else after_raw(self.html, name, start)
-        if end is not None:
-            return end
-        # Browsers drop the text behind an unclosed script. An unclosed svg is a mistake, and its text must stay.
-        self.endless.add(name)
-        return start if name == "svg" else len(self.html)
-
-    def take_preformatted(self, raw: str, start: int) -> int:
-        """Open a `pre`; where it holds only text and spans, as most code does, take it whole and return its end."""
-        self.start("pre", raw)
-        stop = _NOT_PLAIN.search(self.html, start)
-        if not stop or stop.group() != "</pre>" or self.overflow.get("pre"):
-            return start
-        content = self.html[start : stop.start()]
-        if content.rfind("<") > content.rfind(">") or not all(map(self.is_plain, {*_CODE_TAGS.findall(content)})):
-            return start
-        code = _CODE_TAG.search(content)
-        if code:
-            self.start("code", code.group(1))
-        self.text(_ANY_TAG.sub("", content))
-        self.end("pre")
-        return stop.end()
-
-    def end(self, name: str) -> None:
-        if self.overflow and self.overflow.get(name):
-            self.overflow[name] -= 1
-        elif self.names[-1] == name:
-            self.open.pop()
-            self.names.pop()
-        elif name in self.names:
-            walls = _CELL_WALLS if name in BLOCKS and name not in _TABLE_PARTS and name != "table" else ()
-            for depth in range(len(self.names) - 1, 0, -1):
-                open_name = self.names[depth]
-                if open_name == name:
-                    self._leave(depth)
-                    break
-                # "</span>" doesn't end the block around it, "</div>" doesn't end the table cell around it.
-                if open_name in walls or (open_name in BLOCKS and name not in BLOCKS):
-                    break
-
-    def _is_dropped(self, node: Node) -> bool:
-        if node.name == "button":
-            return not {"pre", "code"}.isdisjoint(self.names) and node.get("role") != "tab"
-        if node.name == "input":
-            return not _is_task_box(node, self.names)
-        if node.name in _DROPPED or _is_excluded(node, self.open[-1]) or _has_dropped_class(node):
-            return node.name not in _DROPPED or node.get("role") != "tab"
-        if node.name == "div" and _SOURCE_DUMP in node.classes:
-            return not any("docstring" in around.classes for around in self.open)
-        return _is_hidden(node) and not self._may_be_opened(node)
-
-    def _may_be_opened(self, node: Node) -> bool:
-        """Return whether a control may open a hidden element: it has a name for it, or stands right behind it."""
-        around = self.open[-1]
-        if any(map(_is_opener, islice(_near(around.children[-2:]), _NEAR))):
-            return True
-        if node.get("id"):
-            self.closed[node] = around
-        return node in self.closed
-
-    def _leave(self, depth: int) -> None:
-        del self.open[depth:]
-        del self.names[depth:]
-
-    def _is_last_floor(self, name: str) -> bool:
-        """Return whether an element gives its text a meaning, so that it may be below the deepest container."""
-        return name in FLOORS and self.names[-1] not in FLOORS
-
-    def _mark_around(self, node: Node) -> None:
-        for ancestor in reversed(self.open):
-            if ancestor.block and ancestor.headed >= node.headed:
-                break
-            ancestor.block = True
-            ancestor.headed = ancestor.headed or node.headed
-
-    def _note_held(self, node: Node, hints: int) -> None:
-        for ancestor in (node, *reversed(self.open)):
-            if ancestor.holds & hints == hints:
-                break
-            ancestor.holds |= hints
-
-    def _end_open(self, names: Set[str], walls: Set[str]) -> None:
-        if names.isdisjoint(self.names):
-            return
-        for depth in range(len(self.names) - 1, 0, -1):
-            name = self.names[depth]
-            if name in names:
-                self._leave(depth)
-                break
-            if name in walls:
-                break
-
-
-def _hints(raw: str) -> int:
+def find_hints(raw: str) -> int:
     """Return what the words of a tag say that it may be; most say nothing."""
     # Three times as fast as a pattern of the words.
     for sign in "\"'=:;/":
@@ -372,61 +142,16 @@ def _hints(raw: str) -> int:
     return sum(flag for flag, hints in _FLAGS if not hints.isdisjoint(words))
 
 
-_MAY_BE_DROPPED, TABS, MARKED_LINES = 1, 2, 4
-_FLAGS = ((_MAY_BE_DROPPED, _HINTS), (TABS, _TAB_WORDS), (MARKED_LINES, frozenset(LINE_MARKS)))
+MAY_BE_DROPPED, TABS, MARKED_LINES = 1, 2, 4
+_FLAGS = ((MAY_BE_DROPPED, _HINTS), (TABS, _TAB_WORDS), (MARKED_LINES, frozenset(LINE_MARKS)))
 _ALL_HINTS = frozenset().union(*(words for _, words in _FLAGS))
 
 
-def _is_plain(tag: str) -> bool:
-    """Return whether a tag ends where it seems to, and its element is shown and no line of a diff."""
-    return _SIMPLE_TAG.fullmatch(tag) is not None and not _hints(tag)
-
-
-def _is_opener(node: Node) -> bool:
-    return node.get("aria-expanded") is not None
-
-
-def _near(children: list[Child]) -> Iterator[Node]:
-    """Yield the last element of some and those inside it, of each the first ones."""
-    rest = [child for child in children if isinstance(child, Node)][-1:]
-    while rest:
-        node = rest.pop()
-        yield node
-        rest += [child for child in reversed(node.children[:_NEAR]) if isinstance(child, Node)]
-
-
-def _is_task_box(field: Node, around: list[str]) -> bool:
+def is_task_box(field: Node, around: list[str]) -> bool:
     """Return whether a field is the box of a task; another checkbox is there to be clicked."""
     if field.get("type") != "checkbox" or field.get("aria-hidden") == "true":
         return False
     return "li" in around or field.get("disabled") is not None
-
-
-def _remove_unnamed(root: Node, closed: dict[Node, Node]) -> None:
-    """Remove the hidden elements that no control of the visible ones names. Takes time linear in the tree's size."""
-    unnamed: dict[str, list[Node]] = {}
-    named: set[str] = set()
-    rest = [root]
-    while rest:
-        node = rest.pop()
-        if node in closed and (name := node.get("id") or "") not in named:
-            unnamed.setdefault(name, []).append(node)
-            continue
-        for name in _controlled(node) - named:
-            named.add(name)
-            rest += unnamed.pop(name, [])
-        rest.extend(node.elements())
-    removed = {node for nodes in unnamed.values() for node in nodes}
-    for around in {closed[node] for node in removed}:
-        around.children = [child for child in around.children if isinstance(child, str) or child not in removed]
-
-
-def _controlled(node: Node) -> set[str]:
-    """Return the ids of the elements that an element opens."""
-    if "aria-" not in node.raw and "-target" not in node.raw:
-        return set()
-    attributes = _CONTROLS if _is_opener(node) else _CONTROLS[:-1]
-    return {name.removeprefix("#") for attribute in attributes for name in (node.get(attribute) or "").split()}
 
 
 def is_excluded(node: Node) -> bool:
@@ -434,7 +159,8 @@ def is_excluded(node: Node) -> bool:
     return any(node.get(mark) is not None for mark in _EXCLUSIONS)
 
 
-def _is_excluded(node: Node, around: Node) -> bool:
+def is_left_out(node: Node, around: Node) -> bool:
+    """Return whether an element is nothing of the page's own, by its attributes."""
     # A heading marked so excludes its whole section, which only the outline knows; it stays in the tree for that.
     excluded = is_excluded(node) and node.name not in HEADINGS
     return (
@@ -445,20 +171,16 @@ def _is_excluded(node: Node, around: Node) -> bool:
         # A link back from a footnote. The text of a heading that a list of contents names is such a link as well, and
         # so is a citation's label.
         or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes and "label" not in around.classes)
+        or not _DROPPED_CLASSES.isdisjoint(node.classes)
+        or (node.name == "span" and node.classes == [_DROPPED_SPAN])
+        or _DROPPED_LIST.issubset(node.classes)
     )
 
 
-def _is_hidden(node: Node) -> bool:
+def is_hidden(node: Node) -> bool:
+    """Return whether an element shows nothing until a control opens it."""
     hidden = node.get("hidden")
     if hidden is not None and hidden.lower() != "until-found":
         # The panels of tabs that aren't chosen are hidden until a reader chooses them, and so are named regions.
         return node.get("role") != "tabpanel" and (node.get("role") != "region" or not node.get("aria-labelledby"))
     return _UNSEEN.search(node.get("style") or "") is not None
-
-
-def _has_dropped_class(node: Node) -> bool:
-    return (
-        not _DROPPED_CLASSES.isdisjoint(node.classes)
-        or (node.name == "span" and node.classes == [_DROPPED_SPAN])
-        or _DROPPED_LIST.issubset(node.classes)
-    )

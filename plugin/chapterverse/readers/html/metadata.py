@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 
 from chapterverse.model import stated_date
-from chapterverse.readers.html.ciphertext import cut_ciphertext
 from chapterverse.readers.html.content_root import find_content
 from chapterverse.readers.html.page_mark import PageMark, find_marked_content, is_source_path
 from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
@@ -58,6 +57,17 @@ class PageMetadata:
     def content(self, html: str) -> str:
         """Return the HTML of the page's content without what only a password opens."""
         return cut_ciphertext(html[self.content_start : self.content_end])
+
+
+def cut_ciphertext(content: str) -> str:
+    """Return the content of a page without encrypted parts and, if it has any, without scripts, which have their keys.
+
+    A page whose ciphertext differs at each build is the same page. Takes time linear in the length of `content`.
+    """
+    if "none" not in content and "hidden" not in content:
+        return content
+    cut = _CIPHERTEXT.sub(lambda element: "" if _HIDDEN.search(element[2]) else element[0], content)
+    return content if cut == content else _SCRIPT.sub("", cut)
 
 
 def read_metadata(html: str) -> PageMetadata:
@@ -197,3 +207,10 @@ _MAX_MARK_CHARS = 1000
 _FRAME = frozenset(("html", "head", "body", "main", "title"))
 _DOCTYPE = re.compile(r"(?>(?:\s|<!--.*?-->)*)<!doctype", re.IGNORECASE | re.DOTALL)
 _HEAD = frozenset("html head base link meta noscript script style template title".split())
+#: An element that has one long word of Base64, or several joined by a separator, and nothing else.
+_CIPHERTEXT = re.compile(
+    r"<([a-zA-Z][a-zA-Z0-9-]*+)([^<>]*+)>"
+    r"\s*+[A-Za-z0-9+/=_-]{16,}+(?>(?:[;:,.|][A-Za-z0-9+/=_-]++)*)\s*+</\1\s*+>"
+)
+_HIDDEN = re.compile(r"\shidden|display\s*:\s*none", re.IGNORECASE)
+_SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE)

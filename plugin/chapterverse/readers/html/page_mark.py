@@ -153,10 +153,10 @@ def is_source_path(path: str) -> bool:
 
 def _valid(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a mark besides its path, without those of a wrong type."""
-    texts = ("built", "base", "title", "description", "language", "type", "template", "exclude")
-    fields: dict[str, Any] = {name: values[name] for name in texts if isinstance(values.get(name), str)}
-    tags = values.get("tags")
-    fields["tags"] = tuple(map(str, tags[:_MAX_TAGS])) if isinstance(tags, list) else ()
-    fields["date"] = stated_date(values.get("date")) or ""
-    fields["include"] = values.get("include") is True
-    return fields
+    tags, texts = values.get("tags"), set(_FIELDS) - {"path", "tags", "date", "include"}
+    return {
+        **{name: values[name] for name in texts if isinstance(values.get(name), str)},
+        "tags": tuple(map(str, tags[:_MAX_TAGS])) if isinstance(tags, list) else (),
+        "date": stated_date(values.get("date")) or "",
+        "include": values.get("include") is True,
+    }

@@ -69,10 +69,8 @@ def read_structured_data(html: str) -> tuple[dict[str, Any], ...]:
 
 
 def _parse(script: str) -> Any:
-    if len(script) > _MAX_SCRIPT_CHARS:
-        return None
     try:
-        return parse_json(script, parse_constant=lambda _: None)
+        return parse_json(script, parse_constant=lambda _: None) if len(script) <= _MAX_SCRIPT_CHARS else None
     # Python refuses integers of more than 4,300 digits by a ValueError.
     except ValueError:
         return None

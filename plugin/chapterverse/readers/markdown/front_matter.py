@@ -36,7 +36,6 @@ class FrontMatter:
     """
 
     title: str = ""
-    description: str = ""
     tags: tuple[str, ...] = ()
     created_at: str | None = None
     excluded: bool = False
@@ -121,7 +120,6 @@ def _front_matter(values: dict[Any, Any]) -> FrontMatter:
     redirect = "redirect" if values.get("redirect_to") else ""
     return FrontMatter(
         title=text_value(values.get("title")),
-        description=text_value(values.get("description")),
         tags=tag_values(values.get("tags")),
         created_at=_created(values.get("date")),
         excluded=values.get("draft") is True or any(_excludes(values.get(k)) for k in ("chapterverse", "search")),

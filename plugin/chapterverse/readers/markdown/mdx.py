@@ -12,16 +12,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from chapterverse.readers.html.dom import BLOCKS
-from chapterverse.readers.markdown.mdx_tokenizer import (
-    Code,
-    Expression,
-    Tag,
-    Token,
-    plain_value,
-    tokenize,
-)
-from chapterverse.readers.sections.callouts import KINDS
+from chapterverse.readers.markdown.mdx_tokenizer import Code, Expression, Tag, Token, plain_value, tokenize
 from chapterverse.readers.sections.code import fence
+from chapterverse.readers.sections.containers import KINDS
 
 #: Elements that are dropped with all that is in them.
 _DROPPED = frozenset("head Head script style svg iframe template noscript textarea title object canvas".split())
@@ -32,11 +25,8 @@ _ADMONITIONS = frozenset(("Admonition", "Callout", "Aside", "Alert"))
 _CODE_BLOCKS = frozenset(("CodeBlock", "Code"))
 #: HTML elements that are boxes and nothing more.
 _BOXES = frozenset("article aside center div fieldset figure footer header main section".split())
-#: HTML elements that have lines of their own where a line starts with them.
-_BLOCKS = frozenset(
-    "blockquote caption dd dl dt figcaption h1 h2 h3 h4 h5 h6 legend li menu nav ol p summary table tbody td tfoot th"
-    " thead tr ul".split()
-)
+#: What has lines of its own where a line starts with it.
+_BLOCK_NAMES = _TABS | _TAB | _DETAILS | _ADMONITIONS | (BLOCKS - {"hr", "pre"})
 #: Attributes of components whose names suggest that readers see them.
 _TITLES = ("title", "label", "heading", "header", "caption", "question")
 _TEXTS = ("description", "text", "summary", "alt", "content")
@@ -76,9 +66,7 @@ class _Writer:
     """
 
     def __init__(self, text: str) -> None:
-        source = tokenize(text)
-        self.tokens: Sequence[Token] = source.tokens
-        self.constants = source.constants
+        self.tokens, self.constants = tokenize(text)
         self.partners = _partners(self.tokens)
         self.at_line_ends = _at_line_ends(self.tokens)
         self.closings: dict[int, str] = {}
@@ -158,8 +146,7 @@ class _Writer:
             self._write(f"</{tag.name}>")
 
     def _is_block(self, tag: Tag, at: int) -> bool:
-        block_names = _TABS | _TAB | _DETAILS | _ADMONITIONS | _BOXES | _BLOCKS
-        return tag.name in block_names or (at in self.at_line_ends and tag.name != "" and not _is_html(tag))
+        return tag.name in _BLOCK_NAMES or (at in self.at_line_ends and tag.name != "" and not _is_html(tag))
 
     def _open_block(self, tag: Tag, partner: int | None) -> None:
         opening, closing = self._block_html(tag)
@@ -252,13 +239,12 @@ def _element(name: str, text: str) -> str:
 def _labels(values: str) -> dict[str, str]:
     """Return the labels of tabs by their values: `values={[{label: 'Apple', value: 'apple'}]}`."""
     labels: dict[str, str] = {}
-    label = value = ""
+    tab: dict[str, str] = {}
     for key, double, single in _PAIR.findall(values):
-        text = double or single
-        label, value = (text, value) if key == "label" else (label, text) if key == "value" else (label, value)
-        if label and value:
-            labels[value] = label
-            label = value = ""
+        tab[key] = double or single
+        if tab.get("label") and tab.get("value"):
+            labels[tab["value"]] = tab["label"]
+            tab = {}
     return labels
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 
@@ -43,18 +43,6 @@ class Code:
 
 
 Token: TypeAlias = str | Tag | Expression | Code
-
-
-@dataclass(slots=True)
-class MdxSource:
-    """A file of MDX in tokens.
-
-    Attributes:
-        constants: what `export const` names as a plain string or number.
-    """
-
-    tokens: list[Token] = field(default_factory=list)
-    constants: dict[str, str] = field(default_factory=dict)
 
 
 #: All tokens that aren't plain text, tried from left to right: a fence's first line (its indentation and list marker,
@@ -101,11 +89,14 @@ _ATTRIBUTE = re.compile(
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
-def tokenize(text: str) -> MdxSource:
-    """Return the tokens of MDX without its front matter. Never fails, takes time linear in the length."""
+def tokenize(text: str) -> tuple[list[Token], dict[str, str]]:
+    """Return the tokens of MDX without its front matter, and what `export const` names as a plain string or number.
+
+    Never fails, takes time linear in the length.
+    """
     tokenizer = _Tokenizer(text)
     tokenizer.run()
-    return tokenizer.source
+    return tokenizer.tokens, tokenizer.constants
 
 
 class _Tokenizer:
@@ -123,7 +114,8 @@ class _Tokenizer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.source = MdxSource()
+        self.tokens: list[Token] = []
+        self.constants: dict[str, str] = {}
         self.plain_from = 0
         self.unwrapped = (-1, -1)
         self.braces: dict[int, int] = {}
@@ -143,8 +135,8 @@ class _Tokenizer:
     def _emit(self, start: int, end: int, *tokens: Token) -> int:
         """Append the text before `start` and then `tokens`, and go on at `end`."""
         if start > self.plain_from:
-            self.source.tokens.append(self.text[self.plain_from : start])
-        self.source.tokens.extend(tokens)
+            self.tokens.append(self.text[self.plain_from : start])
+        self.tokens.extend(tokens)
         self.plain_from = end
         return end
 
@@ -174,7 +166,7 @@ class _Tokenizer:
         if not follows or not _IMPORT_EXPORT.match(self.text, start):
             return None
         end = self._script_end(start)
-        self.source.constants.update((m[1], m[2].strip("'\"`")) for m in _CONSTANT.finditer(self.text, start, end))
+        self.constants.update((m[1], m[2].strip("'\"`")) for m in _CONSTANT.finditer(self.text, start, end))
         return self._emit(start, end)
 
     def _script_end(self, start: int) -> int:
@@ -303,11 +295,9 @@ def plain_value(source: str, constants: Mapping[str, str]) -> str | None:
     if source in constants:
         return constants[source]
     if len(source) > 1 and source[0] == source[-1] and source[0] in "'\"`":
-        text = (
-            _HOLE.sub(lambda hole: constants.get(hole[1].strip(), ""), source[1:-1])
-            if source[0] == "`"
-            else source[1:-1]
-        )
+        text = source[1:-1]
+        if source[0] == "`":
+            text = _HOLE.sub(lambda hole: constants.get(hole[1].strip(), ""), text)
         return _ESCAPED.sub(lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), text)
     return None
 

@@ -16,8 +16,11 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
+from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from markdown_it.utils import EnvType
 from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
@@ -25,15 +28,13 @@ from mdit_py_plugins.tasklists import tasklists_plugin
 
 from chapterverse.model import Section
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
-from chapterverse.readers.markdown.directives import directives_plugin
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
-from chapterverse.readers.markdown.link_labels import labels_plugin
+from chapterverse.readers.markdown.generator_syntax import directives_plugin, shortcodes_plugin
 from chapterverse.readers.markdown.mdx import to_markdown
 from chapterverse.readers.markdown.myst import myst_plugin
-from chapterverse.readers.markdown.shortcodes import shortcodes_plugin
 from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
 from chapterverse.readers.markdown.verbatim import verbatim_plugin
-from chapterverse.readers.page_bounds import MAX_MARKDOWN_CHARS, require_chars
+from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_MARKDOWN_CHARS, require_at_most
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 
@@ -47,6 +48,9 @@ SYNTAXES = ("mdx", "md", "detect")
 _EXPRESSION = re.compile(r'<data value="([^"]*)">')
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
 _FENCE_TITLE = re.compile(r"""(?:title|filename|tab)=(?:"([^"]*)"|'([^']*)'|(\S+))|\[([^\]]{1,999})\]""")
+
+#: A link around an image whose text holds a link has three levels; the others are for brackets that are text.
+_MAX_LABELS = 8
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
 #: and reStructuredText in MyST, which is mostly there to generate references.
@@ -93,7 +97,7 @@ def read_markdown(
         UnreadablePage: its front matter is no valid YAML.
         PageTooLarge: see `page_bounds`.
     """
-    require_chars(text, MAX_MARKDOWN_CHARS)
+    require_at_most(MAX_MARKDOWN_CHARS, len(text), "characters")
     front_matter, body = split_front_matter(text, file_path)
     mdx = _is_mdx(body, file_path, generator, _stated_syntax(front_matter) or syntax)
     if mdx:
@@ -136,7 +140,10 @@ def _parser(generator: SiteGenerator, mdx: bool) -> MarkdownIt:
         parser.disable(["code", "autolink"])
     else:
         parser.use(shortcodes_plugin)
-    for plugin in (labels_plugin, footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
+    inline = _BoundedInline()
+    inline.ruler, inline.ruler2 = parser.inline.ruler, parser.inline.ruler2
+    parser.inline = inline
+    for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin, admon_plugin, directives_plugin):
         parser.use(plugin)
     parser.use(verbatim_plugin, mdx)
     parser.core.ruler.before("inline", "explicit_ids", _take_explicit_ids)
@@ -144,6 +151,25 @@ def _parser(generator: SiteGenerator, mdx: bool) -> MarkdownIt:
         parser.use(myst_plugin)
     parser.add_render_rule("fence", _render_fence)
     return parser
+
+
+class _BoundedInline(ParserInline):
+    """Searches for the end of no label below `_MAX_LABELS` others, and for that of so many labels at most.
+
+    By itself the parser searches through all that a label holds, which may be labels too, a hundred levels deep: one
+    megabyte of "![" would take minutes. Within our levels a bracket still takes twenty times as long as another sign.
+    """
+
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        env["brackets"] = env.get("brackets", 0) + src.count("[")
+        require_at_most(MAX_BRACKETS, env["brackets"], "opening brackets")
+        return super().parse(src, md, env, tokens)
+
+    def skipToken(self, state: StateInline) -> None:  # noqa: N802 the parser's name
+        if state.level >= _MAX_LABELS and state.pos not in state.cache:
+            # As the parser itself does at its own limit.
+            state.cache[state.pos] = state.posMax
+        super().skipToken(state)
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:

@@ -69,10 +69,6 @@ class Slugger:
             slug = f"{base}-{self._counts[base]}"
         return slug
 
-    def _named(self, base: str) -> str:
-        """`setup`, `setup-1`; a heading without a usable text is called "heading"."""
-        return self._counted(base or "heading")
-
     def _number(self, base: str) -> str:
         """`setup`, `id1`; one counter for the page, which headings without a usable text share."""
         slug = base
@@ -134,6 +130,6 @@ _RULES: dict[SiteGenerator, tuple[Callable[[str], str], Callable[[Slugger, str],
     SiteGenerator.GITHUB: (_github, Slugger._counted),
     SiteGenerator.VITEPRESS: (_vitepress, Slugger._counted),
     SiteGenerator.SPHINX: (_sphinx, Slugger._number),
-    SiteGenerator.HUGO: (_hugo, Slugger._named),
+    SiteGenerator.HUGO: (_hugo, lambda slugger, base: slugger._counted(base or "heading")),
     SiteGenerator.DOCUSAURUS: (_github, Slugger._counted),
 }

@@ -18,7 +18,7 @@ from markdown_it.rules_inline import StateInline, entity, escape
 from markdown_it.token import Token
 
 from chapterverse.readers.html.visible_text import strip_invisible
-from chapterverse.readers.sections.block_reader import LIST_MARKER
+from chapterverse.readers.sections.containers import LIST_MARKER
 from chapterverse.readers.sections.inline import VERBATIM
 
 _PLAIN = frozenset(

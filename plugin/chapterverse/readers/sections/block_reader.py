@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -11,27 +10,29 @@ from typing import TypeAlias
 
 from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
-from chapterverse.readers.sections import callouts, code, tables
-from chapterverse.readers.sections.container_blocks import definition, footnote, list_item, quote, titled_block
-from chapterverse.readers.sections.footnotes import footnote_labels, holds_footnotes, unlabel
-from chapterverse.readers.sections.inline import Inline, is_permalink, is_theme_link, own_anchor
+from chapterverse.readers.sections import code, containers, tables
+from chapterverse.readers.sections.containers import (
+    definition,
+    footnote,
+    headline,
+    list_item,
+    list_marker,
+    quote,
+    titled_block,
+)
+from chapterverse.readers.sections.inline import Inline, is_permalink, is_tool, own_anchor
+from chapterverse.readers.sections.labels import footnote_labels, holds_footnotes, unlabel
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
 
 #: Containers nested deeper keep their text and lose their form; each level would be written out in every line.
 _MAX_NESTING = 12
 
-#: The attribute of a list item that holds its bullet, or the sign behind its number, and the spaces before its text.
-LIST_MARKER = "data-marker"
-
 #: Characters of a table's caption that name it.
 _MAX_CAPTION_CHARS = 500
 
 #: Terms of a group that each own its definition; of more, only the last does.
 _MAX_TERMS = 16
-
-_BULLET = re.compile(r"[-*+] {1,4}\Z")
-_DELIMITER = re.compile(r"[.)] {1,4}\Z")
 
 Wrap: TypeAlias = Callable[[tuple[Block, ...]], Block | None]
 
@@ -42,7 +43,7 @@ class BlockReader:
     Args:
         footnotes: the element of each footnote by id (see `find_footnotes`).
         anchors: whether the page has an id.
-        tabs: the label of each tab panel (see `tabs.move_tabs`).
+        tabs: the label of each tab panel (see `labels.move_tabs`).
         verbatim: its paragraphs as their Markdown source has them, by index (see `markdown.verbatim`).
         base: address that relative links start from, for links that stay links (see `linked_inline`); "" for the index.
     """
@@ -58,23 +59,20 @@ class BlockReader:
     ) -> None:
         self._footnotes = footnotes
         self._anchors = anchors
-        self._inline = LinkedInline(self._footnotes, base) if base else Inline(self._footnotes, verbatim)
-        self._labels = footnote_labels(root, self._footnotes)
+        self._inline = LinkedInline(footnotes, base) if base else Inline(footnotes, verbatim)
+        self._labels = footnote_labels(root, footnotes)
         self._tabs = dict(tabs)
         self._nesting = 0
         # The id of an empty place right before what comes next.
         self._place = ""
-        self._code_title = ""
+        # What elements around a code say of it.
+        self._code_title = self._language = ""
         self.items: list[Item] = []
         self._flow(root.children, self.items)
-        self.notes = {note: self._footnote(note, node) for note, node in self._footnotes.items()}
+        self.notes = {note: self._footnote(note, node) for note, node in footnotes.items()}
 
-    def _flow(self, children: Iterable[Child], out: list[Item], lang: str = "") -> None:
-        """Append the content of `children`: runs of inline content as paragraphs, blocks by their kind.
-
-        Args:
-            lang: the language of the code inside, as an element around it names it; "" if none does.
-        """
+    def _flow(self, children: Iterable[Child], out: list[Item]) -> None:
+        """Append the content of `children`: runs of inline content as paragraphs, blocks by their kind."""
         run: list[Child] = []
         for child in children:
             if isinstance(child, str):
@@ -90,12 +88,12 @@ class BlockReader:
                 run = []
             if child in self._tabs:
                 self._panel(child, out)
-                continue
-            _HANDLERS.get(child.name, BlockReader._group)(self, child, out, lang)
+            else:
+                _HANDLERS.get(child.name, BlockReader._group)(self, child, out)
         self._paragraph(run, out)
 
     def _paragraph(self, run: list[Child], out: list[Item]) -> None:
-        if run and not all(map(_is_tool, run)):
+        if run and not all(map(is_tool, run)):
             text = self._inline.markdown(run)
             if text:
                 out.append(Block(BlockKind.PARAGRAPH, text))
@@ -114,11 +112,10 @@ class BlockReader:
 
     # Elements that mean something by their name
 
-    def _heading(self, node: Node, out: list[Item], _lang: str) -> None:
+    def _heading(self, node: Node, out: list[Item]) -> None:
         text, anchor = self._inline.heading(node.children), self._anchor(node)
         if text or anchor:
-            excluded = is_excluded(node)
-            out.append(Heading(text, int(node.name[1]), anchor, excluded))
+            out.append(Heading(text, int(node.name[1]), anchor, is_excluded(node)))
         self._take_references(out)
 
     def _anchor(self, node: Node) -> str | None:
@@ -133,21 +130,19 @@ class BlockReader:
                 return linked
         return place or None
 
-    def _section(self, node: Node, out: list[Item], lang: str) -> None:
-        items: list[Item] = []
-        is_named = self._named_section(node, items, lang)
-        if not is_named and not node.headed:
-            self._group(node, out, lang)
+    def _section(self, node: Node, out: list[Item]) -> None:
+        if self._named_section(node, out):
             return
-        if not is_named:
+        items: list[Item] = []
+        if node.headed:
             # Sphinx writes the id on the section, not on its heading.
             self._place = node.get("id") or self._place
-            self._group(node, items, lang)
+        self._group(node, items)
         # A section that ends with its heading is a header: what follows belongs to that heading.
-        is_header = not is_named and bool(items) and isinstance(items[-1], Heading)
-        out.extend(items if is_header else (Border.ENTER, *items, Border.LEAVE))
+        is_scope = node.headed and not (items and isinstance(items[-1], Heading))
+        out.extend((Border.ENTER, *items, Border.LEAVE) if is_scope else items)
 
-    def _named_section(self, node: Node, out: list[Item], lang: str) -> bool:
+    def _named_section(self, node: Node, out: list[Item]) -> bool:
         """Append a section that a permalink in it names, as pdoc writes them; return whether there is one."""
         name = node.get("id")
         if not name or len(node.children) < 2:
@@ -156,42 +151,41 @@ class BlockReader:
         link = node.children[at] if at else ""
         if isinstance(link, str) or link.target_id != name or any(map(_is_headed, node.children[:at])):
             return False
-        out.append(Heading(self._inline.heading(node.children[:at]), 0, name))
-        self._flow(node.children[at + 1 :], out, lang)
+        out += (Border.ENTER, Heading(self._inline.heading(node.children[:at]), 0, name))
+        self._flow(node.children[at + 1 :], out)
+        out.append(Border.LEAVE)
         return True
 
-    def _block(self, node: Node, out: list[Item], lang: str) -> None:
+    def _block(self, node: Node, out: list[Item]) -> None:
         """Read a block that may be only there to be linked to, or to hold what its id leads to."""
         if not node.raw:
             # Most paragraphs say nothing by a class or an id.
-            self._flow(node.children, out, lang)
+            self._flow(node.children, out)
             return
         if name := node.get("id"):
-            items: list[Item] = []
-            if self._named_section(node, items, lang):
-                out.extend((Border.ENTER, *items, Border.LEAVE))
+            if self._named_section(node, out):
                 return
             first = next((child for child in node.children if not isinstance(child, str) or not child.isspace()), None)
             if first is None or (isinstance(first, Node) and first.name in HEADINGS):
                 self._place = name
-        self._group(node, out, lang)
+        self._group(node, out)
 
-    def _pre(self, node: Node, out: list[Item], lang: str) -> None:
+    def _pre(self, node: Node, out: list[Item]) -> None:
         marks = code.line_marks(node)
         text = code.code_text(node, marks)
         if text.strip():
-            language = "diff" if marks else code.pre_language(node) or lang
+            language = "diff" if marks else code.pre_language(node) or self._language
             out.append(code.fence(text, language, self._code_title))
             self._code_title = self._place = ""
 
-    def _table(self, node: Node, out: list[Item], lang: str) -> None:
+    def _table(self, node: Node, out: list[Item]) -> None:
         if node.headed or tables.is_layout(node):
-            self._flow(node.children, out, lang)
+            self._flow(node.children, out)
             return
-        self._flow(tables.outside_cells(node), out, lang)
+        self._flow(tables.outside(node, tables.ROWS, tables.CELLS), out)
         if tables.holds_code(node):
             for label, cell in tables.labeled_cells(node, self._inline):
-                self._contain(cell.children, out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
+                self._contain(cell.children, out, partial(titled_block, BlockKind.TAB, headline("", label)))
             return
         caption = next((child for child in node.elements() if child.name == "caption"), None)
         block = tables.table_block(node, self._inline)
@@ -201,92 +195,95 @@ class BlockReader:
         self._place = ""
         self._take_references(out)
 
-    def _list(self, node: Node, out: list[Item], lang: str) -> None:
-        number = _integer(node.get("start"), 1)
+    def _list(self, node: Node, out: list[Item]) -> None:
+        number = node.integer("start", 1)
         for child in node.children:
             if isinstance(child, str) or child.name != "li":
-                self._flow([child], out, lang)
+                self._flow([child], out)
                 continue
-            number = _integer(child.get("value"), number)
-            marker = _marker(child, number if node.name == "ol" else None)
+            number = child.integer("value", number)
+            marker = list_marker(child, number if node.name == "ol" else None)
             self._contain(child.children, out, partial(list_item, marker), repeat=False)
             number += 1
 
-    def _quote(self, node: Node, out: list[Item], _lang: str) -> None:
+    def _quote(self, node: Node, out: list[Item]) -> None:
         self._contain(node.children, out, quote)
 
-    def _definitions(self, node: Node, out: list[Item], lang: str) -> None:
+    def _definitions(self, node: Node, out: list[Item]) -> None:
         items: list[Item] = []
-        self._flow(_outside_groups(node), items, lang)
-        for terms, meanings in _definition_groups(node):
-            contents = [self._collect(meaning.children, lang) for meaning in meanings]
+        self._flow(tables.outside(node, ("div",), ("dt", "dd")), items)
+        for terms, meanings in tables.definition_groups(node):
+            contents = [self._collect(meaning.children) for meaning in meanings]
+            content = [item for content in contents for item in content]
             if any(term.headed or _is_documented_name(term) for term in terms):
-                content = [item for content in contents for item in content]
-                # A term that nothing leads to, as of a further signature, stands with the one above.
-                owners = [term for term in terms if term.headed or term.get("id")] or terms
-                is_shared = len(owners) <= _MAX_TERMS and not any(isinstance(item, Heading) for item in content)
-                for term, after in zip_longest(terms, terms[1:]):
-                    self._term(term, items, lang, is_owner=term in owners)
-                    if after is None or (is_shared and after in owners):
-                        items += content
-            else:
-                names = [self._inline.title(term.children) for term in terms]
-                self._take_references(items)
-                _define(names, contents, items)
-        headed = any(isinstance(item, Heading) for item in items)
+                self._documented_names(terms, content, items)
+                continue
+            names = [self._inline.title(term.children) for term in terms]
+            self._take_references(items)
+            headed = any(map(_is_heading, content))
+            _append(items, definition(names, () if headed else _blocks(content)))
+            items += [item for item in content if headed or isinstance(item, Note | Image)]
+        headed = any(map(_is_heading, items))
         out.extend((Border.ENTER, *items, Border.LEAVE) if headed else items)
 
-    def _term(self, term: Node, out: list[Item], lang: str, *, is_owner: bool) -> None:
-        """Append a documented name as a heading right below the one above it, because links lead to it."""
-        if term.headed:
-            self._flow(term.children, out, lang)
-        elif is_owner and _is_documented_name(term):
-            out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
-        else:
-            self._paragraph(term.children, out)
+    def _documented_names(self, terms: list[Node], content: list[Item], out: list[Item]) -> None:
+        """Append the names of a reference, each above what it means."""
+        # A term that nothing leads to, as of a further signature, stands with the one above.
+        owners = [term for term in terms if term.headed or term.get("id")] or terms
+        is_shared = len(owners) <= _MAX_TERMS and not any(map(_is_heading, content))
+        for term, after in zip_longest(terms, terms[1:]):
+            if term.headed:
+                self._flow(term.children, out)
+            elif term in owners and _is_documented_name(term):
+                out.append(Heading(self._inline.heading(term.children), 0, term.get("id")))
+            else:
+                self._paragraph(term.children, out)
+            if after is None or (is_shared and after in owners):
+                out += content
 
-    def _link(self, node: Node, out: list[Item], lang: str) -> None:
+    def _link(self, node: Node, out: list[Item]) -> None:
         """Append the content of a link around blocks, such as a card, and then its address."""
-        self._group(node, out, lang)
+        self._group(node, out)
         if isinstance(self._inline, LinkedInline) and (address := self._inline.address(node)):
             out.append(Block(BlockKind.PARAGRAPH, f"<{address}>"))
 
     # Elements that mean something by their class
 
-    def _group(self, node: Node, out: list[Item], lang: str) -> None:
-        if callouts.is_callout(node):
+    def _group(self, node: Node, out: list[Item]) -> None:
+        if containers.is_callout(node):
             self._callout(node, out)
         elif "citation" in node.classes:
-            self._flow(unlabel(node), out, lang)
+            self._flow(unlabel(node), out)
         elif self._footnotes and holds_footnotes(node):
             self._footnote_list(node, out)
         elif code.is_wrapper(node):
-            self._code(node, out, code.code_language(node) or lang)
+            self._code(node, out)
         else:
-            self._flow(node.children, out, lang)
+            self._flow(node.children, out)
 
     def _callout(self, node: Node, out: list[Item]) -> None:
-        title = callouts.title_of(node)
+        title = containers.title_of(node)
         text = self._inline.title(title.children) if title and not title.headed else ""
-        if callouts.is_source_dump(node, text):
-            return
         # Pages for agents keep their links.
-        if callouts.is_link_list(node) and not isinstance(self._inline, LinkedInline):
+        is_navigation = containers.is_link_list(node) and not isinstance(self._inline, LinkedInline)
+        if is_navigation or containers.is_source_dump(node, text):
             return
         children = [c for c in node.children if not text or c is not title]
-        head = callouts.headline(callouts.kind_of(node), text)
+        head = headline(containers.kind_of(node), text)
         self._contain(children, out, partial(titled_block, BlockKind.ADMONITION, head))
 
     def _panel(self, node: Node, out: list[Item]) -> None:
         label = self._tabs.pop(node)
         node.children = node.children[2:] if label else node.children
-        self._contain([node], out, partial(titled_block, BlockKind.TAB, f"**{label}**" if label else ""))
+        self._contain([node], out, partial(titled_block, BlockKind.TAB, headline("", label)))
 
-    def _code(self, node: Node, out: list[Item], lang: str) -> None:
+    def _code(self, node: Node, out: list[Item]) -> None:
         title = code.take_title(node)
         self._code_title = ": ".join(filter(None, (self._code_title, title)))
-        at = len(out)
-        self._flow(node.children, out, lang)
+        before, at = self._language, len(out)
+        self._language = code.code_language(node) or before
+        self._flow(node.children, out)
+        self._language = before
         # No code took the title, so it was text.
         if title and self._code_title:
             out.insert(at, Block(BlockKind.PARAGRAPH, self._code_title))
@@ -304,20 +301,18 @@ class BlockReader:
                 self._flow([child], out)
 
     def _footnote(self, note: str, node: Node) -> Block:
-        children = [
-            c for c in node.children if isinstance(c, str) or not any(name.endswith("label") for name in c.classes)
-        ]
-        blocks = tuple(item for item in self._collect(children) if isinstance(item, Block))
+        labels = {c for c in node.elements() if any(name.endswith("label") for name in c.classes)}
+        blocks = _blocks(self._collect(c for c in node.children if isinstance(c, str) or c not in labels))
         # Pages for agents keep the marks, by which Markdown finds the note.
         label = self._labels.get(note, note) if isinstance(self._inline, LinkedInline) else ""
         return footnote(label, blocks)
 
     # Containers and their content
 
-    def _collect(self, children: Iterable[Child], lang: str = "") -> list[Item]:
+    def _collect(self, children: Iterable[Child]) -> list[Item]:
         items: list[Item] = []
         self._nesting += 1
-        self._flow(children, items, lang)
+        self._flow(children, items)
         self._nesting -= 1
         return items
 
@@ -328,11 +323,11 @@ class BlockReader:
             repeat: whether pieces behind a heading are wrapped like the first; else they stand as they are.
         """
         items = self._collect(children)
-        if not any(isinstance(item, Heading) for item in items):
+        if not any(map(_is_heading, items)):
             self._wrap(items, out, wrap)
             return
         out.append(Border.ENTER)
-        if not any(isinstance(item, Block) for item in items):
+        if not _blocks(items):
             _append(out, wrap(()))
         piece: list[Item] = []
         for item in (*items, Border.LEAVE):
@@ -347,7 +342,7 @@ class BlockReader:
             out.append(item)
 
     def _wrap(self, items: list[Item], out: list[Item], wrap: Wrap) -> None:
-        blocks = tuple(item for item in items if isinstance(item, Block))
+        blocks = _blocks(items)
         if self._nesting >= _MAX_NESTING or wrap is _unwrapped:
             _append(out, wrap(()))
             out.extend(blocks)
@@ -356,19 +351,16 @@ class BlockReader:
         out.extend(item for item in items if isinstance(item, Note | Image))
 
 
-def _is_tool(child: Child) -> bool:
-    """Return whether inline content is blank or only works the page: a button, a field's label, a link to the editor.
-
-    Beside other words it is a part of their sentence.
-    """
-    if isinstance(child, str):
-        return child.isspace()
-    is_control = child.name == "button" or (child.name == "label" and child.get("for") is not None)
-    return (is_control and child.get("aria-expanded") is None) or is_theme_link(child)
-
-
 def _is_headed(child: Child) -> bool:
     return isinstance(child, Node) and child.headed
+
+
+def _is_heading(item: Item) -> bool:
+    return isinstance(item, Heading)
+
+
+def _blocks(items: Iterable[Item]) -> tuple[Block, ...]:
+    return tuple(item for item in items if isinstance(item, Block))
 
 
 def _unwrapped(_blocks: tuple[Block, ...]) -> Block | None:
@@ -380,60 +372,12 @@ def _append(out: list[Item], block: Block | None) -> None:
         out.append(block)
 
 
-def _define(names: list[str], contents: list[list[Item]], out: list[Item]) -> None:
-    if any(isinstance(item, Heading) for content in contents for item in content):
-        _append(out, definition(names, []))
-        out.extend(item for content in contents for item in content)
-        return
-    meanings = [tuple(item for item in content if isinstance(item, Block)) for content in contents]
-    _append(out, definition(names, meanings))
-    out.extend(item for content in contents for item in content if isinstance(item, Note | Image))
-
-
-def _definition_groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
-    """Yield the terms and the meanings that belong together; pages may put each group into a `div`."""
-    terms: list[Node] = []
-    meanings: list[Node] = []
-    for child in node.elements():
-        if (terms and child.name == "div") or (meanings and child.name != "dd"):
-            yield terms, meanings
-            terms, meanings = [], []
-        if child.name == "div":
-            yield from _definition_groups(child)
-        elif child.name in ("dt", "dd"):
-            (terms if child.name == "dt" else meanings).append(child)
-    if terms or meanings:
-        yield terms, meanings
-
-
-def _outside_groups(node: Node) -> list[Child]:
-    """Return the content of a definition list that belongs to no term."""
-    outside: list[Child] = []
-    for child in node.children:
-        if isinstance(child, Node) and child.name == "div":
-            outside += _outside_groups(child)
-        elif isinstance(child, str) or child.name not in ("dt", "dd"):
-            outside.append(child)
-    return outside
-
-
 def _is_documented_name(term: Node) -> bool:
     """Return whether a term is a name of code that links lead to, as in a generated reference."""
-    return "sig" in term.classes or (bool(term.get("id")) and any(is_permalink(inner) for inner in term.walk()))
+    return "sig" in term.classes or (bool(term.get("id")) and any(map(is_permalink, term.walk())))
 
 
-def _marker(item: Node, number: int | None) -> str:
-    source_marker = item.get(LIST_MARKER) or ""
-    if number is None:
-        return source_marker if _BULLET.match(source_marker) else "- "
-    return f"{number}{source_marker if _DELIMITER.match(source_marker) else '. '}"
-
-
-def _integer(value: str | None, default: int) -> int:
-    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 10 else default
-
-
-_HANDLERS: dict[str, Callable[[BlockReader, Node, list[Item], str], None]] = {
+_HANDLERS: dict[str, Callable[[BlockReader, Node, list[Item]], None]] = {
     **dict.fromkeys(HEADINGS, BlockReader._heading),
     **dict.fromkeys(("section", "article"), BlockReader._section),
     **dict.fromkeys(("p", "div"), BlockReader._block),

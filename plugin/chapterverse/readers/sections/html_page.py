@@ -6,17 +6,18 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from typing import Any
 
 from chapterverse.model import Section
-from chapterverse.readers.html.dom import parse_html
+from chapterverse.readers.html.dom import Node
 from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.html.parser import parse_html
 from chapterverse.readers.html.structured_data import read_structured_data
 from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
-from chapterverse.readers.sections.footnotes import find_footnotes
+from chapterverse.readers.sections.labels import find_footnotes, move_tabs
 from chapterverse.readers.sections.outline import Heading, build_sections
-from chapterverse.readers.sections.tabs import move_tabs
 
 _ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
@@ -57,7 +58,7 @@ def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[
     Raises:
         PageTooLarge: see `page_bounds`.
     """
-    reader = _read(html, verbatim)
+    reader = _read(parse_html(html), html, verbatim)
     return build_sections(reader.items, title, reader.notes)
 
 
@@ -73,7 +74,7 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
     Raises:
         PageTooLarge: see `page_bounds`.
     """
-    reader = _read(html, base=base)
+    reader = _read(_without_breadcrumb(parse_html(html)), html, base=base)
     return build_sections(reader.items, title, reader.notes)
 
 
@@ -90,7 +91,7 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
     if part:
         metadata.narrow(*part)
     fragment = metadata.content(html)
-    reader = _read(fragment)
+    reader = _read(_without_breadcrumb(parse_html(fragment)), fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
     title = metadata.mark.title if metadata.mark else next(filter(None, first), metadata.title)
     return HtmlPage(
@@ -106,8 +107,31 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
     )
 
 
-def _read(html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
-    tree = parse_html(html)
+def _without_breadcrumb(tree: Node) -> Node:
+    """Return a page's tree without the way to it above its first heading, where no `nav` says what that is."""
+    level: Node | None = tree
+    while level:
+        children = level.elements()
+        above = list(takewhile(lambda child: not child.headed, children))
+        for child in filter(_is_breadcrumb, above):
+            level.children.remove(child)
+        level = children[len(above)] if len(above) < len(children) else None
+    return tree
+
+
+def _is_breadcrumb(node: Node) -> bool:
+    """Return whether an element has a box with a link to each page above, each below the last, and one for itself."""
+    boxes = [child for child in node.elements() if child.text().strip()] if node.block else []
+    *above, here = [[inner for inner in (box, *box.walk()) if inner.name == "a"] for box in boxes] or [[]]
+    if not above or here or not all(box.block for box in boxes) or any(len(links) != 1 for links in above):
+        return False
+    if any(links[0].text().strip() != box.text().strip() for links, box in zip(above, boxes, strict=False)):
+        return False
+    addresses = [links[0].get("href") or "" for links in above]
+    return all(below.startswith(upper) for upper, below in pairwise(addresses))
+
+
+def _read(tree: Node, html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
     footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
     return BlockReader(tree, footnotes, _anchor_test(html), move_tabs(tree), verbatim, base)
 

@@ -124,15 +124,19 @@ class Inline:
         for node in child.walk():
             if node.name == "img":
                 self._note_image(node)
-        number = child.get("n") or ""
-        is_index = number.isdecimal() and number.isascii() and len(number) < 10 and int(number) < len(self.verbatim)
-        return self.verbatim[int(number)].replace("\n", _BREAK).replace(" ", _SPACE) if is_index else child
+        number = child.integer("n", len(self.verbatim))
+        written = self.verbatim[number : number + 1]
+        return written[0].replace("\n", _BREAK).replace(" ", _SPACE) if written else child
+
+    def _text(self, text: str) -> str:
+        """Return a text of the page as Markdown."""
+        return text
 
     def _raw(self, children: Iterable[Child]) -> str:
         out: list[str] = []
         for child in children:
             if isinstance(child, str):
-                out.append(child)
+                out.append(self._text(child))
             else:
                 self._element(child, out)
         return "".join(out)
@@ -184,7 +188,7 @@ class Inline:
         return ""
 
     def _note_image(self, node: Node) -> None:
-        src, alt = (node.get("src") or "").strip(), _alt(node)
+        src, alt = (node.get("src") or "").strip(), alternative_text(node)
         # An empty text says that the image is decoration, a missing one says nothing.
         is_empty = node.get("alt") == "" or _EMOJI.fullmatch(alt) is not None
         if 0 < len(src) <= _MAX_ADDRESS and not is_empty and not _is_ornament(node):
@@ -267,7 +271,18 @@ def is_permalink(node: Node) -> bool:
     return "#" in (node.get("href") or "") and not any(c.isalnum() for c in node.text())
 
 
-def is_theme_link(node: Node) -> bool:
+def is_tool(child: Child) -> bool:
+    """Return whether inline content is blank or only works the page: a button, a field's label, a link to the editor.
+
+    Beside other words it is a part of their sentence.
+    """
+    if isinstance(child, str):
+        return child.isspace()
+    is_control = child.name == "button" or (child.name == "label" and child.get("for") is not None)
+    return (is_control and child.get("aria-expanded") is None) or _is_theme_link(child)
+
+
+def _is_theme_link(node: Node) -> bool:
     """Return whether a link leads to the editor of a page's source, or to the page before or behind it.
 
     Alone in its paragraph it is part of the theme.
@@ -278,12 +293,12 @@ def is_theme_link(node: Node) -> bool:
     )
 
 
-def _alt(node: Node) -> str:
+def alternative_text(node: Node) -> str:
     return strip_invisible(collapse(node.get("alt") or ""))
 
 
 def _image(node: Node) -> str:
-    alt = _alt(node)
+    alt = alternative_text(node)
     return "" if not alt or is_decoration(node, alt) else alt
 
 
@@ -298,18 +313,13 @@ def _is_ornament(node: Node) -> bool:
         or node.get("aria-hidden") == "true"
         or not _DECORATIONS.isdisjoint(node.classes)
         or _is_badge(node.get("src") or "")
-        or any(0 < _pixels(node.get(side)) <= _MAX_ICON_PIXELS for side in ("width", "height"))
+        or any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
     )
 
 
 def _is_badge(address: str) -> bool:
     host = address.find("//")
     return host >= 0 and (_BADGE_HOST.search(address) or _BADGE_PATH.search(address, host + 2)) is not None
-
-
-def _pixels(value: str | None) -> int:
-    digits = (value or "").removesuffix("px")
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 0
 
 
 def _checkbox(node: Node) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.readers.html.dom import Child, Node
-from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.sections.footnotes import footnote_label
-from chapterverse.readers.sections.inline import Inline, is_decoration
+from chapterverse.readers.html.visible_text import collapse
+from chapterverse.readers.sections.inline import Inline, alternative_text, is_decoration
+from chapterverse.readers.sections.labels import footnote_label
 
 #: Other schemes run code, hold data or lead to files of a machine: such a link keeps its text alone.
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
@@ -82,15 +82,8 @@ class LinkedInline(Inline):
         href = node.get(attribute) or ""
         return f"{self._page}{href}" if self._page and _FRAGMENT.fullmatch(href) else absolute(href, self._base)
 
-    def _raw(self, children: Iterable[Child]) -> str:
-        out: list[str] = []
-        for child in children:
-            if isinstance(child, str):
-                text = escape(child)
-                out.append(_escape_brackets(text) if self._in_link else text)
-            else:
-                self._element(child, out)
-        return "".join(out)
+    def _text(self, text: str) -> str:
+        return _escape_brackets(escape(text)) if self._in_link else escape(text)
 
     def _element(self, node: Node, out: list[str]) -> None:
         if node.name == "img":
@@ -119,7 +112,7 @@ class LinkedInline(Inline):
         return f"[^{footnote_label(link)}]"
 
     def _image(self, node: Node) -> str:
-        alt, address = strip_invisible(collapse(node.get("alt") or "")), self.address(node, "src")
+        alt, address = alternative_text(node), self.address(node, "src")
         if is_decoration(node, alt):
             return ""
         return f"![{_escape_brackets(escape(alt))}]({destination(address)})" if address else escape(alt)

@@ -1,8 +1,8 @@
-"""Formats tables as GitHub-flavored Markdown, one line a row."""
+"""Reads tables, as GitHub-flavored Markdown of one line a row, and what belongs together in definition lists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import zip_longest
 
 from chapterverse.model import Block, BlockKind
@@ -12,6 +12,9 @@ from chapterverse.readers.sections.inline import Inline
 #: A cell may claim to span millions of columns; no real one spans more than these.
 _MAX_SPAN = 50
 
+#: Elements of a table that hold cells, and its cells.
+ROWS = ("thead", "tbody", "tfoot", "tr")
+CELLS = ("td", "th")
 #: Blocks that a row of data doesn't hold alone.
 _SET_OUT = frozenset("blockquote dl ol pre table ul".split())
 
@@ -61,21 +64,41 @@ def labeled_cells(table: Node, inline: Inline) -> Iterator[tuple[str, Node]]:
 def _rows_of(table: Node) -> Iterator[tuple[bool, list[Node]]]:
     """Yield the cells of each row of this table, not of one inside it, and whether the row is a header."""
     for child in table.elements():
-        rows = [child] if child.name == "tr" else child.elements() if child.name in ("thead", "tbody", "tfoot") else []
+        rows = [child] if child.name == "tr" else child.elements() if child.name in ROWS else []
         for row in rows:
-            cells = [cell for cell in row.elements() if cell.name in ("td", "th")]
+            cells = [cell for cell in row.elements() if cell.name in CELLS]
             yield child.name == "thead" or all(cell.name == "th" for cell in cells), cells
 
 
-def outside_cells(table: Node) -> list[Child]:
-    """Return the content of a table outside its cells: its caption, and misplaced text that browsers show above it."""
-    outside: list[Child] = []
-    for child in table.children:
-        if isinstance(child, Node) and child.name in ("thead", "tbody", "tfoot", "tr"):
-            outside += outside_cells(child)
-        elif isinstance(child, str) or child.name not in ("td", "th"):
-            outside.append(child)
-    return outside
+def outside(node: Node, groups: Collection[str], cells: Collection[str]) -> list[Child]:
+    """Return what of a table or a list stands beside its cells: a caption, and misplaced text that browsers show above.
+
+    Args:
+        groups: names of the elements that may be around cells.
+    """
+    found: list[Child] = []
+    for child in node.children:
+        if isinstance(child, Node) and child.name in groups:
+            found += outside(child, groups, cells)
+        elif isinstance(child, str) or child.name not in cells:
+            found.append(child)
+    return found
+
+
+def definition_groups(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+    """Yield the terms and the meanings that belong together; pages may put each group into a `div`."""
+    terms: list[Node] = []
+    meanings: list[Node] = []
+    for child in node.elements():
+        if (terms and child.name == "div") or (meanings and child.name != "dd"):
+            yield terms, meanings
+            terms, meanings = [], []
+        if child.name == "div":
+            yield from definition_groups(child)
+        elif child.name in ("dt", "dd"):
+            (terms if child.name == "dt" else meanings).append(child)
+    if terms or meanings:
+        yield terms, meanings
 
 
 def _grid(table: Node, inline: Inline) -> Iterator[tuple[bool, list[str]]]:
@@ -87,8 +110,8 @@ def _grid(table: Node, inline: Inline) -> Iterator[tuple[bool, list[str]]]:
         for cell in cells:
             _fill_spanned(line, spanning)
             text = inline.one_line(cell.children).replace("|", "\\|")
-            rows = _span(cell, "rowspan")
-            for cell_text in (text, *[""] * (_span(cell, "colspan") - 1)):
+            rows, columns = (min(cell.integer(span, 1) or 1, _MAX_SPAN) for span in ("rowspan", "colspan"))
+            for cell_text in (text, *[""] * (columns - 1)):
                 if rows > 1:
                     spanning[len(line)] = (rows - 1, cell_text)
                 line.append(cell_text)
@@ -104,11 +127,6 @@ def _fill_spanned(line: list[str], spanning: dict[int, tuple[int, str]]) -> None
         if rows > 1:
             spanning[column] = (rows - 1, text)
         line.append(text)
-
-
-def _span(cell: Node, attribute: str) -> int:
-    value = cell.get(attribute) or ""
-    return min(int(value[:4]), _MAX_SPAN) if value.isascii() and value[:4].isdigit() and int(value[:4]) else 1
 
 
 def _row(cells: list[str], width: int) -> str:

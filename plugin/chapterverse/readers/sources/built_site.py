@@ -16,14 +16,20 @@ from urllib.parse import urljoin, urlsplit
 from chapterverse.errors import InputError
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT
-from chapterverse.readers.addresses.urls import clean_url, page_paths, parse_base_url, read_sitemap, site_base
 from chapterverse.readers.html.metadata import PageMetadata, is_page, read_metadata
 from chapterverse.readers.html.repeated_text import RepeatedText
 from chapterverse.readers.html.structured_data import json_ld_scripts
 from chapterverse.readers.page_rules import PageFacts
-from chapterverse.readers.sources.built_pages import BuiltPage, finish_reading, sha256
 from chapterverse.readers.sources.folder import list_files
-from chapterverse.readers.sources.site_pages import DecodedFile, SitePages, SitePagesDraft
+from chapterverse.readers.sources.site_pages import (
+    BuiltPage,
+    DecodedFile,
+    SitePages,
+    SitePagesDraft,
+    finish_reading,
+    sha256,
+)
+from chapterverse.readers.urls import clean_url, page_paths, parse_base_url, read_sitemap, site_base
 
 #: So many pages with one stated address are copies of one another; more are a template's mistake.
 _MAX_COPIES = 2
@@ -50,8 +56,7 @@ def read_site(
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
     pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
-    built = {file.path: page for file, _, page in _read_pages(pages, listing.files, base)}
-    built = _with_languages(_take_marked(pages, built))
+    built = _with_languages(_take_marked(pages, dict(_read_pages(pages, listing.files, base))))
     if not built:
         missing = "no HTML page to index: is it the folder that the build writes? Markdown needs --source"
         raise pages.empty_error(missing)
@@ -63,10 +68,8 @@ def read_site(
     return replace(reading, is_base_stated=bool(stated))
 
 
-def _read_pages(
-    pages: SitePagesDraft, paths: Iterable[str], base: str | None
-) -> Iterator[tuple[DecodedFile, PageMetadata, BuiltPage]]:
-    """Yield the pages to index; the draft notes the others."""
+def _read_pages(pages: SitePagesDraft, paths: Iterable[str], base: str | None) -> Iterator[tuple[str, BuiltPage]]:
+    """Yield the pages to index by path; the draft notes the others."""
     repeated, guessed = RepeatedText(), list[str]()
     for file in pages.read_files(pages.choose(paths)):
         metadata = read_metadata(file.text)
@@ -78,7 +81,7 @@ def _read_pages(
             guessed.append(file.path)
             repeated.note(file.text[metadata.content_start : metadata.content_end])
         elif page := page_to_index(pages, file, metadata, base):
-            yield file, metadata, page
+            yield file.path, page
     cut = 0
     for file in pages.read_files(guessed):
         metadata = read_metadata(file.text)
@@ -88,9 +91,12 @@ def _read_pages(
         cut += before + after > 0
         metadata.narrow(*part)
         if page := page_to_index(pages, file, metadata, base):
-            yield file, metadata, replace(page, part=part)
+            yield file.path, replace(page, part=part)
     if cut and not pages.has_marks:
-        pages.warnings.append(_guess_warning(cut, guessed[0]))
+        pages.warnings.append(
+            f"Pages such as {guessed[0]} ({cut:,} in all) have no <main> and no <article> around their content: what"
+            " most pages of the site repeat at their beginnings and ends is left out as a guess."
+        )
 
 
 def page_to_index(
@@ -98,11 +104,12 @@ def page_to_index(
 ) -> BuiltPage | None:
     """Return a page; None for a listing, which the draft notes."""
     mark, content = metadata.mark, metadata.content(file.text)
-    # A pattern may mean the file that the page was written in.
-    names = tuple(filter(None, [metadata.source]))
     page = PageFacts(file.path, mark.template if mark else metadata.marks, content, metadata.language)
     is_included = mark is not None and mark.include
-    content_type = pages.content_type(page, metadata.content_type, *names, is_included=is_included)
+    # A pattern may mean the file that the page was written in.
+    content_type = pages.content_type(
+        page, metadata.content_type, metadata.source or file.path, is_included=is_included
+    )
     return _built_page(file, content, metadata, content_type, base) if content_type else None
 
 
@@ -123,11 +130,7 @@ def reason_to_leave_out(
 
 
 def _built_page(
-    file: DecodedFile,
-    content: str,
-    metadata: PageMetadata,
-    content_type: str,
-    base: str | None,
+    file: DecodedFile, content: str, metadata: PageMetadata, content_type: str, base: str | None
 ) -> BuiltPage:
     canonical, mark = None, metadata.mark
     if metadata.canonical:
@@ -166,13 +169,6 @@ def _marked_base(built: Mapping[str, BuiltPage]) -> str:
     """Return the address of the site that most marks state, "" if none does."""
     bases = Counter(page.base for page in built.values() if page.base)
     return parse_base_url(max(bases, key=bases.__getitem__, default="")) or ""
-
-
-def _guess_warning(pages: int, path: str) -> str:
-    return (
-        f"Pages such as {path} ({pages:,} in all) have no <main> and no <article> around their content: what most"
-        " pages of the site repeat at their beginnings and ends is left out as a guess."
-    )
 
 
 def _with_languages(built: dict[str, BuiltPage]) -> dict[str, BuiltPage]:

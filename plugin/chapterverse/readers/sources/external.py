@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from email.message import Message
 from enum import StrEnum
 from functools import partial
 from urllib.parse import unquote, urlsplit
@@ -25,25 +25,15 @@ class Format(StrEnum):
     PDF = "pdf"
 
 
-_BY_TYPE = {
-    "text/html": Format.HTML,
-    "application/xhtml+xml": Format.HTML,
-    "text/markdown": Format.MARKDOWN,
-    "text/x-markdown": Format.MARKDOWN,
-    "text/plain": Format.TEXT,
-    "application/pdf": Format.PDF,
+_TYPES = {
+    Format.HTML: "text/html application/xhtml+xml",
+    Format.MARKDOWN: "text/markdown text/x-markdown",
+    Format.TEXT: "text/plain",
+    Format.PDF: "application/pdf",
 }
-_BY_SUFFIX = {
-    ".html": Format.HTML,
-    ".htm": Format.HTML,
-    ".md": Format.MARKDOWN,
-    ".markdown": Format.MARKDOWN,
-    ".mdx": Format.MARKDOWN,
-    ".txt": Format.TEXT,
-    ".text": Format.TEXT,
-    ".rst": Format.TEXT,
-    ".pdf": Format.PDF,
-}
+_ENDINGS = {Format.HTML: "html htm", Format.MARKDOWN: "md markdown mdx", Format.TEXT: "txt text rst", Format.PDF: "pdf"}
+_BY_TYPE = {kind: format_ for format_, kinds in _TYPES.items() for kind in kinds.split()}
+_BY_ENDING = {ending: format_ for format_, endings in _ENDINGS.items() for ending in endings.split()}
 #: Types that servers send for any file, so the name decides.
 _VAGUE = {"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
@@ -70,31 +60,24 @@ class Media:
         Raises:
             UnreadablePage: it is in a format that can't be read.
         """
-        kind, _, parameters = content_type.partition(";")
-        kind = kind.strip().lower()
+        kind = content_type.partition(";")[0].strip().lower()
         name = urlsplit(address).path.rpartition("/")[2].lower()
         format_ = Format.PDF if content.startswith(b"%PDF-") else None
         if format_ is None and kind in _VAGUE:
-            format_ = _BY_SUFFIX.get("." + name.rpartition(".")[2] if "." in name else "")
+            format_ = _BY_ENDING.get(name.rpartition(".")[2] if "." in name else "")
             # A file without an ending is a text, such as README.
             format_ = format_ or (Format.TEXT if kind or "." not in name else None)
         format_ = format_ or _BY_TYPE.get(kind)
         if format_ is None or (format_ is not Format.PDF and is_binary(content)):
             raise UnreadablePage(f"{address} is no HTML, Markdown, plain text or PDF, which alone can be read.")
-        label = next((value for name, value in _parameters(parameters) if name == "charset"), "")
-        return cls(format_, web_charset(label))
+        header = Message()
+        header["content-type"] = content_type
+        return cls(format_, web_charset(header.get_content_charset("")))
 
     def decode(self, content: bytes) -> str:
         """Return the text of a document. As in browsers, a wrong byte rejects no page."""
         charset = self.charset or (declared_charset(content) if self.format is Format.HTML else "")
         return decode_leniently(content, charset)
-
-
-def _parameters(text: str) -> Iterator[tuple[str, str]]:
-    """Yield name in lower case and value of each parameter of a media type: `charset="utf-8"; boundary=x`."""
-    for part in text.split(";"):
-        name, _, value = part.partition("=")
-        yield name.strip().lower(), value.strip().strip("\"'")
 
 
 def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:

@@ -102,7 +102,7 @@ def read_page(folder: Path, path: str, display_name: str = "") -> bytes:
 
 def _unreadable(display_name: str, error: OSError, *, is_link: bool) -> InputError:
     if error.errno == errno.ELOOP:
-        return UnsafePath(_CIRCLE.format(display_name))
+        return UnsafePath(f"{display_name} is a link that leads in a circle: remove it.")
     if error.errno == errno.ENOENT and is_link:
         return UnreadablePage(f"{display_name} is a link that leads nowhere: remove it.")
     # A socket can't even be opened.
@@ -129,7 +129,6 @@ def _resolve(root: str | Path, path: str) -> str:
 
 
 _SPECIAL = "{} is a pipe, a device or something else that is no regular file: remove it."
-_CIRCLE = "{} is a link that leads in a circle: remove it."
 
 
 def _entries(root: str, inside: str) -> Iterator[os.DirEntry[str]]:

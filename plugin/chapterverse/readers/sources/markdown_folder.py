@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
@@ -16,16 +16,16 @@ from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Image, Page, Section, Source
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT
-from chapterverse.readers.addresses.generator_config import config_word
-from chapterverse.readers.addresses.generator_rules import AddressRule, ListedAddresses, address_rule, built_path
-from chapterverse.readers.addresses.urls import parse_base_url
+from chapterverse.readers.markdown.addresses import address_rule, built_path, config_word
 from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
+from chapterverse.readers.markdown.hugo import HugoAddresses
 from chapterverse.readers.markdown.page import SYNTAXES, needs_build, read_markdown
 from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.page_rules import PageFacts
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import Listing, list_files, read_page
 from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft, require_unchanged
+from chapterverse.readers.urls import parse_base_url
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
 #: A path out of the folder: the folder beside it, and the path below that.
@@ -65,14 +65,18 @@ def read_markdown_folder(
     listing = _list(folder, listed, no_pages)
     read_file = read_page if listed is None else _read_listed
     pages = SitePagesDraft(folder, [*listing.warnings], read_file, globs=PageGlobs.of(exclude, include))
-    rule = address_rule(generator, folder, listing.files) if listed is None else ListedAddresses(listed)
-    read = list(_read_files(pages, listing.files, rule, generator, base))
+    rule = address_rule(generator, folder, listing.files)
+    address = rule.path if listed is None else lambda path, _: listed.get(path)
+    read = list(_read_files(pages, listing.files, address, generator, base))
     for path in [path for path in pages.failed if pages.globs.excludes(path)]:
         del pages.failed[path]
         pages.left_out[path] = EXCLUDED
     if not read:
         raise pages.empty_error("no Markdown file to index.")
-    pages.warnings.extend(rule.warnings())
+    if isinstance(rule, HugoAddresses) and rule.unknown:
+        pages.warnings.append(
+            f"{rule.unknown:,} pages are left out, as their files don't tell their `permalinks`: index the built site."
+        )
     if unrendered := sum(is_unrendered for _, is_unrendered in read):
         pages.warnings.append(
             f"{unrendered:,} pages take text from elsewhere when they are built (shortcodes, includes, components): "
@@ -82,7 +86,11 @@ def read_markdown_folder(
 
 
 def _read_files(
-    pages: SitePagesDraft, paths: Sequence[str], rule: AddressRule, generator: SiteGenerator, base: str
+    pages: SitePagesDraft,
+    paths: Sequence[str],
+    address_of: Callable[[str, FrontMatter], str | None],
+    generator: SiteGenerator,
+    base: str,
 ) -> Iterator[tuple[Source, bool]]:
     """Yield each page, and whether only a build can complete it; the draft notes the other files."""
     locales = locale_folders(paths)
@@ -96,13 +104,15 @@ def _read_files(
             pages.failed[file.path] = error
             continue
         language = matter.language or locales.get(file.path.partition("/")[0], "en")
-        address = rule.path(file.path, matter)
+        address = address_of(file.path, matter)
         content_type = _content_type(pages, file.path, matter, body, language, address)
         if address is not None and content_type:
-            page = _SourceFile(
-                pages.folder, file.path, pages.read, base, base + address, generator, language, content_type, syntax
-            )
-            yield page.source(file.content), needs_build(body)
+            url, content_hash = base + address, hashlib.sha256(file.content).hexdigest()
+            page = Page(file.path, url, "", language, (), content_type, matter.tags, matter.created_at)
+            # A page that is read in another way is read again.
+            context = json.dumps([url, generator, language, content_type, *filter(None, [syntax])])
+            read = functools.partial(_read_page, pages.folder, pages.read, page, content_hash, generator, syntax, base)
+            yield Source(file.path, content_hash, context, read, url=url, language=language), needs_build(body)
 
 
 def _content_type(
@@ -141,7 +151,7 @@ def locale_folders(files: Iterable[str]) -> dict[str, str]:
     below: dict[str, set[str]] = {}
     for path in files:
         top, _, rest = path.partition("/")
-        below.setdefault(top if rest else "", set()).add(_stem(rest or path))
+        below.setdefault(top if rest else "", set()).add((rest or path).rpartition(".")[0])
     named = [folder for folder in below if _LOCALE.match(folder)]
     # Pages of the default language are at the root, in folders of any name.
     root = {f"{top}/{rest}" if top else rest for top, inside in below.items() if top not in named for rest in inside}
@@ -153,52 +163,27 @@ def locale_folders(files: Iterable[str]) -> dict[str, str]:
     return tags
 
 
-def _stem(path: str) -> str:
-    return path.rpartition(".")[0]
-
-
 def _outer_sections_first(path: str) -> tuple[bool, int, str]:
     is_section = path.rpartition("/")[2].startswith("_index.")
     return not is_section, path.count("/") if is_section else 0, path
 
 
-@dataclass(frozen=True, slots=True)
-class _SourceFile:
-    """A file that becomes a page.
-
-    Attributes:
-        path: of the file, relative to `folder`.
-        base: address of the site.
-        url: address of the page.
-        syntax: how Docusaurus reads it (see `read_markdown`), "" for another generator.
-    """
-
-    folder: Path
-    path: str
-    read: Callable[[Path, str], bytes]
-    base: str
-    url: str
-    generator: SiteGenerator
-    language: str
-    content_type: str
-    syntax: str
-
-    def source(self, content: bytes) -> Source:
-        content_hash = hashlib.sha256(content).hexdigest()
-        # A page that is read in another way is read again.
-        context = json.dumps([self.url, self.generator, self.language, self.content_type, *filter(None, [self.syntax])])
-        read = functools.partial(self._read, content_hash)
-        return Source(self.path, content_hash, context, read, url=self.url, language=self.language)
-
-    def _read(self, content_hash: str) -> Page:
-        content = self.read(self.folder, self.path)
-        require_unchanged(self.path, content_hash, hashlib.sha256(content).hexdigest())
-        page = read_markdown(decode_page(self.path, content), self.path, generator=self.generator, syntax=self.syntax)
-        matter = page.front_matter
-        sections = tuple(_with_images_of(section, self.base + quote(self.path)) for section in page.sections)
-        return Page(
-            self.path, self.url, page.title, self.language, sections, self.content_type, matter.tags, matter.created_at
-        )
+def _read_page(
+    folder: Path,
+    read: Callable[[Path, str], bytes],
+    page: Page,
+    content_hash: str,
+    generator: SiteGenerator,
+    syntax: str,
+    base: str,
+) -> Page:
+    """Return a page with its title and sections, which a file of this hash has."""
+    content = read(folder, page.file_path)
+    require_unchanged(page.file_path, content_hash, hashlib.sha256(content).hexdigest())
+    text = decode_page(page.file_path, content)
+    source = read_markdown(text, page.file_path, generator=generator, syntax=syntax)
+    sections = tuple(_with_images_of(section, base + quote(page.file_path)) for section in source.sections)
+    return replace(page, title=source.title, sections=sections)
 
 
 def _with_images_of(section: Section, file_url: str) -> Section:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import UnreadablePage, UnsafePath
 from chapterverse.model import Source
-from chapterverse.readers.addresses.urls import page_address, parse_base_url
-from chapterverse.readers.sources.built_pages import BuiltPage, finish_reading
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page
-from chapterverse.readers.sources.site_pages import SitePages, SitePagesDraft
+from chapterverse.readers.sources.site_pages import BuiltPage, SitePages, SitePagesDraft, finish_reading
+from chapterverse.readers.urls import page_address, parse_base_url
 
 if TYPE_CHECKING:
     from chapterverse.readers.html.metadata import PageMetadata

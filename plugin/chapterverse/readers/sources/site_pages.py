@@ -1,10 +1,15 @@
-"""The pages that a folder offers to the index, in any format."""
+"""The pages that a folder offers to the index, in any format, and the facts of those that are built.
+
+Nothing is loaded that reads a page, as most builds change few of them.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +19,7 @@ from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, LISTINGS, known_content_type, unknown_content_type
 from chapterverse.readers.sources.encoding import decode_page, nul_warning
 from chapterverse.readers.sources.folder import read_page
+from chapterverse.readers.urls import page_address
 
 if TYPE_CHECKING:
     from chapterverse.readers.page_rules import PageFacts
@@ -146,18 +152,16 @@ class SitePagesDraft:
             sources: pairs of address and source.
             base: address of the site.
         """
-        read = [*self._one_for_each_address(sources), *_unreadable(self.failed)]
-        read.sort(key=lambda source: source.file_path)
-        return SitePages(tuple(read), base, tuple(self.warnings), dict(self.left_out))
-
-    def _one_for_each_address(self, sources: Iterable[tuple[str, Source]]) -> Sequence[Source]:
         by_address: dict[str, Source] = {}
         for url, source in sources:
             other = by_address.setdefault(url, source)
             if other is not source:
                 self.left_out[source.file_path] = f"has the address of {other.file_path}"
                 self.warnings.append(f"{source.file_path} is skipped: it has the address of {other.file_path}, {url}.")
-        return list(by_address.values())
+        # The index keeps the last good version of a page that can't be read.
+        unreadable = (Source(path, "", "", functools.partial(_raise, error)) for path, error in self.failed.items())
+        read = sorted((*by_address.values(), *unreadable), key=lambda source: source.file_path)
+        return SitePages(tuple(read), base, tuple(self.warnings), dict(self.left_out))
 
 
 def require_unchanged(path: str, listed: str, read: str) -> None:
@@ -166,11 +170,84 @@ def require_unchanged(path: str, listed: str, read: str) -> None:
         raise UnreadablePage(f"{path} changed while it was being indexed: run again when the build is done.")
 
 
-def _unreadable(failed: Mapping[str, UnreadablePage]) -> Iterator[Source]:
-    """Yield sources that raise their error when they are read: the index keeps the last good version of such a page."""
-    for path, error in failed.items():
-        yield Source(path, "", "", functools.partial(_raise, error))
-
-
 def _raise(error: UnreadablePage) -> Page:
     raise error
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPage:
+    """The facts of a built page, kept until its address is known; not its text, as a site may have 100,000 pages.
+
+    Attributes:
+        source: path of the file that it was written in, "" if it doesn't say so.
+        part: of the content that is the page's own, in characters from its beginning; None is all of it.
+        base: address of the site by its mark.
+        is_marked: a build marked its content.
+        is_copy: the mark was made for another place, such as a folder of docs versions.
+    """
+
+    content_hash: str
+    facts: tuple[str | None, ...]
+    content_type: str
+    canonical: str | None
+    source: str
+    part: tuple[int, int] | None = None
+    base: str = ""
+    is_marked: bool = False
+    is_copy: bool = False
+
+
+def finish_reading(
+    pages: SitePagesDraft, built: Mapping[str, BuiltPage], base: str, listed: set[str], *, is_stated: bool
+) -> SitePages:
+    """Return the pages with their names and addresses; `listed` are the addresses of the sitemap."""
+    names = _source_names(built)
+    sources = []
+    for path, page in built.items():
+        url, name = page_address(path, base, page.canonical, listed, is_stated=is_stated), names.get(path, path)
+        read, context = (
+            functools.partial(_read_page, pages.folder, path, page, url, name),
+            json.dumps([url, *page.facts]),
+        )
+        sources.append((url, Source(name, page.content_hash, context, read, url=url, language=page.facts[1] or "")))
+    parts = {path: page.part for path, page in built.items() if page.part}
+    return replace(pages.finish(sources, base), built={name: path for path, name in names.items()}, parts=parts)
+
+
+def _source_names(built: Mapping[str, BuiltPage]) -> dict[str, str]:
+    """Return the file that each page was written in, by path.
+
+    Of several pages of one file, such as those that stand in for a translation, the one with the shortest path has it.
+    """
+    names: dict[str, str] = {}
+    used_names = set(built)
+    for path in sorted(built, key=lambda path: (len(path), path)):
+        source = built[path].source
+        if source and source not in used_names:
+            used_names.add(source)
+            names[path] = source
+    return names
+
+
+def _read_page(folder: Path, path: str, built: BuiltPage, url: str, name: str, text: str | None = None) -> Page:
+    # Loaded only if a page changed.
+    from chapterverse.readers.sections.html_page import read_document
+    from chapterverse.readers.sections.outline import title_from_path
+
+    document = read_document(decode_page(path, read_page(folder, path)) if text is None else text, built.part)
+    require_unchanged(path, built.content_hash, sha256(document.fragment))
+    return Page(
+        name,
+        url,
+        document.title or title_from_path(path),
+        built.facts[1] or document.language,
+        document.sections,
+        content_type=built.content_type,
+        tags=document.tags,
+        created_at=document.created_at,
+        structured_data=document.structured_data,
+    )
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.addresses.urls import clean_base, clean_url, page_paths, read_sitemap, site_base
+from chapterverse.readers.urls import clean_base, clean_url, page_paths, read_sitemap, site_base
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.readers.addresses.generator_rules import address_rule
+from chapterverse.readers.markdown.addresses import address_rule
 from chapterverse.readers.markdown.front_matter import FrontMatter
 from chapterverse.readers.markdown.slugs import SiteGenerator
 

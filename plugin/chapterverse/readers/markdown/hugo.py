@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chapterverse.model import stated_date
-from chapterverse.readers.addresses.urls import quote_path
 from chapterverse.readers.markdown.front_matter import FrontMatter
+from chapterverse.readers.urls import quote_path
 
 #: Characters of a path besides letters, digits and marks.
 _ALLOWED = frozenset("./\\_#+~-@")
 _TOKEN = re.compile(r":(\w+)(?:\[[^\]]*\])?")
+_FOLDER_END = re.compile(r"/|(?<!\A)\Z")
 _GLOB_SIGN = re.compile(r"(\*\*|\*|\?|\{[^{}]*\})")
 
 #: Front matter is a stranger's: more cascades of one section, and longer globs, are not followed.
@@ -33,11 +34,12 @@ class HugoAddresses:
     Attributes:
         config: of the site, as in hugo.toml; keys in lower case.
         bundles: folders that are one page, whose other files are none.
+        unknown: number of pages whose address the files don't tell.
     """
 
     config: Mapping[str, Any]
-    bundles: frozenset[str]
-    _unknown: int = 0
+    bundles: frozenset[str] = frozenset()
+    unknown: int = 0
     _cascades: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     _slugs: dict[str, str] = field(default_factory=dict)
     _now: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
@@ -45,39 +47,26 @@ class HugoAddresses:
     @classmethod
     def of(cls, files: Iterable[str], config: Mapping[str, Any]) -> HugoAddresses:
         """Return the rules for the files of a folder."""
-        languages = _lower_keys(config.get("languages"))
-        rules = cls({**config, "languages": languages}, frozenset())
-        parts = map(rules._parts, files)
-        rules.bundles = frozenset(folder for folder, name, _ in parts if name.lower() == "index")
+        rules = cls({**config, "languages": lower_keys(config.get("languages"))})
+        rules.bundles = frozenset(folder for folder, name, _ in map(rules._parts, files) if name.lower() == "index")
         return rules
 
     def path(self, file_path: str, matter: FrontMatter) -> str | None:
         """Return the percent-encoded path of a file's page on the site; None for a file that becomes no page."""
-        self._note_section(file_path, matter.values)
-        path = self._path(file_path, matter.values)
+        values = lower_keys(matter.values)
+        self._note_section(file_path, values)
+        path = self._path(file_path, values)
         return None if path is None else quote_path(path)
-
-    def warnings(self) -> list[str]:
-        """Return a sentence about the pages whose address the files don't tell."""
-        if not self._unknown:
-            return []
-        return [
-            f"{self._unknown:,} pages are left out, as their files don't tell their `permalinks`: index the built site."
-        ]
 
     def _note_section(self, file_path: str, values: Mapping[str, Any]) -> None:
         """Note what an `_index.md` says of the pages below it."""
         folder, name, _ = self._parts(file_path)
         if name.lower() != "_index":
             return
-        values = _lower_keys(values)
         stated = values.get("cascade")
         cascades = stated if isinstance(stated, list) else [stated]
-        self._cascades[folder.lower()] = [
-            _lower_keys(each) for each in cascades[:_MAX_CASCADES] if isinstance(each, dict)
-        ]
-        if slug := str(values.get("slug") or ""):
-            self._slugs[folder.lower()] = slug
+        self._cascades[folder.lower()] = [lower_keys(each) for each in cascades[:_MAX_CASCADES]]
+        self._slugs[folder.lower()] = str(values.get("slug") or "")
 
     def _path(self, file_path: str, values: Mapping[str, Any]) -> str | None:
         folder, name, language = self._parts(file_path)
@@ -86,7 +75,7 @@ class HugoAddresses:
         if bundle is not None and (bundle != folder or name.lower() != "index"):
             return None
         logical = folder if name.lower() in ("index", "_index") else f"{folder}/{name}".strip("/")
-        values = self._with_cascades(folder, f"/{self._sanitize(logical)}".lower(), kind, language, _lower_keys(values))
+        values = self._with_cascades(folder, f"/{self._sanitize(logical)}".lower(), kind, language, values)
         if not self._is_published(values):
             return None
         prefix = f"{language}/" if language and self._is_in_subfolder(language) else ""
@@ -94,7 +83,7 @@ class HugoAddresses:
         if pattern := url or self._permalink(folder, kind):
             path = self._expand(pattern, folder, logical, values)
             if path is None:
-                self._unknown += 1
+                self.unknown += 1
                 return None
             # A `url` is never ugly, and one from the root names its language itself.
             if url:
@@ -102,7 +91,7 @@ class HugoAddresses:
             return self._with_ending(path.strip("/"), prefix, kind)
         parent, _, last = logical.rpartition("/")
         slug = str(values.get("slug") or "")
-        path = "/".join(filter(None, (self._folder_path(parent), self._sanitize(slug or last))))
+        path = "/".join(filter(None, (*self._folders(parent), self._sanitize(slug or last))))
         return self._with_ending(path if self.config.get("disablepathtolower") is True else path.lower(), prefix, kind)
 
     def _parts(self, file_path: str) -> tuple[str, str, str]:
@@ -120,15 +109,15 @@ class HugoAddresses:
         merged: dict[str, Any] = {}
         for section in _ancestors(folder.lower()):
             for cascade in self._cascades.get(section, ()):
-                target = _lower_keys(cascade.get("target") or cascade.get("_target"))
+                target = lower_keys(cascade.get("target") or cascade.get("_target"))
                 if _is_target(target, logical, kind, language):
-                    _merge(merged, _lower_keys(cascade["params"]) if "params" in cascade else {})
+                    _merge(merged, lower_keys(cascade.get("params")))
                     _merge(merged, {key: value for key, value in cascade.items() if "target" not in key})
         _merge(merged, values)
         return merged
 
     def _is_published(self, values: Mapping[str, Any]) -> bool:
-        build = _lower_keys(values.get("build") or values.get("_build"))
+        build = lower_keys(values.get("build") or values.get("_build"))
         outputs = values.get("outputs")
         if values.get("draft") is True or values.get("headless") is True:
             return False
@@ -146,9 +135,9 @@ class HugoAddresses:
 
     def _permalink(self, folder: str, kind: str) -> str | None:
         """Return the pattern of a page's section, None without one."""
-        patterns = _lower_keys(self.config.get("permalinks"))
+        patterns = lower_keys(self.config.get("permalinks"))
         of_kind = patterns.get(kind)
-        patterns = _lower_keys(of_kind) if isinstance(of_kind, dict) else patterns
+        patterns = lower_keys(of_kind) if isinstance(of_kind, dict) else patterns
         section = folder.partition("/")[0].lower()
         pattern = patterns.get(section) if kind == "page" or isinstance(of_kind, dict) else None
         return pattern if isinstance(pattern, str) else None
@@ -177,13 +166,10 @@ class HugoAddresses:
     def _is_section(self, folder: str) -> bool:
         return bool(folder) and ("/" not in folder or folder.lower() in self._cascades)
 
-    def _folder_path(self, folder: str) -> str:
-        """Return the path of a folder, in which sections may have a slug."""
-        return "/".join(
-            self._sanitize(self._slugs.get(above.lower()) or above.rpartition("/")[2])
-            for above in _ancestors(folder)
-            if above
-        )
+    def _folders(self, folder: str) -> list[str]:
+        """Return the names of a folder and of those above it, which may be slugs of their sections."""
+        folders = filter(None, _ancestors(folder))
+        return [self._sanitize(self._slugs.get(above.lower()) or above.rpartition("/")[2]) for above in folders]
 
     def _sanitize(self, path: str) -> str:
         return "".join(c for c in path.replace(" ", "-") if c in _ALLOWED or unicodedata.category(c)[0] in "LMN")
@@ -199,7 +185,7 @@ class HugoAddresses:
         return f"{path}.html" if kind == "page" and self.config.get("uglyurls") is True else f"{path}/"
 
 
-def _lower_keys(values: object) -> dict[str, Any]:
+def lower_keys(values: object) -> dict[str, Any]:
     """Return a mapping with keys in lower case, as Hugo compares them; empty for anything else."""
     return {str(key).lower(): value for key, value in values.items()} if isinstance(values, dict) else {}
 
@@ -213,12 +199,7 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
 def _ancestors(folder: str) -> Iterator[str]:
     """Yield the root "", each folder above, and the folder itself."""
     yield ""
-    at = folder.find("/")
-    while at >= 0:
-        yield folder[:at]
-        at = folder.find("/", at + 1)
-    if folder:
-        yield folder
+    yield from (folder[: slash.start()] for slash in _FOLDER_END.finditer(folder))
 
 
 def _is_target(target: Mapping[str, Any], logical: str, kind: str, language: str) -> bool:
