@@ -42,7 +42,7 @@ LAYERS = {
 }  # fmt: skip
 
 #: The rooms that another room needs.
-ROOMS_BELOW = {"s3": {"aws"}, "dynamodb": {"aws"}}
+ROOMS_BELOW = {"s3": {"aws", "leases"}, "dynamodb": {"aws"}, "qdrant": {"leases"}}
 
 #: What a cold Lambda must not pay for before its first question.
 NOT_ON_THE_LAMBDA = {

@@ -6,12 +6,11 @@ of a question's and a chunk's features (see `Matching.features`). A chunk below 
     evidence.py      a question's words weighted by one index, and the features of a chunk
     coefficients.py  the coefficients, stored in the head of the index that they were fitted for
     sampling.py      a fit to questions made of the index itself, on each publication
-    regression.py    logistic regression, also for the fit of `chapterverse calibrate`
 
 A floor or coefficient never moves to another index or another embedder.
 """
 
-from chapterverse.calibration.coefficients import Calibration, Coefficients
+from chapterverse.calibration.coefficients import Calibration, Coefficients, logistic
 from chapterverse.calibration.evidence import (
     ChunkFeatures,
     Matching,
@@ -30,6 +29,7 @@ __all__ = [
     "Matching",
     "WeightedQuestion",
     "count_terms",
+    "logistic",
     "match_word",
     "question_terms",
     "read_question",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from chapterverse.calibration.evidence import ChunkFeatures
-from chapterverse.calibration.regression import logistic
 
 _DIGITS = 4
 #: Prefix of the JSON names of the coefficients in `Calibration.both`.
 _BOTH = "both_"
+
+
+def logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import Vector
 from chapterverse.errors import ProviderError, TextTooLong
 from chapterverse.providers.errors import TextRejected
 from chapterverse.text.utf8 import utf8_length

@@ -22,8 +22,8 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.external_entries import ExternalEntry, is_web_address, require_file
+from chapterverse.indexing.diff import Keep, keep_none
 from chapterverse.indexing.downloads import Downloads, StoredDownload
-from chapterverse.indexing.source_set import Keep, keep_none
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.net.content_coding import DamagedBody, unpack_body
 from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES

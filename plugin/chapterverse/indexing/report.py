@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.indexing.diff import Diff, FileDiff, compare_files
-from chapterverse.indexing.source_set import SourceSet
+from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files
 from chapterverse.indexing.target import Target
+from chapterverse.ledger import rows_of
 from chapterverse.model import Scope
 from chapterverse.page_kinds import left_out_lines
 
@@ -153,7 +153,7 @@ class Report:
 def report_unchanged(source_set: SourceSet, target: Target) -> Report | None:
     """Return the report of a run if no file changed, else None. Takes no lock and opens no shard."""
     head = target.head()
-    records = target.records(head) if head and target.matches(head) else None
+    records = rows_of(target.ledger, head) if head and target.matches(head) else None
     if head is None or records is None:
         return None
     files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)

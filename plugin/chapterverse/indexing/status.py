@@ -9,7 +9,7 @@ from typing import Any, Literal
 from chapterverse.errors import IndexMissing
 from chapterverse.external_entries import is_web_address
 from chapterverse.indexing.target import row_pipeline
-from chapterverse.ledger import IMPORTED, Ledger, LedgerRow
+from chapterverse.ledger import IMPORTED, Ledger, LedgerRow, rows_of
 from chapterverse.model import PAGE, Chunk, Head, Scope, Source
 from chapterverse.store import Store
 
@@ -137,8 +137,7 @@ def _describe(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, 
     for _ in range(_TRIES):
         if head is None:
             break
-        records = ledger.records(scope)
-        if (ledger.generation(scope), ledger.token(scope)) == (head.generation, head.token):
+        if (records := rows_of(ledger, head)) is not None:
             return head, records
         # A publication may have ended between the two reads. If the head did not change, the ledger is of another
         # index.

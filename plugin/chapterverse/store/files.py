@@ -124,16 +124,12 @@ def sync(root: Path) -> None:
     """Make everything below `root` survive a power cut."""
     for folder, names in folders(root):
         for name in names:
-            _sync(root / folder / name)
-        _sync(root / folder)
+            sync_path(root / folder / name)
+        sync_path(root / folder)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder survive a power cut."""
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

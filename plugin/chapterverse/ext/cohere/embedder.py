@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from chapterverse.embedding import Vector
 from chapterverse.embedding.batches import embed_in_batches
 from chapterverse.embedding.models import EmbeddingModel, ModelChoice
-from chapterverse.embedding.protocols import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.cohere.service import CohereErrors, access
 from chapterverse.model import EmbedderCard
