@@ -42,7 +42,10 @@ LAYERS = {
 }  # fmt: skip
 
 #: The rooms that another room needs.
-ROOMS_BELOW = {"s3": {"aws", "leases"}, "dynamodb": {"aws"}, "qdrant": {"leases"}}
+ROOMS_BELOW = {
+    "s3": {"aws", "leases"}, "dynamodb": {"aws"}, "qdrant": {"leases"},
+    **{room: {"embedders"} for room in ("cohere", "openai", "bedrock", "fastembed")},
+}  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
 NOT_ON_THE_LAMBDA = {

@@ -135,7 +135,9 @@ CORE = Extension(
 
 EXTENSIONS = (
     CORE,
+    Extension("sources", parts={"also": "chapterverse.ext.sources.external_sources:collect_external"}),
     Extension("leases"),
+    Extension("embedders"),
     Extension("qdrant", offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
     Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
     Extension(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from chapterverse.errors import InputError
@@ -27,6 +27,22 @@ def keep_none(path: str) -> bool:  # noqa: ARG001 one signature for all
 def keep_all(path: str) -> bool:  # noqa: ARG001
     """Keep everything: the sources of the run are added."""
     return True
+
+
+@dataclass(slots=True)
+class ExternalSources:
+    """The sources beyond the site, as the room of the option `also` finds them.
+
+    Attributes:
+        warnings: a sentence for each that could not be fetched or read.
+        left_out: the reason for each that was read and is not indexed.
+        keep: selects the files that stay in the index without a source: all of a host whose sitemap could not be read.
+    """
+
+    sources: list[Source] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    keep: Keep = keep_none
 
 
 @dataclass(frozen=True, slots=True)

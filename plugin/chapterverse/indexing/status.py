@@ -92,9 +92,9 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     busy = store.is_publishing(scope)
     head, records = _describe(store, ledger, scope)
     enrichment = _enrichment(store, head) if head else None
+    if sources is None and head is None:
+        raise IndexMissing(f"Nothing was published for {scope} yet.")
     if sources is None:
-        if head is None:
-            raise IndexMissing(f"Nothing was published for {scope} yet.")
         return States(scope, head, tuple(_state(record, "Indexed") for record in records.values()), enrichment)
     by_path = {s.file_path: s for s in sources}
     elsewhere = _beyond_the_site(store, scope, records, records.keys() - by_path.keys())

@@ -64,6 +64,9 @@ class Target:
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
+        enricher, name = None, settings.enricher.strip()
+        if name:
+            enricher = open_offer("enricher", settings.override(enricher=name))
         return cls(
             scope,
             store,
@@ -73,7 +76,7 @@ class Target:
             base_url,
             unfinished=settings.local_folder / "unfinished.sqlite",
             workers=workers,
-            enricher=_open_enricher(settings),
+            enricher=enricher,
         )
 
     @property
@@ -105,9 +108,3 @@ def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
         head = store.head(scope)
         return head.embedder if head else None
     return None
-
-
-def _open_enricher(settings: Settings) -> PageEnricher | None:
-    name = settings.enricher.strip()
-    enricher: PageEnricher | None = open_offer("enricher", settings.override(enricher=name)) if name else None
-    return enricher

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.batches import check_vectors
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.ext.embedders.batches import check_vectors
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 

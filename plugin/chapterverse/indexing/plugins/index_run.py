@@ -5,7 +5,8 @@ What writes an index is imported inside functions, so a build that changes nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse import progress
@@ -17,7 +18,7 @@ from chapterverse.model import Scope, Source
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.diff import Keep
+    from chapterverse.indexing.diff import ExternalSources, Keep
     from chapterverse.indexing.report import Report
     from chapterverse.readers.sources.site_pages import SitePages
 
@@ -71,19 +72,15 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
     """
     for warning in reading.warnings:
         log.warning(warning)
-    base_url, warnings, keep = reading.base_url, list[str](), None
-    sources = [*reading.sources]
+    base_url, sources, warnings = reading.base_url, [*reading.sources], list[str]()
     if base_url:
         more, warnings = documents.sources(reading.sources, base_url)
         sources += more
-    if base_url and settings.also:
-        from chapterverse.indexing.external_sources import collect_external
-
-        external = collect_external(settings, reading.sources, base_url, documents.docs)
-        sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
-    for warning in warnings:
+    external = collect_external(settings, reading.sources, base_url, documents.docs)
+    for warning in (*warnings, *external.warnings):
         log.warning(warning)
-    report = _index_sources(sources, settings, base_url, chunk_tokens, keep).after((), reading.left_out)
+    report = _index_sources([*sources, *external.sources], settings, base_url, chunk_tokens, external.keep)
+    report = report.after((), reading.left_out)
     for warning in report.warnings:
         log.warning(warning)
     for line in report.left_out_lines():
@@ -96,11 +93,20 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
             log.warning(f"The report was not made: {explain_error(error)}")
 
 
+def collect_external(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
+    """Return the sources of `settings.also`, of a site with an address; raises as the room that finds them."""
+    from chapterverse.indexing.diff import ExternalSources
+
+    if not settings.also or not base_url:
+        return ExternalSources()
+    found: ExternalSources = load_part("also")(settings, pages, base_url, docs)
+    return found
+
+
 def _index_sources(
-    sources: Sequence[Source], settings: Settings, base_url: str | None, chunk_tokens: int, keep: Keep | None
+    sources: Sequence[Source], settings: Settings, base_url: str | None, chunk_tokens: int, keep: Keep
 ) -> Report:
     from chapterverse.indexing import sync
-    from chapterverse.indexing.diff import keep_none
     from chapterverse.indexing.target import Target
 
     require_permission(settings)
@@ -111,7 +117,7 @@ def _index_sources(
         settings = load_part("secrets_arn")(settings, warnings.append)
     target = Target.open(settings, Scope(settings.site, settings.docs_version or ""), base_url, chunk_tokens)
     with progress.bar() as bar:
-        return sync.index(sources, target, bar, keep or keep_none).after(warnings, {})
+        return sync.index(sources, target, bar, keep).after(warnings, {})
 
 
 def explain_error(error: Exception) -> str:

@@ -43,8 +43,11 @@ class BuildPages:
     first_built: dict[str, str] = field(default_factory=dict)
 
     def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
-        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet."""
-        if path in self.outside or not _leaves(file, folder):
+        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet.
+
+        A generated page has no file.
+        """
+        if path in self.outside or file is None or folder is None or not leads_out(file, folder):
             return False
         self.outside.add(path)
         return True
@@ -77,7 +80,11 @@ class BuildPages:
             language=language,
             include=self.globs.includes(path, built_path),
             exclude=reason,
-            **_front_matter_fields(meta),
+            description=text_value(meta.get("description")),
+            tags=tag_values(meta.get("tags")),
+            date=stated_date(meta.get("date")) or "",
+            type=known_content_type(_stated_type(meta)),
+            template=text_value(meta.get("template")),
         )
 
     def _reason_to_exclude(self, path: str, built_path: str, meta: Mapping[str, Any], *, is_draft: bool) -> str:
@@ -153,19 +160,3 @@ def _stated_type(meta: Mapping[str, Any]) -> object:
     """Return the content type that a page's front matter states, None without one."""
     chapterverse_meta = meta.get("chapterverse")
     return chapterverse_meta.get("content_type") if isinstance(chapterverse_meta, dict) else None
-
-
-def _leaves(path: str | None, folder: str | None) -> bool:
-    """Whether a file's real path is outside of its project. False for a generated file, which has none."""
-    return path is not None and folder is not None and leads_out(path, folder)
-
-
-def _front_matter_fields(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a page's mark that its front matter states."""
-    return {
-        "description": text_value(meta.get("description")),
-        "tags": tag_values(meta.get("tags")),
-        "date": stated_date(meta.get("date")) or "",
-        "type": known_content_type(_stated_type(meta)),
-        "template": text_value(meta.get("template")),
-    }

@@ -11,6 +11,9 @@ from chapterverse.settings import Settings
 
 Vector = tuple[float, ...]
 
+#: Stores keep 32-bit floats and compare by angle, so the sum of the squares has to fit one.
+MAX_COMPONENT = 1e15
+
 
 class Embedder(Protocol):
     """What sync and the query path need of a model."""

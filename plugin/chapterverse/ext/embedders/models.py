@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from chapterverse.embedding import Vector
-from chapterverse.embedding.batches import check_vectors
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.embedders.batches import check_vectors
 
 
 @dataclass(frozen=True, slots=True)
