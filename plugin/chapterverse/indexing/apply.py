@@ -67,7 +67,7 @@ def apply(
     progress: Progress,
     *,
     chunks: int,
-    imported: Head | None = None,
+    export_head: Head | None = None,
 ) -> tuple[Head, list[str]]:
     """Write the diff and move the head; return it, and a warning if a measured calibration was lost.
 
@@ -76,13 +76,13 @@ def apply(
 
     Args:
         chunks: number of chunks that the index must hold afterwards; a mismatch means that a write was lost.
-        imported: the head of an export, whose calibration comes before the index's own.
+        export_head: of an export, whose calibration comes before the index's own.
 
     Raises:
         IndexFault: the store holds another number of chunks than expected; nothing was published.
     """
     live, before = publication.previous, _previous_head(publication, target)
-    measured = measured_fields(imported, target.card) or measured_fields(before, target.card)
+    measured = measured_fields(export_head, target.card) or measured_fields(before, target.card)
     if live is not None and diff.empty and target.matches(live.head) and has_values(live.head, measured):
         return live.head, []
     now = utc_now()

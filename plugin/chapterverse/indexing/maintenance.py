@@ -58,7 +58,7 @@ def fill(export_file: ExportFile, target: Target, progress: Progress = lambda *_
         anew = live is not None and ENCODER not in live.head.pipeline.split()
         diff = compute_diff(export_file.chunks, stored, export_file.dense.keys(), anew=anew)
         chunks = len(export_file.chunks)
-        head, lost = apply(diff, vectors, target, publication, progress, chunks=chunks, imported=export_file.head)
+        head, lost = apply(diff, vectors, target, publication, progress, chunks=chunks, export_head=export_file.head)
     _rebuild_ledger(target, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=(*export_file.warnings, *lost))
 

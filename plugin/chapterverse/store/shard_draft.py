@@ -121,7 +121,7 @@ class ShardDraft(Shard):
         self._engine.close()
         preallocation.trim(self._folder / SHARD)
         self._terms.save(self._folder / TERMS)
-        manifest = Manifest.describe(self._folder, self._slots, self._constants)
+        manifest = Manifest(files.sizes(self._folder), self._slots, self._constants)
         manifest.save(self._folder)
         preallocation.release(self._folder, manifest.files)
 
