@@ -11,8 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from chapterverse.calibration.coefficients import Calibration, Coefficients, logistic
-from chapterverse.calibration.evidence import ChunkFeatures, Matching, count_terms, weigh_words
+from chapterverse.calibration.evidence import (
+    Calibration,
+    ChunkFeatures,
+    Coefficients,
+    Matching,
+    count_terms,
+    logistic,
+    weigh_words,
+)
 from chapterverse.model import PERSONA, SparseVector
 from chapterverse.store import Snapshot
 from chapterverse.text.lexical import WordTerms, words

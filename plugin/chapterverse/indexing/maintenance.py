@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
-from chapterverse.indexing.apply import apply
+from chapterverse.indexing.apply import apply, publishing
 from chapterverse.indexing.diff import FileDiff, compute_diff
 from chapterverse.indexing.plan import unread_rows
-from chapterverse.indexing.publish_lease import publishing
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors

@@ -5,20 +5,28 @@ There is one protocol with several implementations. The scheme of `settings.stor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from chapterverse.build_commands import build_command
-from chapterverse.errors import ConfigurationError, IndexMissing
+from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing
 from chapterverse.extensions import open_offer
-from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.model import PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.settings import Settings
+from chapterverse.text.json_text import INTEGERS
+from chapterverse.text.utf8 import SURROGATE
 
 if TYPE_CHECKING:
     from chapterverse.filters import Filter
 
+_T = TypeVar("_T")
+
+#: Results that are ranked beyond the limit, so that a tie at the limit is noticed.
+_TIE_MARGIN = 16
 #: Returns the context manager around one request, such as a circuit breaker's. It may raise `IndexUnavailable` at once.
 RequestGuard: TypeAlias = Callable[[], AbstractContextManager[None]]
 
@@ -250,3 +258,48 @@ def _display(place: str) -> str:
     """Return an embedded store's folder in full, because it is often another than the build's."""
     kind, _, folder = place.partition(":")
     return str(Path(folder).resolve()) if kind == "edge" else place or "the store"
+
+
+def check_point(point: Point, dense_size: int) -> None:
+    """Raise `IndexMismatch` if a vector is malformed, or of another size than the index's.
+
+    The engine would accept such a point and break.
+    """
+    indices, values, dense = point.lexical.indices, point.lexical.values, point.dense
+    ascending = all(a < b for a, b in pairwise(indices))
+    bounded = not indices or (indices[0] >= 0 and indices[-1] < 2**32)
+    is_valid = len(indices) == len(values) and ascending and bounded and all(map(math.isfinite, values))
+    if not is_valid or not all(map(math.isfinite, dense or ())):
+        raise IndexMismatch(f"The vectors of chunk {point.chunk.chunk_id} are malformed: nothing was published.")
+    if len(dense or ()) != (0 if point.chunk.type == PERSONA else dense_size):
+        raise IndexMismatch(
+            f"A vector has {len(dense or ())} dimensions, the index holds {dense_size}: nothing was published."
+        )
+
+
+def batches(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    return (values[at : at + size] for at in range(0, len(values), size))
+
+
+def rank_with_ties(
+    rank: Callable[[int], Sequence[_T]], order: Callable[[_T], tuple[float, object]], limit: int
+) -> list[_T]:
+    """Return the best results. Ties are put into our own order, because the engine's order of them is arbitrary.
+
+    Args:
+        rank: returns the engine's best results, at most so many.
+        order: returns the negated score of a result, and the key that decides a tie.
+    """
+    size = limit + _TIE_MARGIN
+    while True:
+        results = rank(size)
+        if len(results) < size or order(results[-1])[0] != order(results[limit - 1])[0]:
+            return sorted(results, key=order)[:limit]
+        size *= 4
+
+
+def is_storable(value: str | int) -> bool:
+    """Return whether a store can hold this value of a field. It can't find other values either."""
+    if isinstance(value, int):
+        return value in INTEGERS
+    return value.isascii() or not SURROGATE.search(value)

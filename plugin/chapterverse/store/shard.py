@@ -28,9 +28,8 @@ import qdrant_edge as edge
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.filters import SELDOM, And, Filter, In
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store import Hit, files, preallocation
+from chapterverse.store import Hit, files, is_storable, preallocation, rank_with_ties
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import is_storable, rank_with_ties
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

@@ -18,9 +18,8 @@ import qdrant_edge as edge
 
 from chapterverse.filters import FIELDS, NUMBERS, SELDOM
 from chapterverse.model import EmbedderCard, Head, Point
-from chapterverse.store import files, preallocation
+from chapterverse.store import batches, check_point, files, preallocation
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import batches, check_point
 from chapterverse.store.shard import SHARD, TERMS, Shard, TermCounts, sparse, translating_read_errors
 
 #: Fields that may have an index. Those in which all points have the same value have none, because each index makes a

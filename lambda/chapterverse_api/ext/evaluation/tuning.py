@@ -8,8 +8,7 @@ from typing import Any
 
 from chapterverse.calibration import Calibration
 from chapterverse.errors import IndexLocked
-from chapterverse.indexing.apply import has_values
-from chapterverse.indexing.publish_lease import publishing
+from chapterverse.indexing.apply import has_values, publishing
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import rows_of
 from chapterverse.model import Head, utc_now
