@@ -6,13 +6,16 @@ A database runs statements in one transaction, and has an error for each failure
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from chapterverse.cache_folder import make_folder
 from chapterverse.errors import ChapterVerseError
+
+# Imported where it is used: who is on Postgres needs none of it.
+if TYPE_CHECKING:
+    import sqlite3
 
 _T = TypeVar("_T")
 
@@ -111,18 +114,16 @@ class Database(Protocol):
         ...
 
 
-_FAILURES = {
-    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "busy"),
-    **dict.fromkeys(
-        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR), "unusable"
-    ),
-}
-
-
 def failure_name(error: sqlite3.Error) -> str:
     """Return the name of a failure in `Faults`: "busy", "unusable" or "damaged"."""
+    import sqlite3
+
     # The low byte is the kind of error, and the rest its details. An error of Python itself has no code.
-    return _FAILURES.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, "damaged")
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "busy"
+    unusable = sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR
+    return "unusable" if kind in unusable else "damaged"
 
 
 def make_file(path: Path, mode: int = 0o600) -> None:
@@ -150,6 +151,8 @@ class SqliteDatabase:
         self._mode = mode
 
     def run(self, work: Callable[[Statements], _T], *, otherwise: _T | None = None, reading: bool = False) -> _T:
+        import sqlite3
+
         try:
             if otherwise is not None and not self._path.exists():
                 return otherwise
@@ -164,6 +167,8 @@ class SqliteDatabase:
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Statements]:
+        import sqlite3
+
         make_file(self._path, self._mode)
         with contextlib.closing(sqlite3.connect(self._path, timeout=self._lock_timeout, isolation_level=None)) as db:
             # Overwrite what is deleted.

@@ -14,15 +14,13 @@ from dataclasses import astuple, dataclass, fields
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from chapterverse.database import Database, Faults, SqliteDatabase, Statements
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
 from chapterverse.extensions import open_offer
 from chapterverse.model import Head, Scope, replace_unstorable
 from chapterverse.settings import DEFAULT_STORE, Settings
-
-if TYPE_CHECKING:
-    from chapterverse.database import Database, Faults, Statements
 
 #: The hash of a file whose content is unknown. It equals no other hash, so the file is read again.
 UNREAD = "0" * 64
@@ -136,9 +134,6 @@ class Ledger:
         Args:
             lock_timeout: seconds to wait while another process writes.
         """
-        # Not every ledger is on SQLite.
-        from chapterverse.database import SqliteDatabase
-
         return cls(SqliteDatabase(path, partial(prepare, str(path)), _SQLITE_FAULTS, lock_timeout, mode=0o644))
 
     @classmethod
