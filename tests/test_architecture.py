@@ -31,8 +31,8 @@ LAYERS = {
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
-        "page_kinds page_globs progress project build_commands build_cache",
-        "cache_folder model errors",
+        "page_kinds page_globs progress build_cache",
+        "project model errors",
     ),
     "chapterverse_api": (
         "ext", "handler commands", "app", "service_loader", "http", "service", "answering", "retrieval", "conversation",

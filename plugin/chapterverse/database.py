@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
-from chapterverse.cache_folder import make_folder
 from chapterverse.errors import ChapterVerseError
+from chapterverse.project import make_folder
 
 # Imported where it is used: who is on Postgres needs none of it.
 if TYPE_CHECKING:

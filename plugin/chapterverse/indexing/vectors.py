@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from chapterverse.cache_folder import make_folder
 from chapterverse.embedding import Embedder
 from chapterverse.errors import TextTooLong
 from chapterverse.model import PERSONA, Chunk
 from chapterverse.progress import Progress
+from chapterverse.project import make_folder
 from chapterverse.text import tokens
 
 #: Texts per call of the embedder, so that progress is visible; the embedder splits further for its API.

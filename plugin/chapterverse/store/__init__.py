@@ -12,10 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from chapterverse.build_commands import build_command
 from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing
 from chapterverse.extensions import open_offer
 from chapterverse.model import PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.project import build_command
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import INTEGERS
 from chapterverse.text.utf8 import SURROGATE

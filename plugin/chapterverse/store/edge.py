@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from chapterverse.cache_folder import make_folder
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.project import make_folder
 from chapterverse.settings import Settings
 from chapterverse.store import files
 from chapterverse.store.heads import (
