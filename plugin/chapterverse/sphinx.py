@@ -111,23 +111,15 @@ class _Extension:
         from chapterverse.readers.sources.built_site import read_site
 
         documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
-        exclude = [*self.options.exclude, *self._omitted_patterns(app, documents.no_pages)]
-        return read_site(Path(app.outdir), self._base_url(app), self._including(app), exclude), documents
-
-    def _omitted_patterns(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
-        """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
-        globs = PageGlobs.of(self.options.exclude, ())
-        metadata = app.env.metadata
-        return [
-            _pattern(built)
-            for name, source, built in _pages(app)
-            if source in no_pages or "nosearch" in metadata[name] or globs.excludes(source, built)
-        ]
-
-    def _including(self, app: Sphinx) -> list[str]:
-        globs = PageGlobs.of((), self.options.include)
-        pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
-        return [*self.options.include, *pages]
+        globs = PageGlobs.of(self.options.exclude, self.options.include)
+        include, exclude = [*self.options.include], [*self.options.exclude]
+        for name, source, built in _pages(app):
+            if globs.includes(source, built):
+                include.append(_pattern(built))
+            # `nosearch` keeps a page out of Sphinx' own search too.
+            if source in documents.no_pages or "nosearch" in app.env.metadata[name] or globs.excludes(source, built):
+                exclude.append(_pattern(built))
+        return read_site(Path(app.outdir), self._base_url(app), include, exclude), documents
 
     def _base_url(self, app: Sphinx) -> str:
         """Return the site's address, "" if nothing states it."""

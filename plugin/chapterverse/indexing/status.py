@@ -104,16 +104,11 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     return States(scope, head, tuple(files), enrichment)
 
 
-def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow], paths: Iterable[str]) -> set[str]:
+def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow], paths: set[str]) -> set[str]:
     """Return the paths that came from beyond the site: whether they are still configured only a build finds out."""
-    elsewhere, file_paths = set[str](), list[str]()
-    for path in paths:
-        if records[path].content_hash == IMPORTED or is_web_address(path):
-            elsewhere.add(path)
-        else:
-            file_paths.append(path)
+    elsewhere = {path for path in paths if records[path].content_hash == IMPORTED or is_web_address(path)}
     # A file has a path like a page's, so its chunks tell.
-    if file_paths:
+    if file_paths := paths - elsewhere:
         snapshot = store.snapshot(scope)
         elsewhere.update(path for path in file_paths if any(map(_is_imported, snapshot.page(path))))
     return elsewhere
