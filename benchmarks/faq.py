@@ -41,12 +41,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chapterverse.calibration.regression import regress_rising
 from chapterverse.cli import app as command
 from chapterverse.filters import EVERYTHING
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
 from chapterverse_api import retrieval
+from chapterverse_api.ext.evaluation.fit import regress_rising
 from chapterverse_api.retrieval import faq
 
 MODEL = Path(retrieval.__file__).with_name("faq.json")

@@ -50,7 +50,6 @@ def done(stage):
 store = open_store(Settings(store=sys.argv[1]))
 (head,) = store.heads()
 done("head")
-from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.store.shard import Shard
 service = ServiceSession.open(Settings(store=sys.argv[1]))
 record, prefix = store._live(head.scope), store._prefix(head.scope)
@@ -66,7 +65,7 @@ folder = Path(tempfile.mkdtemp())
 unpack(noted(store._bucket.stream(prefix.key(record.artefact.name), packed.size)), folder / "live", packed)
 done("fetch")
 worked = time.process_time()
-snapshot = ShardSnapshot(head, Shard.load(folder / "live", head.embedder.size))
+snapshot = Shard.load(folder / "live", head)
 done("open")
 live = service.resources.index._live
 live._open[head.scope], live._heads, live._last_check = snapshot, [head], time.time()

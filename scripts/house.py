@@ -28,8 +28,7 @@ PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_ap
 #: Rooms that have not moved to `ext/` yet: paths below `plugin/chapterverse` and `lambda/chapterverse_api`. The first
 #: room that one fits holds the file.
 ROOMS = {
-    "sources": "readers/markdown/* readers/sources/* external_entries.py indexing/external_sources.py"
-    " indexing/downloads.py",
+    "sources": "readers/markdown/* readers/sources/* external_entries.py",
     "knowledge": "knowledge/* retrieval/faq.py retrieval/memories.py generation/curated.py",
     "conversations": "records/* conversation/threads.py conversation/recall.py conversation/feedback.py",
     "aws": "runtime/* handler.py",

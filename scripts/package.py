@@ -68,7 +68,7 @@ UNUSED = (
 )  # fmt: skip
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
-    "cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "report", "site",
+    "cli", "commands", "enrichment", "evaluation", "indexing", "readers", "report", "site", "sources",
     "external_entries.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
     "sphinx.py", "types.d.ts", "*_command.py", "stdio.py", "ledger.py", "__pycache__",
 )  # fmt: skip

@@ -31,8 +31,8 @@ LAYERS = {
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
-        "page_kinds page_globs progress project build_commands build_cache",
-        "cache_folder model errors",
+        "page_kinds page_globs progress build_cache",
+        "project model errors",
     ),
     "chapterverse_api": (
         "ext", "handler commands", "app", "service_loader", "http", "service", "answering", "retrieval", "conversation",
@@ -42,7 +42,10 @@ LAYERS = {
 }  # fmt: skip
 
 #: The rooms that another room needs.
-ROOMS_BELOW = {"s3": {"aws"}, "dynamodb": {"aws"}}
+ROOMS_BELOW = {
+    "s3": {"aws", "leases"}, "dynamodb": {"aws"}, "qdrant": {"leases"},
+    **{room: {"embedders"} for room in ("cohere", "openai", "bedrock", "fastembed")},
+}  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
 NOT_ON_THE_LAMBDA = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.build_commands import build_command
+from chapterverse.project import build_command
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from chapterverse import __version__
-from chapterverse.cache_folder import make_folder
 from chapterverse.model import READER
+from chapterverse.project import make_folder
 
 _T = TypeVar("_T")
 

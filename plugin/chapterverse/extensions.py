@@ -64,7 +64,7 @@ CORE = Extension(
     "core",
     offers={
         "store": {"edge:PATH": "chapterverse.store.edge:EdgeStore.from_settings"},
-        "ledger": {"sqlite:PATH": "chapterverse.ledger.table:Ledger.from_settings"},
+        "ledger": {"sqlite:PATH": "chapterverse.ledger:Ledger.from_settings"},
         "embedder": {"none": ""},
         "enricher": {"none": ""},
         "reranker": {"none": "", "local": ""},
@@ -135,6 +135,9 @@ CORE = Extension(
 
 EXTENSIONS = (
     CORE,
+    Extension("sources", parts={"also": "chapterverse.ext.sources.external_sources:collect_external"}),
+    Extension("leases"),
+    Extension("embedders"),
     Extension("qdrant", offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
     Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
     Extension(

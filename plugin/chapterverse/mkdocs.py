@@ -18,8 +18,8 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as MkDocsPage
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing.plugins import index_run, page_marks, problems
-from chapterverse.indexing.plugins.mike import docs_version, site_address
+from chapterverse.indexing import publish_policy
+from chapterverse.indexing.plugins import index_run, pages
 from chapterverse.indexing.plugins.options import explain_unknown_options, is_preview
 from chapterverse.indexing.plugins.pages import BuildPages, theme_language
 from chapterverse.indexing.plugins.project_file import complete
@@ -101,7 +101,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         root, tell = Path(config.config_file_path or ".").resolve().parent, log.debug if self._preview else log.info
         try:
             options = self._options = complete(self.config.user_configs[-1], root, "mkdocs.yml", tell, config.site_url)
-            self._settings = options.settings(root, config.site_name, docs_version(), preview=self._serving)
+            self._settings = options.settings(root, config.site_name, pages.docs_version(), preview=self._serving)
             self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
             self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)
         except ConfigurationError as error:
@@ -114,14 +114,14 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         self._reading, self._strict = None, self._options.strict or config.strict
         mike, address = config.plugins.get("mike"), config.site_url or self._settings.base_url
-        self._base = site_address(address, mike.config.get("canonical_version") if mike else None)
+        self._base = pages.site_address(address, mike.config.get("canonical_version") if mike else None)
         globs = PageGlobs.of(self._options.exclude, self._options.include)
         paths = {**self._pages.paths} if self._dirty else {}  # a dirty build writes again only what changed
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
         about = self._settings, config.site_name, self._base, config.site_description or ""
         self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about, keep=self._settings.may_publish)
         # Now, because `--strict` counts warnings until the site is written.
-        for problem in [] if self._serving else problems.list_problems(self._settings, self._base):
+        for problem in [] if self._serving else publish_policy.list_problems(self._settings, self._base):
             log.warning(problem)
         if self._serving and self._preview is None:
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
@@ -155,22 +155,22 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         place, is_draft = (page.file.src_uri, page.file.dest_uri), page.file.inclusion.is_excluded()
         mark = self._pages.mark(*place, title, language, page.meta, is_draft=is_draft)
         # Inside what a theme's instant navigation replaces.
-        page.content = page_marks.render_content(page.content or "", mark, page.meta, log)
+        page.content = pages.render_content(page.content or "", mark, page.meta, log)
 
     # After any plugin that minifies or encrypts the page.
     @event_priority(_LAST)
     def on_post_page(self, output: str, *, page: MkDocsPage, config: object) -> str:
         path = page.file.dest_uri
         links = self._agents.link(path, output) if path in self._pages.paths and not self._dirty else []
-        return page_marks.seal_page(output, links)
+        return pages.seal_page(output, links)
 
     @event_priority(_LAST)
     def on_post_build(self, config: MkDocsConfig) -> None:
         self._depth -= 1
         if self._depth or (self._dirty and not self._serving):
             return
-        out, pages, agents = Path(config.site_dir), self._pages, self._agents
-        self._reading = read_marked_pages(out, pages.paths, pages.excluded, self._base, agents.cache, agents.add_marked)
+        out, built, agents = Path(config.site_dir), self._pages, self._agents
+        self._reading = read_marked_pages(out, built.paths, built.excluded, self._base, agents.cache, agents.add_marked)
         if not self._dirty:
             agents.finish().log(log)
         if self._preview is not None:
@@ -187,10 +187,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         # Ctrl-C raises no build error, so only the end of `on_post_build` proves that every page was seen.
         if self._reading is None or self._serving:
             return
-        if self._settings.may_publish and (self._base or self._strict):
+        if index_run.is_to_index(self._settings, self._base, log, strict=self._strict):
             self._index(self._reading)
-        elif not self._settings.may_publish and self._settings.publish is not False:
-            log.info(f"Nothing was indexed: {problems.explain_withheld(self._settings)}")
 
     def _index(self, reading: SitePages) -> None:
         job = partial(index_run.update_index, reading, self._settings, self._options.chunk_tokens, self._documents, log)

@@ -19,7 +19,20 @@ WAITING = "Waiting"
 @contextlib.contextmanager
 def bar() -> Iterator[Progress]:
     """Yield a progress callback that draws one bar for each stage on a terminal."""
-    # Imported here, because a docs build loads this module and seldom has a terminal.
+    with contextlib.ExitStack() as stack:
+        opened: list[Progress] = []
+
+        def report(stage: str, done: int, total: int) -> None:
+            # What draws is opened here, as loading it takes longer than a build without changes.
+            if not opened:
+                opened.append(stack.enter_context(_bars()))
+            opened[0](stage, done, total)
+
+        yield report
+
+
+@contextlib.contextmanager
+def _bars() -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars

@@ -1,4 +1,4 @@
-"""The files that a build may read: those of its project.
+"""A project: the files that a build may read, the command that builds its site, and the folder kept for later builds.
 
 A docs repository takes contributions from strangers. A link named `guide.md`, or an entry of `also`, that leads to
 another file of the machine would publish it. The project is the git repository that holds the folder that is read;
@@ -7,6 +7,7 @@ without one, the working directory that holds it, where a command's configuratio
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -14,6 +15,24 @@ from pathlib import Path
 _KERNEL = ("/proc", "/sys", "/dev")
 #: A folder in memory, for files like any other.
 _MEMORY = "/dev/shm"  # noqa: S108 nothing is written there
+
+#: Files of a configuration, as patterns, and the command. The first that is there counts.
+_COMMANDS = (
+    ("mkdocs.y*ml", "`mkdocs build` with the plugin"),
+    ("zensical.toml", "`zensical build`, then `chapterverse index site`"),
+    ("docusaurus.config.*", "`npm run build` with the plugin"),
+    ("astro.config.*", "`npm run build` with the plugin"),
+    (".vitepress", "`vitepress build` with the plugin"),
+    ("docs/.vitepress", "`vitepress build docs` with the plugin"),
+    ("conf.py", "`sphinx-build` with the extension"),
+    ("docs/conf.py", "`sphinx-build` with the extension"),
+    ("docs/source/conf.py", "`sphinx-build` with the extension"),
+    ("source/conf.py", "`sphinx-build` with the extension"),
+    ("hugo.*", "`hugo`, then `chapterverse index public`"),
+    ("_config.yml", "`jekyll build`, then `chapterverse index _site`"),
+)
+#: The default place of the index and of all that is kept beside it, for which Git must not ask.
+_CACHE = Path(".cache/plugin")
 
 
 def leads_out(place: str | Path, *folders: str | Path) -> bool:
@@ -30,6 +49,27 @@ def is_outside(real: str, *folders: str | Path) -> bool:
         return True
     # A path without links that begins with a folder's needs no look at the folder.
     return not any(_is_inside(real, str(folder)) or _holds(os.path.realpath(folder), real) for folder in folders)
+
+
+def build_command(folder: Path) -> str:
+    """Return the command of the generator that a folder is configured for, else that for a built site."""
+    named = (command for pattern, command in _COMMANDS if any(folder.glob(pattern)))
+    return next(named, "`chapterverse index SITE_DIR` on the built site")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder with those above it. The default place ignores itself in Git.
+
+    Raises:
+        OSError: the folder can't be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    cache = next((place for place in (folder, *folder.parents) if place.parts[-2:] == _CACHE.parts), None)
+    if cache is None or (cache / ".gitignore").exists():
+        return
+    # The index does not depend on it.
+    with contextlib.suppress(OSError):
+        (cache / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 def _holds(folder: str, real: str) -> bool:

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
+from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.problems import explain_no_address, explain_withheld, list_problems
 from chapterverse.indexing.plugins.project_file import complete
+from chapterverse.indexing.publish_policy import explain_no_address, list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
@@ -50,7 +50,6 @@ class _Extension:
     options: Options = field(default_factory=Options)
     settings: Settings = field(default_factory=Settings)
     agent_options: AgentOptions = field(default_factory=AgentOptions)
-    reading: SitePages | None = None
 
     def configure(self, app: Sphinx, config: Config) -> None:
         try:
@@ -78,20 +77,22 @@ class _Extension:
         """Write the files for agents, and make the index hold exactly the built pages."""
         if failure is not None or not self._is_active(app):
             return
-        base_url = self._base_url(app)
-        if base_url and self.agent_options.any:
-            try:
-                self._write_agent_files(app, base_url)
-            # The docs are built already.
-            except ChapterVerseError as error:
-                _log().warning("chapterverse: No files for agents were written: %s", error)
-        if not self.settings.may_publish:
-            if self.settings.publish is not False:
-                _log().info("chapterverse: Nothing was indexed: %s", explain_withheld(self.settings))
+        base_url, read = self._base_url(app), cache(partial(self._read, app))
+        try:
+            if base_url and self.agent_options.any:
+                self._write_agent_files(app, read()[0])
+        # The docs are built already.
+        except ChapterVerseError as error:
+            _log().warning("chapterverse: No files for agents were written: %s", error)
+        if not is_to_index(self.settings, base_url, _log(), strict=self.options.strict, prefix="chapterverse: "):
             return
-        if not base_url and not self.options.strict:
-            return
-        update = partial(self._index, app, base_url)
+
+        def update() -> None:
+            if not base_url:
+                raise ConfigurationError(explain_no_address("html_baseurl"))
+            reading, documents = read()
+            update_index(reading, self.settings, self.options.chunk_tokens, documents, _log())
+
         if failure := try_to_index(update, _log(), self.options.strict, "chapterverse: "):
             raise _failure(failure)
         self._write_starters(app, base_url)
@@ -99,46 +100,26 @@ class _Extension:
     def _write_starters(self, app: Sphinx, base_url: str) -> None:
         starters.write((Path(app.outdir) / _FOLDER).with_name(starters.FILE), self.settings, base_url)
 
-    def _write_agent_files(self, app: Sphinx, base_url: str) -> None:
-        reading, out = self._reading(app, base_url), Path(app.outdir)
+    def _write_agent_files(self, app: Sphinx, reading: SitePages) -> None:
         about = self.settings, app.config.project, reading.base_url
-        files = AgentFiles.open(out, self.agent_options, *about, keep=self.settings.may_publish)
+        files = AgentFiles.open(Path(app.outdir), self.agent_options, *about, keep=self.settings.may_publish)
         files.add_built_pages(reading)
         files.finish().log(_log(), "chapterverse: ")
 
-    def _reading(self, app: Sphinx, base_url: str) -> SitePages:
-        """Return the built pages: read once, as links to files for agents change no content."""
+    def _read(self, app: Sphinx) -> tuple[SitePages, Documents]:
+        """Return the built pages, of which links to files for agents change no content, and the documents."""
         from chapterverse.readers.sources.built_site import read_site
 
-        if self.reading is not None:
-            return self.reading
         documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
-        exclude = [*self.options.exclude, *self._omitted_patterns(app, documents.no_pages)]
-        self.reading = read_site(Path(app.outdir), base_url, self._including(app), exclude)
-        return self.reading
-
-    def _index(self, app: Sphinx, base_url: str) -> None:
-        if not base_url:
-            raise ConfigurationError(explain_no_address("html_baseurl"))
-        docs = Path(app.srcdir)
-        documents = Documents.of(self.settings, docs, Path(app.confdir))
-        reading = self._reading(app, base_url)
-        update_index(reading, self.settings, self.options.chunk_tokens, documents, _log())
-
-    def _omitted_patterns(self, app: Sphinx, no_pages: frozenset[str]) -> list[str]:
-        """Return patterns for the pages of sources that `exclude` names or that keep themselves out of search."""
-        globs = PageGlobs.of(self.options.exclude, ())
-        metadata = app.env.metadata
-        return [
-            _pattern(built)
-            for name, source, built in _pages(app)
-            if source in no_pages or "nosearch" in metadata[name] or globs.excludes(source, built)
-        ]
-
-    def _including(self, app: Sphinx) -> list[str]:
-        globs = PageGlobs.of((), self.options.include)
-        pages = (_pattern(built) for _, source, built in _pages(app) if globs.includes(source, built))
-        return [*self.options.include, *pages]
+        globs = PageGlobs.of(self.options.exclude, self.options.include)
+        include, exclude = [*self.options.include], [*self.options.exclude]
+        for name, source, built in _pages(app):
+            if globs.includes(source, built):
+                include.append(_pattern(built))
+            # `nosearch` keeps a page out of Sphinx' own search too.
+            if source in documents.no_pages or "nosearch" in app.env.metadata[name] or globs.excludes(source, built):
+                exclude.append(_pattern(built))
+        return read_site(Path(app.outdir), self._base_url(app), include, exclude), documents
 
     def _base_url(self, app: Sphinx) -> str:
         """Return the site's address, "" if nothing states it."""

@@ -6,9 +6,17 @@ from statistics import mean
 
 import pytest
 
-from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
-from chapterverse.calibration.regression import auc, logistic, regress, regress_rising
-from chapterverse_api.ext.evaluation.fit import FLOOR, Example, cross_validate, fit_to_questions, measure_calibration
+from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients, logistic
+from chapterverse.calibration.sampling import regress
+from chapterverse_api.ext.evaluation.fit import (
+    FLOOR,
+    Example,
+    auc,
+    cross_validate,
+    fit_to_questions,
+    measure_calibration,
+    regress_rising,
+)
 from growth import assert_linear
 
 BAR = 0.08

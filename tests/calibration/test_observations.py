@@ -13,7 +13,6 @@ from api import quill
 from chapterverse.calibration import Calibration
 from chapterverse.errors import IndexLocked, InputError, ProviderError
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.tuning import tune
 from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
@@ -25,6 +24,7 @@ from chapterverse_api.ext.evaluation.observations import (
     require_enough,
 )
 from chapterverse_api.ext.evaluation.questions import QuestionRow
+from chapterverse_api.ext.evaluation.tuning import tune
 from chapterverse_api.service import Service
 from cli.shell import run
 

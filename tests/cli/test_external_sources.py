@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.sources.external_sources import collect_external
 from chapterverse.external_entries import ExternalEntry, parse_entries
-from chapterverse.indexing.external_sources import collect_external
 from chapterverse.net.fetch import MAX_DOWNLOAD_BYTES
 from chapterverse.settings import Settings
 from chapterverse.site.check import check

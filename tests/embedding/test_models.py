@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.embedding.models import EmbeddingModel, ModelChoice, Spelling
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice, Spelling
 
 MODELS = {
     "small": EmbeddingModel(64, 512),

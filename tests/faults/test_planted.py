@@ -20,8 +20,8 @@ def ground(grounds: Grounds) -> Ground:
 def telling(ground: Ground) -> list[int]:
     """Return the steps at which a mistake around the head shows, and the end, where every other one does."""
     last = {step: number for number, step in enumerate(ground.steps, 1)}
-    # Whatever a planted publisher does by itself is done for `sync.apply`.
-    around = [n for step, n in last.items() if step.place == "indexing.sync:apply" or step.call == "rename"]
+    # Whatever a planted publisher does by itself is done for `apply`.
+    around = [n for step, n in last.items() if step.place == "indexing.apply:apply" or step.call == "rename"]
     return [*sorted(around), len(ground.steps) + 1]
 
 
@@ -51,5 +51,5 @@ def test_a_sound_publisher_is_not(ground: Ground, nurseries: Nurseries) -> None:
 def test_a_call_that_nobody_has_thought_of_is_a_step(ground: Ground, nurseries: Nurseries) -> None:
     """The head that is written once more, by a publisher that no list knows of, gets its kills like all others."""
     planted = ground.planted("head_in_place", nurseries)
-    assert {s.call for s in planted.steps if s.place == "indexing.sync:apply"} >= {"open", "TextIOWrapper.write"}
-    assert not [s for s in ground.steps if s.place == "indexing.sync:apply"]
+    assert {s.call for s in planted.steps if s.place == "indexing.apply:apply"} >= {"open", "TextIOWrapper.write"}
+    assert not [s for s in ground.steps if s.place == "indexing.apply:apply"]

@@ -32,10 +32,10 @@ def test_a_kill_at_any_kind_of_step_leaves_the_old_index_or_the_new_one(grounds:
         Step("FileIO.write", "store.files:_copy_file"),
         Step("EdgeShard.update", "store.shard_draft:ShardDraft._update"),
         Step("EdgeShard.flush", "store.shard_draft:ShardDraft.seal"),
-        Step("fsync", "store.files:_sync"),
+        Step("fsync", "store.files:sync_path"),
         Step("replace", "store.heads:write_head"),
-        Step("rmdir", "store.edge:_retire"),
-        Step("Connection.execute", "database.sqlite:_SqliteStatements.change"),
+        Step("rmdir", "store.edge:_clear"),
+        Step("Connection.execute", "database:_SqliteStatements.change"),
     } <= set(ground.steps)
     strike_all(ground, nurseries, Strike.KILL, stops)
 

@@ -12,7 +12,7 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.model import Chunk, Page, Source
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, section, source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
@@ -12,9 +13,10 @@ import pytest
 from chapterverse.cli import main
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import publish_policy
-from chapterverse.indexing.plugins.index_run import index_sources
+from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.problems import explain_withheld
+from chapterverse.indexing.publish_policy import explain_withheld
+from chapterverse.knowledge.folder import Documents
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment
@@ -106,9 +108,9 @@ def built(folder: Path) -> str | None:
     if settings.may_publish:
         (folder / "pages").mkdir(exist_ok=True)
         (folder / "pages/index.html").write_text('<html lang="en"><h1 id="t">Tea</h1><p>Green tea.</p>', "utf-8")
-        pages = read_site(folder / "pages", BASE).sources
+        pages, documents = read_site(folder / "pages", BASE), Documents.of(settings, None, folder)
         try:
-            index_sources(pages, settings, BASE, 256)
+            update_index(pages, settings, 256, documents, logging.getLogger("build"))
         except ConfigurationError as error:
             return str(error).partition(":")[0]
     else:

@@ -12,7 +12,7 @@ import pytest
 
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.indexing.sync import index, preview
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.model import ENCODER
 from fakes.docs import SCOPE, CountingEmbedder
 from indexing.site import Site, assert_is_a_clean_build, bare, numbers

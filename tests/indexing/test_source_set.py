@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.indexing.source_set import SourceSet
+from chapterverse.indexing.diff import SourceSet
 from chapterverse.model import Page, Source
 from fakes.docs import page, section
 

@@ -13,7 +13,7 @@ from chapterverse.errors import IndexCorrupt, IndexMismatch, IndexMissing, Input
 from chapterverse.indexing import maintenance, transfer
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.model import EmbedderCard, Scope
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE, CountingEmbedder, prose

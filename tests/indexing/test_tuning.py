@@ -13,11 +13,12 @@ import pytest
 from chapterverse.calibration import Calibration, Coefficients
 from chapterverse.errors import IndexLocked
 from chapterverse.indexing import maintenance, sync, transfer
+from chapterverse.indexing.apply import measured_fields
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.tuning import tune, valid_fields
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger, rows_of
 from chapterverse.model import ENCODER, Head, Page
 from chapterverse.store import Store, open_store
+from chapterverse_api.ext.evaluation.tuning import tune
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
 from store.test_store_contract import STORES
 
@@ -122,11 +123,11 @@ def test_another_embedder_ends_it_with_a_warning(edge: Ground) -> None:
 
 def test_other_rules_for_words_end_it(edge: Ground) -> None:
     head = edge.tune()
-    assert valid_fields(head, edge.embedder.card)
+    assert measured_fields(head, edge.embedder.card)
     older = replace(head, pipeline=head.pipeline.replace(ENCODER, "terms/0"))
-    assert valid_fields(older, edge.embedder.card) == {}
-    assert valid_fields(replace(head, calibration={"bias": 1.0}), edge.embedder.card) == {}
-    assert valid_fields(None, edge.embedder.card) == {}
+    assert measured_fields(older, edge.embedder.card) == {}
+    assert measured_fields(replace(head, calibration={"bias": 1.0}), edge.embedder.card) == {}
+    assert measured_fields(None, edge.embedder.card) == {}
 
 
 def test_a_damaged_index_is_built_again_as_it_was_tuned(edge: Ground, tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_a_damaged_index_is_built_again_as_it_was_tuned(edge: Ground, tmp_path: 
 def test_a_ledger_of_another_index_stays_worth_nothing(edge: Ground) -> None:
     edge.ledger.save(SCOPE, 7, (), (), "another")
     head = edge.tune()
-    assert edge.target.records(head) is None
+    assert rows_of(edge.target.ledger, head) is None
     edge.embedder.seen.clear()
     edge.index()
     assert edge.embedder.seen == []
@@ -202,10 +203,10 @@ def test_two_at_once_are_one(edge: Ground) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger, rows_of
 from chapterverse.store.edge import EdgeStore
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.tuning import tune
+from chapterverse_api.ext.evaluation.tuning import tune
 from indexing.test_tuning import MEASURED, SCOPE, WEIGHT, CountingEmbedder, silent
 
 class Deadly(Ledger):

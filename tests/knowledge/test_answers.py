@@ -16,7 +16,7 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.filters import EVERYTHING
 from chapterverse.indexing import transfer
-from chapterverse.indexing.publish_lease import publishing
+from chapterverse.indexing.apply import publishing
 from chapterverse.model import PAGE
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot

@@ -21,8 +21,7 @@ from chapterverse.errors import (
     IndexMismatch,
 )
 from chapterverse.ext.postgres.ledger import postgres_ledger
-from chapterverse.ledger import LedgerRow, open_ledger
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger, LedgerRow, open_ledger
 from chapterverse.settings import Settings
 from fakes.postgres import PASSWORD, USER, PostgresServer, server
 from fakes.relay import Relay

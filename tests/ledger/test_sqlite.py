@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexMismatch
-from chapterverse.ledger import open_ledger
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger, open_ledger
 from chapterverse.settings import Settings
 from ledger.rows import DOCS, A, B, one_sentence, row
 
@@ -160,7 +159,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from chapterverse.errors import IndexFault
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from ledger.rows import DOCS, A, row
 # No file may grow further than this, as on a full disk.
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

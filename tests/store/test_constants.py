@@ -15,8 +15,7 @@ from chapterverse.filters import FIELDS, NUMBERS, OPTIONAL, SELDOM, Filter, In, 
 from chapterverse.model import Chunk, Point
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.files import Manifest, sizes
-from chapterverse.store.shard import SHARD
-from chapterverse.store.shard_publication import ShardSnapshot
+from chapterverse.store.shard import SHARD, Shard
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.narrowing import corpus, meets, some_filter
@@ -66,7 +65,7 @@ def another(old: Point, field: str, value: object) -> Point:
     return replace(new, chunk=replace(old.chunk, chunk_id=new.chunk.chunk_id, **{field: value}))  # type: ignore[arg-type]
 
 
-def found(snapshot: ShardSnapshot, where: Filter | None) -> set[str]:
+def found(snapshot: Shard, where: Filter | None) -> set[str]:
     return {hit.chunk.chunk_id for hit in snapshot.search_lexical(query_vector("chunk"), 1000, where)}
 
 

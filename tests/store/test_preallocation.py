@@ -24,7 +24,6 @@ from chapterverse.store import files, preallocation
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.shard import SHARD, Shard
 from chapterverse.store.shard_draft import ShardDraft
-from chapterverse.store.shard_publication import ShardSnapshot
 from chapterverse.text.lexical import query_vector
 from cli.shell import Shell, clean, command
 from fakes.docs import SCOPE, point, prose
@@ -58,7 +57,7 @@ def taken(folder: Path) -> tuple[int, int]:
     return sum(s.st_size for s in found), sum(s.st_blocks * 512 for s in found)
 
 
-def asked(store: EdgeStore) -> ShardSnapshot:
+def asked(store: EdgeStore) -> Shard:
     snapshot = store.snapshot(SCOPE)
     assert snapshot.search_lexical(query_vector("cache cursor cluster", ("en",)), 5)
     return snapshot
@@ -125,18 +124,18 @@ def _again(chance: random.Random, old: Point, size: int) -> Point:
 def test_values_that_fill_several_files_are_all_there(tmp_path: Path) -> None:
     # A file holds 32 MB of texts, if they don't compress, or of vectors.
     first, second = range(2500), range(2500, 4000, 3)
-    draft = ShardDraft.create(tmp_path / "first", 4096)
+    draft = ShardDraft.create(tmp_path / "first", EmbedderCard(size=4096))
     draft.write([_large(i) for i in first])
     draft.seal()
     draft.close()
     pages = (tmp_path / "first").glob("shard/segments/*/payload_storage/page_*.dat")
     assert sorted(path.name for path in pages) == ["page_0.dat", "page_1.dat"]
     assert len([*(tmp_path / "first").rglob("chunk_*.mmap")]) == 2
-    more = ShardDraft.copy(tmp_path / "first", tmp_path / "second", 4096)
+    more = ShardDraft.copy(tmp_path / "first", tmp_path / "second", EmbedderCard(size=4096))
     more.write([_large(i) for i in second])
     more.seal()
     more.close()
-    found = sorted(Shard.load(tmp_path / "second", 4096).points(), key=lambda p: p.chunk.chunk_index)
+    found = sorted(Shard.load(tmp_path / "second", more.head).points(), key=lambda p: p.chunk.chunk_index)
     for i, one in zip([*first, *second], found, strict=True):
         assert one.chunk == _large(i).chunk
         assert one.dense is not None
@@ -151,7 +150,7 @@ def _large(number: int) -> Point:
 
 
 def test_what_is_restored_is_as_the_engine_made_it(tmp_path: Path) -> None:
-    draft = ShardDraft.create(tmp_path / "one", 8)
+    draft = ShardDraft.create(tmp_path / "one", EmbedderCard(size=8))
     draft.write([replace(p, dense=(1.0,) * 8) for p in corpus(20)])
     draft.settle()
     draft.close()

@@ -12,7 +12,7 @@ from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.app import create_app

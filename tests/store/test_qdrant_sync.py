@@ -8,7 +8,7 @@ from typing import Any
 
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.model import Point
 from chapterverse.store import Store
 from chapterverse.store.edge import EdgeStore

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from chapterverse.calibration.regression import logistic
+from chapterverse.calibration import logistic
 from chapterverse.text.json_text import load_json
 
 #: A term that is in a smaller share of the sections of documentation of any kind is not listed.

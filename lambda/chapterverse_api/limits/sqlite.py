@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from chapterverse.database.sqlite import failure_name, make_file
-from chapterverse.database.statements import Faults, make_fault
+from chapterverse.database import Faults, failure_name, make_fault, make_file
 from chapterverse.settings import Settings
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 

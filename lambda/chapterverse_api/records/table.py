@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-from chapterverse.database import Database, Faults, Row, Statements
+from chapterverse.database import Database, Faults, Row, SqliteDatabase, Statements
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse_api.records.factory import parse_days
@@ -314,8 +314,6 @@ def sqlite_database(path: Path, lock_timeout: float = 2.0) -> Database:
     Args:
         lock_timeout: seconds to wait while another process writes.
     """
-    from chapterverse.database.sqlite import SqliteDatabase
-
     return SqliteDatabase(path, prepare, _SQLITE_FAULTS, lock_timeout)
 
 

@@ -24,8 +24,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Literal, NamedTuple
 
-from chapterverse.calibration import Calibration, WeightedQuestion, match_word
-from chapterverse.calibration.regression import logistic
+from chapterverse.calibration import Calibration, WeightedQuestion, logistic, match_word
 from chapterverse.text.json_text import load_json
 from chapterverse_api.retrieval.candidates import Candidate
 

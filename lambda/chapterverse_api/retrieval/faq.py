@@ -22,8 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from chapterverse.calibration import WeightedQuestion, match_word, read_question, read_weights
-from chapterverse.calibration.regression import logistic
+from chapterverse.calibration import WeightedQuestion, logistic, match_word, read_question, read_weights
 from chapterverse.filters import And, Filter, In
 from chapterverse.knowledge.questions import comparable
 from chapterverse.model import FAQ, PAGE, Chunk

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from chapterverse.calibration.regression import logistic
+from chapterverse.calibration import logistic
 from chapterverse.reading.model import Reading, ReadingModel
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chapterverse.calibration import Calibration
-from chapterverse.embedding import Embedder
-from chapterverse.embedding.batches import MAX_COMPONENT
+from chapterverse.embedding import MAX_COMPONENT, Embedder
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.filters import FilterTree
 from chapterverse.net.retry import observing_retries

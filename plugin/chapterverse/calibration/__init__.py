@@ -3,20 +3,21 @@
 A fused or min-max score can't express it, because its best hit is always 1. Evidence is absolute: a logistic function
 of a question's and a chunk's features (see `Matching.features`). A chunk below the floor is not answered from.
 
-    evidence.py      a question's words weighted by one index, and the features of a chunk
-    coefficients.py  the coefficients, stored in the head of the index that they were fitted for
-    sampling.py      a fit to questions made of the index itself, on each publication
-    regression.py    logistic regression, also for the fit of `chapterverse calibrate`
+    evidence.py  a question's words weighted by one index, the features of a chunk, and their coefficients, stored in
+                 the head of the index that they were fitted for
+    sampling.py  a fit to questions made of the index itself, on each publication
 
 A floor or coefficient never moves to another index or another embedder.
 """
 
-from chapterverse.calibration.coefficients import Calibration, Coefficients
 from chapterverse.calibration.evidence import (
+    Calibration,
     ChunkFeatures,
+    Coefficients,
     Matching,
     WeightedQuestion,
     count_terms,
+    logistic,
     match_word,
     question_terms,
     read_question,
@@ -30,6 +31,7 @@ __all__ = [
     "Matching",
     "WeightedQuestion",
     "count_terms",
+    "logistic",
     "match_word",
     "question_terms",
     "read_question",

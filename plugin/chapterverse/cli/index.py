@@ -23,10 +23,10 @@ from chapterverse.extensions import load
 from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
-from chapterverse.indexing.external_sources import collect_external
+from chapterverse.indexing.diff import keep_all
 from chapterverse.indexing.known_address import read_known_site
+from chapterverse.indexing.plugins.index_run import collect_external
 from chapterverse.indexing.report import Report
-from chapterverse.indexing.source_set import keep_all
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id

@@ -29,8 +29,8 @@ from chapterverse.indexing import maintenance
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.problems import explain_withheld, list_problems
 from chapterverse.indexing.plugins.project_file import complete
+from chapterverse.indexing.publish_policy import explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source

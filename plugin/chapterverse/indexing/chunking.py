@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.model import (
@@ -54,8 +53,6 @@ _MAX_DEPTH = 20
 
 #: What the second line of each table holds.
 _RULE = "| --- |"
-#: A chunk's section, its heading path and its text.
-_Text: TypeAlias = "tuple[Section, tuple[str, ...], str]"
 
 _BLANK_START = re.compile(r"\A\s*[\r\n]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
@@ -97,62 +94,58 @@ def chunk(
     chunks: list[Chunk] = []
     title, url, domain = replace_unstorable(page.title), replace_unstorable(page.url), _host(page.url)
     tags = tuple(map(replace_unstorable, page.tags))
-    texts = list(_texts(page.sections, sizes))
-    images, captions = _placed_images(texts, page.url), _Captions()
-    for section, path, text in texts:
+    for section, path, texts in _cut_sections(page.sections, sizes):
         anchor = replace_unstorable(section.anchor) if section.anchor else None
         cited = anchor if section.anchor_verified else None
-        chunks.append(
-            Chunk(
-                chunk_id=chunk_id(
-                    scope,
-                    language=page.language,
-                    file_path=page.file_path,
-                    anchor=anchor,
-                    index=len(chunks),
+        images = _place_images(section, texts, page.url)
+        captions = _captions(section) if any(_RULE in text for text in texts) else []
+        for position, text in enumerate(texts):
+            chunks.append(
+                Chunk(
+                    chunk_id=chunk_id(
+                        scope,
+                        language=page.language,
+                        file_path=page.file_path,
+                        anchor=anchor,
+                        index=len(chunks),
+                        text=text,
+                        path=path,
+                    ),
+                    embed_hash=embed_hash(fingerprint, embed_text(path, text)),
                     text=text,
-                    path=path,
-                ),
-                embed_hash=embed_hash(fingerprint, embed_text(path, text)),
-                text=text,
-                chapter_title=title,
-                section_heading=replace_unstorable(section.heading) if section.heading else None,
-                heading_path=path,
-                chunk_index=len(chunks),
-                source_file_path=page.file_path,
-                url=f"{url}#{cited}" if cited else url,
-                anchor_verified=cited is not None,
-                source_domain=domain,
-                content_type=page.content_type,
-                type=kind,
-                tags=tags,
-                language=page.language,
-                version=scope.version,
-                created_at=page.created_at or "",
-                images=tuple(images.get(len(chunks), ())),
-                captions=captions(section, text),
-                structured_data=page.structured_data,
-                **page.facts,
+                    chapter_title=title,
+                    section_heading=replace_unstorable(section.heading) if section.heading else None,
+                    heading_path=path,
+                    chunk_index=len(chunks),
+                    source_file_path=page.file_path,
+                    url=f"{url}#{cited}" if cited else url,
+                    anchor_verified=cited is not None,
+                    source_domain=domain,
+                    content_type=page.content_type,
+                    type=kind,
+                    tags=tags,
+                    language=page.language,
+                    version=scope.version,
+                    created_at=page.created_at or "",
+                    images=tuple(images.get(position, ())),
+                    captions=tuple(pair for pair in captions if pair[0] in text) if _RULE in text else (),
+                    structured_data=page.structured_data,
+                    **page.facts,
+                )
             )
-        )
     return chunks
 
 
-def _placed_images(texts: Sequence[_Text], url: str) -> dict[int, list[dict[str, str]]]:
-    """Return the images of each chunk, by its position: in a section's first chunk that holds an image's alternative
-    text, or else its first chunk.
+def _place_images(section: Section, texts: Sequence[str], url: str) -> dict[int, list[dict[str, str]]]:
+    """Return the images of a section by the position of their text: the first that holds an image's alternative text,
+    or else the first.
     """
-    positions: dict[int, list[int]] = {}
-    for at, (section, _, _) in enumerate(texts):
-        if section.images:
-            positions.setdefault(id(section), []).append(at)
     placed: dict[int, list[dict[str, str]]] = {}
-    for chunks in positions.values():
-        for image in texts[chunks[0]][0].images:
-            at = next((i for i in chunks if image.alt and image.alt in texts[i][2]), chunks[0])
-            described = _image(image, url)
-            if described and len(placed.setdefault(at, [])) < _MAX_IMAGES:
-                placed[at].append(described)
+    for image in section.images if texts else ():
+        at = next((i for i, text in enumerate(texts) if image.alt and image.alt in text), 0)
+        described = _image(image, url)
+        if described and len(placed.setdefault(at, [])) < _MAX_IMAGES:
+            placed[at].append(described)
     return placed
 
 
@@ -164,22 +157,6 @@ def _image(image: Image, url: str) -> dict[str, str]:
             title = {"title": replace_unstorable(image.title)} if image.title else {}
             return {"url": replace_unstorable(address), "alt": replace_unstorable(image.alt), **title}
     return {}
-
-
-class _Captions:
-    """The captions of tables; a section's blocks are looked through at its first table."""
-
-    def __init__(self) -> None:
-        self._section: Section | None = None
-        self._pairs: list[tuple[str, str]] = []
-
-    def __call__(self, section: Section, text: str) -> tuple[tuple[str, str], ...]:
-        """Return first line and caption of those tables of a section that are in a text."""
-        if _RULE not in text:
-            return ()
-        if self._section is not section:
-            self._section, self._pairs = section, _captions(section)
-        return tuple(pair for pair in self._pairs if pair[0] in text)
 
 
 def _captions(section: Section) -> list[tuple[str, str]]:
@@ -200,11 +177,13 @@ def _host(url: str) -> str:
     return ""
 
 
-def _texts(sections: Sequence[Section], sizes: ChunkSizes) -> Iterator[_Text]:
-    """Yield each chunk's section, path and text.
+def _cut_sections(
+    sections: Sequence[Section], sizes: ChunkSizes
+) -> Iterator[tuple[Section, tuple[str, ...], list[str]]]:
+    """Yield each section with its path and the texts of its chunks.
 
-    If the path had to be shortened, the text starts with the heading. An empty heading without subsections is its own
-    text.
+    If the path had to be shortened, the first text starts with the heading. An empty heading without subsections is its
+    own text.
     """
     paths = [_short_path(tuple(map(replace_unstorable, section.path)), sizes.cap // 4) for section in sections]
     for section, path, following in zip(sections, paths, [*paths[1:], ()], strict=False):
@@ -214,8 +193,7 @@ def _texts(sections: Sequence[Section], sizes: ChunkSizes) -> Iterator[_Text]:
         texts = list(pack_blocks(section.blocks if is_heading_in_path else (heading, *section.blocks), room))
         if not texts and not (len(following) > len(path) and following[: len(path)] == path):
             texts = list(pack_blocks((heading,), room))
-        for text in texts:
-            yield section, path, text
+        yield section, path, texts
 
 
 def _room(path: tuple[str, ...], sizes: ChunkSizes) -> ChunkSizes:
@@ -245,30 +223,23 @@ def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> It
     Args:
         depth: number of enclosing containers.
     """
-    for group in _groups([sized for block in blocks if (sized := _size(block))], int(room.target * PROSE_TOKEN_BYTES)):
-        text = join_blocks([sized.block for sized in group])
+    whole = [trimmed for block in blocks if (trimmed := _trim_block(block)).text]
+    for group in _groups(whole, int(room.target * PROSE_TOKEN_BYTES)):
+        text = join_blocks(group)
         if tokens.fits(text, room.cap):
             yield text
         elif len(group) > 1:
-            yield from pack_blocks((sized.block for sized in group), replace(room, target=room.target // 2), depth)
+            yield from pack_blocks(group, replace(room, target=room.target // 2), depth)
         else:
-            yield from _cut(group[0].block, room.cap, depth)
+            yield from _cut(group[0], room.cap, depth)
 
 
-@dataclass(frozen=True, slots=True)
-class _SizedBlock:
-    """A block and its size in bytes, including the blank line after it."""
-
-    block: Block
-    size: int
-
-
-def _size(block: Block) -> _SizedBlock | None:
-    """Return the block without surrounding blank lines and characters that stores reject; None if it is blank."""
+def _trim_block(block: Block) -> Block:
+    """Return the block without surrounding blank lines and characters that stores reject."""
     text = _trim(_replace_unstorable(block.text))
-    if text != block.text:
-        block = replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
-    return _SizedBlock(block, len(text.encode()) + 2) if text else None
+    if text == block.text:
+        return block
+    return replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
 
 
 def _replace_unstorable(text: str) -> str:
@@ -281,32 +252,36 @@ def _trim(text: str) -> str:
     return (_BLANK_START.sub("", text) if text[:1].isspace() else text).rstrip()
 
 
-def _groups(blocks: Sequence[_SizedBlock], target: int) -> Iterator[Sequence[_SizedBlock]]:
+def _groups(blocks: Sequence[Block], target: int) -> Iterator[Sequence[Block]]:
     """Yield blocks in groups of at most `target` bytes; a larger block is a group of its own.
 
     If the blocks fill more than two texts, borders are content-defined: an insertion moves no later border, so a
     paragraph added at the top of a long section changes a text or two and not all of them.
     """
-    chosen = sum(block.size for block in blocks) > 2 * target
+    # With the blank line after each.
+    sizes = [len(block.text.encode()) + 2 for block in blocks]
+    chosen = sum(sizes) > 2 * target
     start = size = 0
-    for end, block in enumerate(blocks):
-        size += block.size
+    for end, added in enumerate(sizes):
+        size += added
         while size > target and start < end:
-            cut = start + _border(blocks[start : end + 1], target) if chosen else end
+            cut = start + _border(blocks[start : end + 1], sizes[start:end], target) if chosen else end
             yield blocks[start:cut]
             start = cut
-            size = sum(block.size for block in blocks[start : end + 1])
+            size = sum(sizes[start : end + 1])
     if blocks:
         yield blocks[start:]
 
 
-def _border(group: Sequence[_SizedBlock], target: int) -> int:
+def _border(blocks: Sequence[Block], sizes: Sequence[int], target: int) -> int:
     """Return the index of the block that starts the next group: after a full enough text, the block with the smallest
     hash.
+
+    Args:
+        sizes: of all blocks but the last.
     """
-    filled = accumulate(sized.size for sized in group[:-1])
-    borders = [i for i, size in enumerate(filled, 1) if target * _FULL_ENOUGH <= size <= target]
-    return min(borders, key=lambda i: hashlib.sha256(group[i].block.text.encode()).digest(), default=len(group) - 1)
+    borders = [i for i, size in enumerate(accumulate(sizes), 1) if target * _FULL_ENOUGH <= size <= target]
+    return min(borders, key=lambda i: hashlib.sha256(blocks[i].text.encode()).digest(), default=len(sizes))
 
 
 def _cut(block: Block, cap: int, depth: int) -> Iterator[str]:

@@ -1,15 +1,84 @@
-"""The difference between the files and chunks of a site and those of its index. Everything here is pure."""
+"""The sources of a run, and how their files and chunks differ from those of the index. Everything here is pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from chapterverse.indexing.source_set import Keep, keep_none
+from chapterverse.errors import InputError
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, LedgerRow
-from chapterverse.model import Chunk, Source
+from chapterverse.model import PAGE, Chunk, Source, replace_unstorable
+from chapterverse.page_kinds import explain_no_text
+
+_MAX_PATH_CHARS = 512
+
+#: Whether a file of the index stays of which no source is offered, by its path.
+Keep: TypeAlias = Callable[[str], bool]
+
+
+def keep_none(path: str) -> bool:  # noqa: ARG001 one signature for all
+    """Keep nothing: the index holds exactly the sources of the run."""
+    return False
+
+
+def keep_all(path: str) -> bool:  # noqa: ARG001
+    """Keep everything: the sources of the run are added."""
+    return True
+
+
+@dataclass(slots=True)
+class ExternalSources:
+    """The sources beyond the site, as the room of the option `also` finds them.
+
+    Attributes:
+        warnings: a sentence for each that could not be fetched or read.
+        left_out: the reason for each that was read and is not indexed.
+        keep: selects the files that stay in the index without a source: all of a host whose sitemap could not be read.
+    """
+
+    sources: list[Source] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    keep: Keep = keep_none
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSet:
+    """The sources that can be indexed, by path, a sentence for each of the others, and the files that stay."""
+
+    sources: Mapping[str, Source]
+    left_out: Mapping[str, str]
+    keep: Keep = keep_none
+
+    @classmethod
+    def of(cls, sources: Iterable[Source], keep: Keep = keep_none) -> SourceSet:
+        """Validate sources; of two with one path the first counts. Raises `InputError` if there is no page."""
+        by_path: dict[str, Source] = {}
+        left_out: dict[str, str] = {}
+        for source in sources:
+            path = source.file_path
+            if not path or len(path) > _MAX_PATH_CHARS or replace_unstorable(path) != path:
+                left_out[replace_unstorable(path)] = (
+                    f"{path[:60]!a} is skipped: a path needs 1 to {_MAX_PATH_CHARS} characters of plain text."
+                )
+            else:
+                by_path.setdefault(path, source)
+        if all(source.type != PAGE for source in by_path.values()):
+            raise InputError("There is no page to index: the site is empty, or everything in it is excluded.")
+        return cls(by_path, left_out, keep)
+
+    def explain_blank(self, chunk_counts: Mapping[str, int]) -> dict[str, str]:
+        """Return a sentence for each page without a chunk."""
+        blank = (path for path, count in chunk_counts.items() if not count and self.sources[path].type == PAGE)
+        return {path: explain_no_text(path) for path in sorted(blank)}
+
+    @property
+    def document_paths(self) -> frozenset[str]:
+        """The paths of sources that are not pages."""
+        return frozenset(path for path, source in self.sources.items() if source.type != PAGE)
 
 
 @dataclass(frozen=True, slots=True)

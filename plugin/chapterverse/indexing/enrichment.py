@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from chapterverse.model import Chunk, Point
@@ -49,11 +49,12 @@ class Enrichment:
 
     Attributes:
         chunks: of each page that was read, widened by the lines that were kept.
+        report: None without a model.
         unfinished: pages that a later run tries again, because the model could not be asked.
     """
 
     chunks: Mapping[str, list[Chunk]]
-    report: EnrichmentReport = field(default_factory=EnrichmentReport)
+    report: EnrichmentReport | None = None
     unfinished: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
 

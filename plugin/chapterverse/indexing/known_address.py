@@ -29,8 +29,7 @@ def read_known_site(
     try:
         return read(folder, settings.base_url or None, *choice)
     except InputError:
-        address = "" if settings.base_url else _indexed_address(folder, settings)
-        if not address:
+        if settings.base_url or not (address := _indexed_address(folder, settings)):
             raise
         # Whatever else is wrong with the site is raised again.
         return read(folder, address, *choice)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
-from chapterverse.indexing import tuning
-from chapterverse.indexing.changes import unread_rows
+from chapterverse.indexing.apply import apply, publishing
 from chapterverse.indexing.diff import FileDiff, compute_diff
-from chapterverse.indexing.publish_lease import publishing
+from chapterverse.indexing.plan import unread_rows
 from chapterverse.indexing.report import Report
-from chapterverse.indexing.sync import apply
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
-from chapterverse.ledger import Ledger
+from chapterverse.ledger import Ledger, rows_of
 from chapterverse.model import ENCODER, Head, Scope
 from chapterverse.progress import Progress
 from chapterverse.store import Store
@@ -58,12 +56,9 @@ def fill(export_file: ExportFile, target: Target, progress: Progress = lambda *_
         vectors.reuse(export_file.dense)
         anew = live is not None and ENCODER not in live.head.pipeline.split()
         diff = compute_diff(export_file.chunks, stored, export_file.dense.keys(), anew=anew)
-        # Keep the index's own calibration if the export has no measured one.
-        previous_head = tuning.previous_head(publication, target)
-        tuned = export_file.head if tuning.valid_fields(export_file.head, target.card) else previous_head
-        head = apply(diff, vectors, target, publication, progress, chunks=len(export_file.chunks), tuned_head=tuned)
+        chunks = len(export_file.chunks)
+        head, lost = apply(diff, vectors, target, publication, progress, chunks=chunks, export_head=export_file.head)
     _rebuild_ledger(target, head)
-    lost = tuning.warn_of_lost_calibration(previous_head, head)
     return Report(target.scope, head.generation, FileDiff(), diff, head.chunks, warnings=(*export_file.warnings, *lost))
 
 
@@ -81,7 +76,7 @@ def repair(target: Target) -> RepairReport:
         raise IndexMissing(f"Nothing was published for {target.scope} yet, and {swept} leftovers were removed.")
     if not target.store.is_complete(target.scope):
         raise IndexCorrupt(f"The index of {target.scope} is damaged: the next `chapterverse index` builds it again.")
-    rebuilt = _rebuild_ledger(target, head) if target.records(head) is None else 0
+    rebuilt = _rebuild_ledger(target, head) if rows_of(target.ledger, head) is None else 0
     return RepairReport(head, swept, rebuilt)
 
 

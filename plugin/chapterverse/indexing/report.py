@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.indexing.diff import Diff, FileDiff, compare_files
-from chapterverse.indexing.source_set import SourceSet
+from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files
 from chapterverse.indexing.target import Target
+from chapterverse.ledger import rows_of
 from chapterverse.model import Scope
 from chapterverse.page_kinds import left_out_lines
 
@@ -71,11 +71,8 @@ class Report:
             "version": self.scope.version,
             "generation": self.generation,
             "pages": {
-                "seen": len(files.new) + len(files.changed) + len(files.unchanged) + skipped,
-                "new": len(files.new),
-                "changed": len(files.changed),
-                "unchanged": len(files.unchanged),
-                "removed": len(files.removed),
+                "seen": len(files.touched) + len(files.unchanged) + skipped,
+                **{kind: len(paths) for kind, paths in asdict(files).items()},
                 "skipped": skipped,
             },
             "chunks": {
@@ -125,14 +122,10 @@ class Report:
 
     @property
     def _sources_note(self) -> str:
-        paths = {*self.files.new, *self.files.changed, *self.files.unchanged}
+        paths = {*self.files.touched, *self.files.unchanged}
         documents = len(paths & self.documents)
         noun = "document" if documents == 1 else "documents"
         return f"{len(paths) - documents} pages{f' and {documents} {noun}' if documents else ''}"
-
-    @property
-    def _enrichment_note(self) -> str:
-        return f"; {self.enrichment}" if self.enrichment else ""
 
     @property
     def _removed_paths(self) -> list[str]:
@@ -146,14 +139,14 @@ class Report:
             f"{self._sources_note} ({len(files.new)} new, "
             f"{len(files.changed)} changed, {len(files.removed)} removed), {self.total} chunks ({len(diff.embed)} new, "
             f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded{cost}, "
-            f"{self.seconds:.1f} s{self._enrichment_note}"
+            f"{self.seconds:.1f} s{f'; {self.enrichment}' if self.enrichment else ''}"
         )
 
 
 def report_unchanged(source_set: SourceSet, target: Target) -> Report | None:
     """Return the report of a run if no file changed, else None. Takes no lock and opens no shard."""
     head = target.head()
-    records = target.records(head) if head and target.matches(head) else None
+    records = rows_of(target.ledger, head) if head and target.matches(head) else None
     if head is None or records is None:
         return None
     files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from chapterverse.errors import IndexMissing
 from chapterverse.external_entries import is_web_address
 from chapterverse.indexing.target import row_pipeline
-from chapterverse.ledger import IMPORTED, Ledger, LedgerRow
+from chapterverse.ledger import IMPORTED, Ledger, LedgerRow, rows_of
 from chapterverse.model import PAGE, Chunk, Head, Scope, Source
 from chapterverse.store import Store
 
@@ -92,9 +92,9 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     busy = store.is_publishing(scope)
     head, records = _describe(store, ledger, scope)
     enrichment = _enrichment(store, head) if head else None
+    if sources is None and head is None:
+        raise IndexMissing(f"Nothing was published for {scope} yet.")
     if sources is None:
-        if head is None:
-            raise IndexMissing(f"Nothing was published for {scope} yet.")
         return States(scope, head, tuple(_state(record, "Indexed") for record in records.values()), enrichment)
     by_path = {s.file_path: s for s in sources}
     elsewhere = _beyond_the_site(store, scope, records, records.keys() - by_path.keys())
@@ -104,16 +104,11 @@ def derive(store: Store, ledger: Ledger, scope: Scope, sources: Iterable[Source]
     return States(scope, head, tuple(files), enrichment)
 
 
-def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow], paths: Iterable[str]) -> set[str]:
+def _beyond_the_site(store: Store, scope: Scope, records: Mapping[str, LedgerRow], paths: set[str]) -> set[str]:
     """Return the paths that came from beyond the site: whether they are still configured only a build finds out."""
-    elsewhere, file_paths = set[str](), list[str]()
-    for path in paths:
-        if records[path].content_hash == IMPORTED or is_web_address(path):
-            elsewhere.add(path)
-        else:
-            file_paths.append(path)
+    elsewhere = {path for path in paths if records[path].content_hash == IMPORTED or is_web_address(path)}
     # A file has a path like a page's, so its chunks tell.
-    if file_paths:
+    if file_paths := paths - elsewhere:
         snapshot = store.snapshot(scope)
         elsewhere.update(path for path in file_paths if any(map(_is_imported, snapshot.page(path))))
     return elsewhere
@@ -137,8 +132,7 @@ def _describe(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, 
     for _ in range(_TRIES):
         if head is None:
             break
-        records = ledger.records(scope)
-        if (ledger.generation(scope), ledger.token(scope)) == (head.generation, head.token):
+        if (records := rows_of(ledger, head)) is not None:
             return head, records
         # A publication may have ended between the two reads. If the head did not change, the ledger is of another
         # index.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.extensions import open_offer
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
 from chapterverse.indexing.plugins.options import check_chunk_tokens
-from chapterverse.ledger import Ledger, LedgerRow, open_ledger
+from chapterverse.ledger import Ledger, open_ledger
 from chapterverse.model import ENCODER, READER, EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
@@ -65,11 +64,19 @@ class Target:
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
         limit = (embedder.card.limit if embedder else 0) or CAP
         sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
-        folder = settings.local_folder
-        enricher: PageEnricher | None = _open_enricher(settings)
-        unfinished = folder / "unfinished.sqlite"
+        enricher, name = None, settings.enricher.strip()
+        if name:
+            enricher = open_offer("enricher", settings.override(enricher=name))
         return cls(
-            scope, store, ledger, embedder, sizes, base_url, unfinished=unfinished, workers=workers, enricher=enricher
+            scope,
+            store,
+            ledger,
+            embedder,
+            sizes,
+            base_url,
+            unfinished=settings.local_folder / "unfinished.sqlite",
+            workers=workers,
+            enricher=enricher,
         )
 
     @property
@@ -89,12 +96,6 @@ class Target:
         """Whether a head has the address and pipeline that a publication would write now."""
         return head.base_url == self.base_url and head.pipeline == self.pipeline
 
-    def records(self, head: Head) -> Mapping[str, LedgerRow] | None:
-        """Return the ledger's rows, or None if their generation and token are those of another head."""
-        if (self.ledger.generation(self.scope), self.ledger.token(self.scope)) != (head.generation, head.token):
-            return None
-        return self.ledger.records(self.scope)
-
 
 def row_pipeline(pipeline: str, source: Source) -> str:
     """Return a SHA-256 (64 hex digits) of all inputs of a file's points besides its content."""
@@ -107,9 +108,3 @@ def _card_of_index(store: Store, scope: Scope) -> EmbedderCard | None:
         head = store.head(scope)
         return head.embedder if head else None
     return None
-
-
-def _open_enricher(settings: Settings) -> PageEnricher | None:
-    name = settings.enricher.strip()
-    enricher: PageEnricher | None = open_offer("enricher", settings.override(enricher=name)) if name else None
-    return enricher

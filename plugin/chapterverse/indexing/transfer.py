@@ -10,6 +10,7 @@ rejected.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import uuid
@@ -101,29 +102,24 @@ class ExportFile:
                 "say with --embedder what made them."
             )
         for chunk in self.chunks:
-            if not _belongs(chunk, scope):
+            if chunk.version != scope.version or not _has_id_of(chunk, scope):
                 raise InputError(f"The file is no index of {scope}: chunk {chunk.chunk_id} has an id of another site.")
             if chunk.embed_hash != embed_hash(card.fingerprint, chunk.expanded_text):
                 raise InputError(f"The vectors in the file were not made by {card.name}, or it was edited.")
 
 
-def _belongs(chunk: Chunk, scope: Scope) -> bool:
-    if chunk.version != scope.version:
-        return False
-    if not chunk.anchor_verified and chunk.section_heading:
-        # Its id includes an anchor that is not cited and therefore unknown here.
-        return True
-    anchor = chunk.url.partition("#")[2] or None
+def _has_id_of(chunk: Chunk, scope: Scope) -> bool:
     expected_id = chunk_id(
         scope,
         language=chunk.language,
         file_path=chunk.source_file_path,
-        anchor=anchor,
+        anchor=chunk.url.partition("#")[2] or None,
         index=chunk.chunk_index,
         text=chunk.text,
         path=chunk.heading_path,
     )
-    return chunk.chunk_id == expected_id
+    # An id may include an anchor that is not cited and therefore unknown here.
+    return chunk.chunk_id == expected_id or (not chunk.anchor_verified and bool(chunk.section_heading))
 
 
 def read_export(lines: Iterable[str], name: str) -> ExportFile:
@@ -144,33 +140,26 @@ def read_export(lines: Iterable[str], name: str) -> ExportFile:
         place = f"{name}, line {number}"
         row = _parse(line, place)
         if "head" in row and number == 1:
-            head = _head(row, line, place)
-            continue
-        if not is_storable(row):
+            if not is_storable(row):
+                raise _no_line_error(place)
+            head = parse_head_document(line.encode(), place)[0]
+        elif not is_storable(row):
             warnings.append(f"{place}: this holds a character that is no text, so it is left out.")
-            continue
-        chunk, vector = _point(row, place)
-        chunks[chunk.chunk_id] = chunk
-        dense[chunk.embed_hash] = vector
+        else:
+            chunk, vector = _point(row, place)
+            chunks[chunk.chunk_id] = chunk
+            dense[chunk.embed_hash] = vector
     if not chunks:
         raise InputError(f"{name} holds no point: write one with `chapterverse export`.")
     return ExportFile(head, tuple(chunks.values()), dense, tuple(warnings))
 
 
-def _head(row: dict[str, Any], line: str, place: str) -> Head:
-    if not is_storable(row):
-        raise _no_line_error(place)
-    return parse_head_document(line.encode(), place)[0]
-
-
 def _parse(line: str, place: str) -> dict[str, Any]:
-    try:
+    with contextlib.suppress(ValueError):
         row = parse_json(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise _no_line_error(place)
-    return row
+        if isinstance(row, dict):
+            return row
+    raise _no_line_error(place)
 
 
 def _no_line_error(place: str) -> InputError:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import zlib
 from array import array
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from chapterverse.cache_folder import make_folder
 from chapterverse.embedding import Embedder
 from chapterverse.errors import TextTooLong
 from chapterverse.model import PERSONA, Chunk
 from chapterverse.progress import Progress
+from chapterverse.project import make_folder
 from chapterverse.text import tokens
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 #: Texts per call of the embedder, so that progress is visible; the embedder splits further for its API.
 _BATCH = 96
@@ -120,49 +117,42 @@ class UnfinishedVectors:
     def read(self, embed_hashes: Collection[str]) -> dict[str, array[float] | None]:
         """Return the stored vectors of these hashes."""
         vectors: dict[str, array[float] | None] = {}
-
-        def select(db: Connection) -> None:
-            for embed_hash, data, check in db.execute("SELECT embed_hash, vector, checksum FROM vectors"):
-                if embed_hash in embed_hashes and isinstance(data, bytes) and _checksum(embed_hash, data) == check:
+        for embed_hash, data, check in self._run("SELECT embed_hash, vector, checksum FROM vectors"):
+            if embed_hash in embed_hashes and isinstance(data, bytes) and _checksum(embed_hash, data) == check:
+                # A value that is not an array of 32-bit floats is ignored too.
+                with contextlib.suppress(ValueError):
                     vectors[embed_hash] = array("f", data)
-
-        if self._path is not None and self._path.exists():
-            self._attempt(self._path, select)
         return vectors
 
     def keep(self, vectors: Mapping[str, array[float]]) -> None:
         rows = [(h, data, _checksum(h, data)) for h, v in vectors.items() if (data := v.tobytes())]
-
-        def insert(db: Connection) -> None:
-            db.execute(_SCHEMA)
-            db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
-
-        if self._path is not None:
-            self._attempt(self._path, insert)
+        self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows, make=True)
 
     def forget(self, embed_hashes: Collection[str]) -> None:
         """Remove published vectors, and the file once it is empty."""
-        remaining: list[int] = []
+        self._run("DELETE FROM vectors WHERE embed_hash = ?", [(h,) for h in embed_hashes])
+        if self._path is not None and self._run("SELECT count(*) FROM vectors") == [(0,)]:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
-        def delete(db: Connection) -> None:
-            db.executemany("DELETE FROM vectors WHERE embed_hash = ?", [(h,) for h in embed_hashes])
-            remaining.extend(db.execute("SELECT count(*) FROM vectors").fetchone())
-
-        if self._path is not None and self._path.exists():
-            self._attempt(self._path, delete)
-            if remaining == [0]:
-                with contextlib.suppress(OSError):
-                    self._path.unlink(missing_ok=True)
-
-    def _attempt(self, path: Path, work: Callable[[Connection], None]) -> None:
+    def _run(
+        self, statement: str, rows: Sequence[tuple[object, ...]] | None = None, *, make: bool = False
+    ) -> list[Any]:
+        """Run a statement, for each of the rows if given, and return what it finds; nothing after an error."""
+        if self._path is None or not (make or self._path.exists()):
+            return []
         # Imported here: a build that changes nothing does not need it.
         import sqlite3
 
-        # A value that is not an array of 32-bit floats is ignored too.
-        with contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError):
-            make_folder(path.parent)
-            with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_SECONDS)) as db, db:
-                work(db)
+        with contextlib.suppress(sqlite3.Error, OSError, ValueError):
+            make_folder(self._path.parent)
+            with contextlib.closing(sqlite3.connect(self._path, timeout=_LOCK_SECONDS)) as db, db:
+                if make:
+                    db.execute(_SCHEMA)
+                if rows is None:
+                    return db.execute(statement).fetchall()
+                db.executemany(statement, rows)
+        return []
 
 
 def _checksum(embed_hash: str, data: bytes) -> int:

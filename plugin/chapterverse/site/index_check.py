@@ -13,7 +13,7 @@ from itertools import chain
 
 from chapterverse.indexing import status
 from chapterverse.indexing.status import State
-from chapterverse.ledger import UNREAD, Ledger, open_ledger
+from chapterverse.ledger import UNREAD, Ledger, open_ledger, rows_of
 from chapterverse.model import PAGE, Head, Scope, Section, Source, join_blocks
 from chapterverse.readers.html.metadata import PageMetadata
 from chapterverse.readers.sections.html_page import read_document
@@ -133,9 +133,7 @@ def _head(heads: Sequence[Head], settings: Settings, base: str) -> Head:
 
 def _has_hashes(ledger: Ledger, version: Head) -> bool:
     """Return whether the ledger has the content hash of each page: it describes this generation and read it itself."""
-    if (ledger.generation(version.scope), ledger.token(version.scope)) != (version.generation, version.token):
-        return False
-    hashes = {row.content_hash for row in ledger.records(version.scope).values()}
+    hashes = {row.content_hash for row in (rows_of(ledger, version) or {}).values()}
     return bool(hashes) and UNREAD not in hashes
 
 

@@ -17,13 +17,13 @@ import fcntl
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from chapterverse.cache_folder import make_folder
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.model import EmbedderCard, Head, Scope
+from chapterverse.project import make_folder
 from chapterverse.settings import Settings
 from chapterverse.store import files
 from chapterverse.store.heads import (
@@ -37,7 +37,11 @@ from chapterverse.store.heads import (
     unreadable_error,
     write_head,
 )
-from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, open_live, translating_write_errors
+from chapterverse.store.shard_publication import ShardPublication, open_live, translating_write_errors
+
+# Opening a shard loads the engine; a build that changes nothing opens none.
+if TYPE_CHECKING:
+    from chapterverse.store.shard import Shard
 
 _LOCK = "publish.lock"
 #: Tries to get the lock, and seconds between them. A process that only looks (`is_publishing`) holds it for a moment.
@@ -74,12 +78,12 @@ class EdgeStore:
             return self._live(scope)[0]
         return None
 
-    def snapshot(self, scope: Scope) -> ShardSnapshot:
+    def snapshot(self, scope: Scope) -> Shard:
         from chapterverse.store.shard import Shard
 
-        def load(live: tuple[Head, str]) -> ShardSnapshot:
+        def load(live: tuple[Head, str]) -> Shard:
             head, name = live
-            return ShardSnapshot(head, Shard.load(self._folder(scope) / name, head.embedder.size))
+            return Shard.load(self._folder(scope) / name, head)
 
         return open_live(scope, lambda: self._live(scope), load)
 
@@ -113,7 +117,10 @@ class EdgeStore:
             with translating_write_errors(folder):
                 make_folder(folder)
                 lock.enter_context(_lock(folder / _LOCK, scope))
-                _sweep(folder)
+                live = folder / live_name(folder)
+                newest = _generations(folder).get(live, 0)
+                # A kill after the rename and before the change of the head leaves a generation that no head names.
+                _clear(folder, lambda path, number: path != live and number >= newest)
             publication = EdgePublication(folder, self._previous(scope), embedder)
             try:
                 yield publication
@@ -126,7 +133,7 @@ class EdgeStore:
             return
         with translating_write_errors(folder), _lock(folder / _LOCK, scope):
             (folder / HEAD).unlink(missing_ok=True)
-            files.sync_folder(folder)
+            files.sync_path(folder)
         self.sweep(scope)
 
     def sweep(self, scope: Scope) -> int:
@@ -136,12 +143,9 @@ class EdgeStore:
         with translating_write_errors(folder), _lock(folder / _LOCK, scope):
             # `read_head` fails if the head is damaged, because it is then unknown which folders it reaches.
             live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
-            garbage = [path for path in (*_generations(folder), *folder.glob("*.new")) if path != live]
-            for path in garbage:
-                _remove(path)
-            return len(garbage)
+            return _clear(folder, lambda path, _: path != live)
 
-    def _previous(self, scope: Scope) -> ShardSnapshot | None:
+    def _previous(self, scope: Scope) -> Shard | None:
         # A damaged generation can only be replaced as a whole.
         with contextlib.suppress(IndexMissing, IndexCorrupt):
             return self.snapshot(scope)
@@ -174,7 +178,7 @@ def _folders(folder: Path) -> list[Path]:
 class EdgePublication(ShardPublication):
     """A private copy of the live shard, until `commit` makes it live. Implements `chapterverse.store.Publication`."""
 
-    def __init__(self, folder: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:
+    def __init__(self, folder: Path, previous: Shard | None, embedder: EmbedderCard) -> None:
         self._folder = folder
         self._token = secrets.token_hex(6)
         self._is_live = False
@@ -188,14 +192,15 @@ class EdgePublication(ShardPublication):
         with translating_write_errors(self._folder):
             self._seal()
             files.sync(self._place)
-            self._rename(f"{head.generation:06d}-{self._token}")
+            self._place = self._place.rename(self._folder / f"{head.generation:06d}-{self._token}")
+            files.sync_path(self._folder)
             write_head(self._folder, head, self._place.name)
         self._is_live = True
         # Readers see the generation already, so an error here doesn't fail the publication.
         with contextlib.suppress(OSError):
-            files.sync_folder(self._folder)
+            files.sync_path(self._folder)
         # A reader may just be opening the previous generation, so that one stays until the next publication.
-        _retire(self._folder, {head.generation - 1, head.generation})
+        _clear(self._folder, lambda _, number: number not in {head.generation - 1, head.generation})
 
     def discard(self) -> None:
         """Throw the draft away, unless it is live."""
@@ -204,10 +209,6 @@ class EdgePublication(ShardPublication):
         if not self._is_live and self._place.name != live_name(self._folder):
             shutil.rmtree(self._place, ignore_errors=True)
 
-    def _rename(self, name: str) -> None:
-        self._place = self._place.rename(self._folder / name)
-        files.sync_folder(self._folder)
-
 
 def _generations(folder: Path) -> dict[Path, int]:
     """Return the numbers of the generations by their folders."""
@@ -215,24 +216,15 @@ def _generations(folder: Path) -> dict[Path, int]:
     return {path: int(number) for path, number in numbers.items() if number.isdecimal()}
 
 
-def _retire(folder: Path, readable: set[int]) -> None:
-    for path, number in _generations(folder).items():
-        if number not in readable:
-            shutil.rmtree(path, ignore_errors=True)
+def _clear(folder: Path, is_garbage: Callable[[Path, int], bool]) -> int:
+    """Remove drafts and the generations that are garbage, by path and number; return how many items.
 
-
-def _sweep(folder: Path) -> None:
-    """Remove the files of a killed publisher. The caller holds the lock, so no other process uses them."""
-    live = folder / live_name(folder)
-    generations = _generations(folder)
-    # A kill after the rename and before the change of the head leaves a generation that no head names.
-    unnamed = [p for p, number in generations.items() if p != live and number >= generations.get(live, 0)]
-    for path in [*unnamed, *folder.glob("*.new")]:
-        _remove(path)
-
-
-def _remove(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    The caller holds the lock, so no other process writes there.
+    """
+    garbage = [*folder.glob("*.new"), *(path for path, n in _generations(folder).items() if is_garbage(path, n))]
+    for path in garbage:
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    return len(garbage)
 
 
 @contextlib.contextmanager

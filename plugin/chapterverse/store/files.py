@@ -48,11 +48,6 @@ class Manifest:
     constants: Mapping[str, Sequence[str | int]] = field(default_factory=dict)
 
     @classmethod
-    def describe(cls, folder: Path, slots: int, constants: Mapping[str, Sequence[str | int]]) -> Manifest:
-        """Return the manifest of a folder as it is now."""
-        return cls(sizes(folder), slots, constants)
-
-    @classmethod
     def load(cls, folder: Path) -> Manifest:
         return cls(**parse_json((folder / _MANIFEST).read_bytes()))
 
@@ -71,12 +66,10 @@ class Manifest:
 
 def copy_folder(source: Path, target: Path) -> None:
     """Copy a sealed folder with the holes of its files."""
-    target.mkdir()
     for folder, names in folders(source):
+        (target / folder).mkdir()
         for name in names:
             _copy_file(source / folder / name, target / folder / name)
-        for child in _children(source / folder):
-            (target / folder / child).mkdir()
 
 
 def allocated_bytes(root: Path) -> int:
@@ -124,16 +117,12 @@ def sync(root: Path) -> None:
     """Make everything below `root` survive a power cut."""
     for folder, names in folders(root):
         for name in names:
-            _sync(root / folder / name)
-        _sync(root / folder)
+            sync_path(root / folder / name)
+        sync_path(root / folder)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder survive a power cut."""
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -143,15 +132,13 @@ def _sync(path: Path) -> None:
 
 def folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
     """Yield each folder from `root` down, relative to it, parents first, with the names of its files."""
-    waiting = [Path()]
-    while waiting:
-        folder = waiting.pop()
-        yield folder, sorted(entry.name for entry in os.scandir(root / folder) if entry.is_file())
-        waiting.extend(folder / child for child in _children(root / folder))
 
+    def fail(error: OSError) -> None:
+        raise error
 
-def _children(folder: Path) -> list[str]:
-    return sorted(e.name for e in os.scandir(folder) if e.is_dir() and not e.name.startswith(_SCRATCH_PREFIX))
+    for place, children, names in os.walk(root, onerror=fail):
+        children[:] = sorted((name for name in children if not name.startswith(_SCRATCH_PREFIX)), reverse=True)
+        yield Path(place).relative_to(root), sorted(names)
 
 
 def _copy_file(source: Path, target: Path) -> None:

@@ -20,7 +20,6 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -28,11 +27,9 @@ import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.filters import SELDOM, And, Filter, In
-from chapterverse.model import Chunk, Point, SparseVector
-from chapterverse.store import files, preallocation
+from chapterverse.model import Chunk, Head, Point, SparseVector
+from chapterverse.store import Hit, files, is_storable, preallocation, rank_with_ties
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import is_storable, rank_with_ties
-from chapterverse.store.protocols import Hit
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -53,15 +50,6 @@ _ALL_VALUES = 2**31
 _NO_POINT = edge.HasIdCondition(set())
 #: The engine's messages if the system denies it space, rights or handles. The files themselves are intact then.
 _OS_ERRORS = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
-
-
-@dataclass(frozen=True, slots=True)
-class ShardStats:
-    """The number of a shard's pages and chunks, and its languages."""
-
-    pages: int
-    chunks: int
-    languages: tuple[str, ...]
 
 
 class SegmentedCache(Generic[_Key, _Value]):
@@ -134,36 +122,31 @@ class TermCounts:
 
 
 class Shard:
-    """The points of one folder."""
+    """The points of one folder. Implements `chapterverse.store.Snapshot`."""
 
     def __init__(
         self,
         folder: Path,
         engine: Any,
         terms: TermCounts,
-        dense_size: int,
+        head: Head,
         constants: Mapping[str, Sequence[str | int]],
     ) -> None:
+        self.head = head
         self._folder = folder
         self._engine = engine
         self._terms = terms
         self._constants = dict(constants)
-        self._dense_size = dense_size
+        self._dense_size = head.embedder.size
         #: By ids as numbers, whose hashes cost nothing.
         self._points = SegmentedCache[int, tuple[Chunk, SparseVector]](_MAX_CACHED_POINTS)
         #: By field and value.
         self._pages = SegmentedCache[tuple[str, str], tuple[Chunk, ...]](_MAX_CACHED_PAGES)
+        self._field_values: dict[str, tuple[Any, ...]] = {}
 
     @classmethod
-    def load(cls, folder: Path, dense_size: int) -> Shard:
-        """Open a sealed folder.
-
-        Args:
-            dense_size: the dimensions of its dense vectors; 0 for none.
-
-        Raises:
-            IndexCorrupt: files are missing or damaged.
-        """
+    def load(cls, folder: Path, head: Head) -> Shard:
+        """Open a sealed folder. Raises `IndexCorrupt` if files are missing or damaged."""
         with translating_read_errors(folder):
             manifest = Manifest.load(folder)
             manifest.check(folder)
@@ -173,7 +156,7 @@ class Shard:
                 writable = Path(tempfile.mkdtemp(prefix="chapterverse-"))
                 files.copy_folder(folder / SHARD, writable / SHARD)
             preallocation.allocate(writable / SHARD)
-            shard = cls(folder, edge.EdgeShard.load(str(writable / SHARD)), terms, dense_size, manifest.constants)
+            shard = cls(folder, edge.EdgeShard.load(str(writable / SHARD)), terms, head, manifest.constants)
             if writable != folder:
                 weakref.finalize(shard, shutil.rmtree, writable, ignore_errors=True)
             preallocation.release(writable, manifest.files)
@@ -182,12 +165,6 @@ class Shard:
     def close(self) -> None:
         """Close the files. The shard is not usable afterwards."""
         self._engine.close()
-
-    def stats(self) -> ShardStats:
-        with translating_read_errors(self._folder):
-            chunks = self._engine.count(edge.CountRequest(exact=True))
-        pages, languages = (self._values(name, exact=True) for name in ("source_file_path", "language"))
-        return ShardStats(len(pages), chunks, tuple(languages))
 
     def document_frequencies(self, indices: Sequence[int]) -> list[int]:
         return self._terms.counts(indices)
@@ -204,11 +181,9 @@ class Shard:
         return self._search(edge.Query.Nearest(list(vector), using="dense"), limit, filters)
 
     def values(self, field: str) -> tuple[str | int, ...]:
-        if field in SELDOM:
-            points = self._scroll(None, payload=[field], vectors=False)
-            return tuple(sorted({p.payload[field] for p in points if field in p.payload}))
-        # Without exact counts the engine is thirty times as fast, and its values are exact all the same.
-        return tuple(self._values(field, exact=False))
+        if field not in self._field_values:
+            self._field_values[field] = tuple(self._list_values(field))
+        return self._field_values[field]
 
     def page(self, value: str, field: str = "source_file_path") -> list[Chunk]:
         chunks = self._pages.get((field, value))
@@ -230,8 +205,14 @@ class Shard:
         records = self._scroll(In("embed_hash", tuple(embed_hashes)), payload=["embed_hash"], vectors=True)
         return {r.payload["embed_hash"]: _dense(r.vector) for r in records}
 
-    def _values(self, name: str, *, exact: bool) -> list[Any]:
-        """Return the distinct values of an indexed field or a constant, ascending."""
+    def _list_values(self, name: str, *, exact: bool = False) -> list[Any]:
+        """Return the distinct values of a field, ascending.
+
+        Without exact counts the engine is thirty times as fast. The values of a sealed shard are exact all the same.
+        """
+        if name in SELDOM:
+            points = self._scroll(None, payload=[name], vectors=False)
+            return sorted({p.payload[name] for p in points if name in p.payload})
         if name in self._constants:
             return [*self._constants[name]]
         with translating_read_errors(self._folder):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,10 +17,9 @@ from uuid import UUID
 import qdrant_edge as edge
 
 from chapterverse.filters import FIELDS, NUMBERS, SELDOM
-from chapterverse.model import Point
-from chapterverse.store import files, preallocation
+from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.store import batches, check_point, files, preallocation
 from chapterverse.store.files import Manifest
-from chapterverse.store.points import batches, check_point
 from chapterverse.store.shard import SHARD, TERMS, Shard, TermCounts, sparse, translating_read_errors
 
 #: Fields that may have an index. Those in which all points have the same value have none, because each index makes a
@@ -34,18 +34,18 @@ _DISK_BYTES_PER_COMPONENT = 8
 
 
 class ShardDraft(Shard):
-    """A shard with `write` and `delete`. It can be searched after `settle`."""
+    """A shard with `write` and `delete`. It can be searched after `settle`, when its head has the numbers."""
 
-    def __init__(self, folder: Path, engine: Any, terms: TermCounts, dense_size: int, manifest: Manifest) -> None:
-        super().__init__(folder, engine, terms, dense_size, manifest.constants)
+    def __init__(self, folder: Path, engine: Any, terms: TermCounts, card: EmbedderCard, manifest: Manifest) -> None:
+        super().__init__(folder, engine, terms, Head("", "", 0, 0, 0, "", card), manifest.constants)
         self._slots = manifest.slots
         self._count_differences: Counter[int] = Counter()
         self._is_settled = False
 
     @classmethod
-    def create(cls, folder: Path, dense_size: int) -> ShardDraft:
+    def create(cls, folder: Path, card: EmbedderCard) -> ShardDraft:
         """Make an empty draft."""
-        dense = {"dense": edge.EdgeVectorParams(size=dense_size, distance=edge.Distance.Cosine)} if dense_size else {}
+        dense = {"dense": edge.EdgeVectorParams(size=card.size, distance=edge.Distance.Cosine)} if card.size else {}
         config = edge.EdgeConfig(
             vectors=dense,
             sparse_vectors={"lexical": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
@@ -59,17 +59,17 @@ class ShardDraft(Shard):
         engine = edge.EdgeShard.create(str(folder / SHARD), config)
         for name in _INDEXED:
             engine.update(_new_index(name))
-        return cls(folder, engine, TermCounts.empty(), dense_size, Manifest({}, 0))
+        return cls(folder, engine, TermCounts.empty(), card, Manifest({}, 0))
 
     @classmethod
-    def copy(cls, source: Path, folder: Path, dense_size: int) -> ShardDraft:
+    def copy(cls, source: Path, folder: Path, card: EmbedderCard) -> ShardDraft:
         """Make a draft with the points of a sealed folder."""
         files.require_space(folder.parent, files.allocated_bytes(source))
         files.copy_folder(source, folder)
         with translating_read_errors(folder):
             preallocation.restore(folder / SHARD)
             engine = edge.EdgeShard.load(str(folder / SHARD))
-            return cls(folder, engine, TermCounts.load(folder / TERMS), dense_size, Manifest.load(folder))
+            return cls(folder, engine, TermCounts.load(folder / TERMS), card, Manifest.load(folder))
 
     def write(self, points: Sequence[Point]) -> None:
         """Add points, or replace those with the same id. Raises `IndexMismatch` if a vector is malformed."""
@@ -103,11 +103,14 @@ class ShardDraft(Shard):
             return
         self._terms = self._terms.add(self._count_differences)
         self._count_differences = Counter()
-        self._drop_indexes()
+        chunks = self._engine.count(edge.CountRequest(exact=True))
+        self._drop_indexes(chunks)
         self._engine.flush()
         self._engine.close()
         files.require_space(self._folder, 0)
         self._engine = edge.EdgeShard.load(str(self._folder / SHARD))
+        pages, languages = (self._list_values(name, exact=True) for name in ("source_file_path", "language"))
+        self.head = replace(self.head, pages=len(pages), chunks=chunks, languages=tuple(languages))
         self._is_settled = True
 
     def seal(self) -> None:
@@ -117,7 +120,7 @@ class ShardDraft(Shard):
         self._engine.close()
         preallocation.trim(self._folder / SHARD)
         self._terms.save(self._folder / TERMS)
-        manifest = Manifest.describe(self._folder, self._slots, self._constants)
+        manifest = Manifest(files.sizes(self._folder), self._slots, self._constants)
         manifest.save(self._folder)
         preallocation.release(self._folder, manifest.files)
 
@@ -128,9 +131,8 @@ class ShardDraft(Shard):
                 self._engine.update(_new_index(name))
                 del self._constants[name]
 
-    def _drop_indexes(self) -> None:
+    def _drop_indexes(self, chunks: int) -> None:
         """Turn each field in which all points have the same value into a constant."""
-        chunks = self._engine.count(edge.CountRequest(exact=True))
         if not chunks:
             self._constants = {name: [] for name in self._constants}
         for name in _INDEXED:
@@ -151,6 +153,7 @@ class ShardDraft(Shard):
         self._engine.update(operation)
         self._points.clear()
         self._pages.clear()
+        self._field_values.clear()
         self._is_settled = False
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault
-from chapterverse.model import EmbedderCard, Head, Point, Scope
+from chapterverse.model import EmbedderCard, Point, Scope
 from chapterverse.store.files import Manifest
 
 # Opening a shard loads the engine; a build that changes nothing opens none.
@@ -27,21 +26,6 @@ T = TypeVar("T")
 _REWRITE_POINTS = 1000
 
 
-class ShardSnapshot:
-    """One generation in a folder. Implements `chapterverse.store.Snapshot` with the shard's methods."""
-
-    def __init__(self, head: Head, shard: Shard) -> None:
-        self.head = head
-        self.search_lexical = shard.search_lexical
-        self.search_dense = shard.search_dense
-        self.document_frequencies = shard.document_frequencies
-        # A generation never changes, so its values are cached.
-        self.values = cache(shard.values)
-        self.page = shard.page
-        self.points = shard.points
-        self.vectors = shard.vectors
-
-
 class ShardPublication:
     """All of `chapterverse.store.Publication` but `renew` and `commit`.
 
@@ -51,7 +35,7 @@ class ShardPublication:
         previous: the generation that readers see; None for a first publication, or if it is damaged.
     """
 
-    def __init__(self, place: Path, live: Path, previous: ShardSnapshot | None, embedder: EmbedderCard) -> None:
+    def __init__(self, place: Path, live: Path, previous: Shard | None, embedder: EmbedderCard) -> None:
         self.previous = previous
         self._place = place
         self._live = live
@@ -66,12 +50,10 @@ class ShardPublication:
         with translating_write_errors(self._place.parent):
             self._draft().delete(chunk_ids)
 
-    def preview(self) -> ShardSnapshot:
+    def preview(self) -> Shard:
         with translating_write_errors(self._place.parent):
             self._draft().settle()
-        stats = self._draft().stats()
-        head = Head("", "", 0, stats.pages, stats.chunks, "", languages=stats.languages)
-        return ShardSnapshot(head, self._draft())
+        return self._draft()
 
     def _seal(self) -> None:
         self._draft().seal()
@@ -90,19 +72,19 @@ class ShardPublication:
     def _new_draft(self) -> ShardDraft:
         from chapterverse.store.shard_draft import ShardDraft
 
-        size = self._embedder.size
-        if not self.previous or self.previous.head.embedder.fingerprint != self._embedder.fingerprint:
-            return ShardDraft.create(self._place, size)
+        card = self._embedder
+        if not self.previous or self.previous.head.embedder.fingerprint != card.fingerprint:
+            return ShardDraft.create(self._place, card)
         if not Manifest.load(self._live).is_worn(self.previous.head.chunks):
-            return ShardDraft.copy(self._live, self._place, size)
-        draft = ShardDraft.create(self._place, size)
+            return ShardDraft.copy(self._live, self._place, card)
+        draft = ShardDraft.create(self._place, card)
         points = self.previous.points()
         while batch := list(islice(points, _REWRITE_POINTS)):
             draft.write(batch)
         return draft
 
 
-def open_live(scope: Scope, live: Callable[[], T], load: Callable[[T], ShardSnapshot]) -> ShardSnapshot:
+def open_live(scope: Scope, live: Callable[[], T], load: Callable[[T], Shard]) -> Shard:
     """Open the live generation.
 
     Args:

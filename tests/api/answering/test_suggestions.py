@@ -11,7 +11,7 @@ from api import quill
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.settings import Settings
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.suggestions import (

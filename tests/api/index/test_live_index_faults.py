@@ -22,7 +22,7 @@ from chapterverse.errors import (
 from chapterverse.ext.s3.bucket import Bucket
 from chapterverse.ext.s3.cache import Cache
 from chapterverse.ext.s3.store import S3Store
-from chapterverse.model import EmbedderCard
+from chapterverse.model import EmbedderCard, Head
 from chapterverse.store.shard import Shard
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
@@ -202,7 +202,7 @@ def test_the_same_trouble_is_told_once_whatever_its_folder_is_called(
     assert named in json.loads(record.message)["message"]
 
 
-def refused_by_the_system(folder: Path, _: int) -> Shard:
+def refused_by_the_system(folder: Path, _: Head) -> Shard:
     raise IndexFault(f"The index in {folder} can't be opened (Too many open files): it is not harmed.")
 
 

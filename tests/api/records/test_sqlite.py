@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.ledger.table import Ledger
+from chapterverse.ledger import Ledger
 from chapterverse.model import Scope
 from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredThread, StoredTurn
 from chapterverse_api.records.table import RecordsTable, sqlite_database

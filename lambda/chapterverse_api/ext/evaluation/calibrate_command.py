@@ -51,8 +51,7 @@ def calibrate(
     weight in the search. Both are stored with the index. `index` keeps them until the embedder changes, or a release
     changes how words are read.
     """
-    from chapterverse.indexing import tuning
-    from chapterverse_api.ext.evaluation import observations
+    from chapterverse_api.ext.evaluation import observations, tuning
 
     rows = read_judged(questions)
     observations.require_enough(rows, questions)

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from chapterverse.calibration.coefficients import Calibration, Coefficients
-from chapterverse.calibration.evidence import ChunkFeatures
-from chapterverse.calibration.regression import auc, dot, regress_rising
+from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
+from chapterverse.calibration.sampling import dot, regress
 
 FLOOR = 0.5
 #: Folds of the cross-validation.
@@ -157,3 +156,26 @@ def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_fals
         return allowed, refused if allowed else -wrongly, -wrongly, gap
 
     return max(places, key=worth)[0]
+
+
+def regress_rising(
+    rows: Sequence[Sequence[float]], labels: Sequence[int], ridge: float, weights: Sequence[float] | None = None
+) -> list[float]:
+    """Return coefficients like `regress`, of which only the first, the bias, may be negative.
+
+    A feature with a negative coefficient is dropped, because more evidence must not lower the result.
+    """
+    columns = list(range(len(rows[0])))
+    while True:
+        beta = regress([[row[i] for i in columns] for row in rows], labels, ridge, weights)
+        least = min(range(1, len(columns)), key=lambda i: beta[i], default=0)
+        if least == 0 or beta[least] >= 0:
+            by_column = dict(zip(columns, beta, strict=True))
+            return [by_column.get(i, 0.0) for i in range(len(rows[0]))]
+        del columns[least]
+
+
+def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return the area under the ROC curve: how often a positive value exceeds a negative one; a tie counts half."""
+    pairs = len(positive) * len(negative)
+    return sum((p > n) + 0.5 * (p == n) for p in positive for n in negative) / pairs

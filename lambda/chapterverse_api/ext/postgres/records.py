@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chapterverse.database import Database, Faults, connection_faults
+from chapterverse.database import Database, Faults
 from chapterverse.errors import ConfigurationError
-from chapterverse.ext.postgres.database import PostgresDatabase
+from chapterverse.ext.postgres.database import PostgresDatabase, connection_faults
 from chapterverse.settings import Settings
 from chapterverse_api.records.factory import parse_days
 from chapterverse_api.records.protocols import RecordsFault

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from chapterverse.embedding.batches import embed_in_batches
-from chapterverse.embedding.models import EmbeddingModel, ModelChoice
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import Vector
 from chapterverse.errors import TextTooLong
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
+from chapterverse.ext.embedders.batches import embed_in_batches
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
 from chapterverse.model import EmbedderCard
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.embedding.batches import embed_in_batches
-from chapterverse.embedding.models import EmbeddingModel, ModelChoice
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.cohere.service import CohereErrors, access
+from chapterverse.ext.embedders.batches import embed_in_batches
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, bearer
 from chapterverse.net.retry import RateLimiter, RetryPolicy

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
-from chapterverse.cache_folder import make_folder
+from chapterverse.project import make_folder
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 #: Seconds to wait for another run's lock.

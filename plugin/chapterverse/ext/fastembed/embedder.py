@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chapterverse.embedding.batches import check_vectors
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.ext.embedders.batches import check_vectors
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 

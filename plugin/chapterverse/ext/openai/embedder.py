@@ -16,10 +16,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from chapterverse.embedding.batches import check_vectors, embed_in_batches
-from chapterverse.embedding.models import EmbeddingModel, Spelling
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.embedders.batches import check_vectors, embed_in_batches
+from chapterverse.ext.embedders.models import EmbeddingModel, Spelling
 from chapterverse.ext.openai.service import OpenAIService, service_errors
 from chapterverse.model import EmbedderCard
 from chapterverse.net import JsonClient, Reply

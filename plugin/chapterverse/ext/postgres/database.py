@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from chapterverse.database.statements import Faults, Prepare, Row, Statements, make_fault
+from chapterverse.database import Faults, Prepare, Row, Statements, make_fault
+from chapterverse.errors import ChapterVerseError, ConfigurationError
 
 if TYPE_CHECKING:
     import psycopg
@@ -201,6 +202,25 @@ class _PostgresStatements:
             " (version INTEGER PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
         )
         self.change(f"INSERT INTO {name} (version) VALUES (?)", (number,))  # noqa: S608
+
+
+def connection_faults(subject: str, variable: str, error: type[ChapterVerseError]) -> Faults:
+    """Return the errors of a connection that is not made.
+
+    Args:
+        subject: what is kept there, in small letters.
+        variable: the setting with the address.
+        error: the type of the errors, but for those of the address.
+    """
+    title = subject[:1].upper() + subject[1:]
+    return {
+        "option": ConfigurationError(f"The address of {subject} has an option that is not accepted: correct it."),
+        "user": error(f"{title} refuses the user or the password: correct {variable}."),
+        "tls": error(f"{title} can't be reached with the TLS that sslmode asks for: correct one of the two."),
+        "database": error(f"The server of {subject} has no such database, or keeps it closed: create it first."),
+        "host": error(f"The host of {subject} can't be found: correct {variable}."),
+        "unreachable": error(f"{title} can't be reached: see that its server runs, and correct {variable}."),
+    }
 
 
 def _without_hint(uri: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from chapterverse.database import Faults, connection_faults
+from chapterverse.database import Faults
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked
-from chapterverse.ext.postgres.database import PostgresDatabase
-from chapterverse.ledger.table import Ledger, prepare
+from chapterverse.ext.postgres.database import PostgresDatabase, connection_faults
+from chapterverse.ledger import Ledger, prepare
 from chapterverse.settings import Settings
 
 _FAULTS: Faults = {

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from chapterverse.filters import NOTHING, And, Filter, In
-from chapterverse.store.points import is_storable
+from chapterverse.store import is_storable
 
 #: A filter in the form that the server takes in every request.
 Where: TypeAlias = Mapping[str, Any]

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
+from chapterverse.ext.leases.presence import Presence, seconds_until_gone
 from chapterverse.ext.qdrant.collections import ensure_heads
 from chapterverse.ext.qdrant.filters import Where, equals
 from chapterverse.ext.qdrant.record import ScopeRecord, scope_key
 from chapterverse.ext.qdrant.server import NoCollection
 from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.model import Scope
-from chapterverse.store.presence import Presence, seconds_until_gone
 
 #: Share of a lease after which it is renewed: every ten seconds, so several renewals may fail before it expires.
 _RENEWAL_SHARE = 1 / 6

@@ -23,8 +23,8 @@ from chapterverse.ext.qdrant.server import QdrantServer
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
 from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.model import EmbedderCard, Head, Point
+from chapterverse.store import batches, check_point
 from chapterverse.store.heads import check_next
-from chapterverse.store.points import batches, check_point
 
 #: Points of one request: about 2 MB with vectors of 1024 dimensions.
 _BATCH_POINTS = 100

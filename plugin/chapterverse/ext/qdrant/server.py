@@ -18,7 +18,7 @@ from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.filters import Where
 from chapterverse.net import JsonClient, Reply
 from chapterverse.net.retry import RetryPolicy
-from chapterverse.store.protocols import RequestGuard
+from chapterverse.store import RequestGuard
 
 #: Points of one request without payloads and vectors. No reply may exceed the size that `net` accepts.
 MAX_IDS = 1000

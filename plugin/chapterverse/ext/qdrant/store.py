@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
+from chapterverse.ext.leases.presence import seconds_until_gone
 from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.garbage import collect_garbage, count_points, undo
 from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
@@ -17,8 +18,7 @@ from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
 from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store.presence import seconds_until_gone
-from chapterverse.store.protocols import RequestGuard
+from chapterverse.store import RequestGuard
 
 
 class QdrantStore:

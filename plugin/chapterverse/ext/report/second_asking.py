@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from chapterverse.database.sqlite import make_file
+from chapterverse.database import make_file
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.ext.report.document import EXAMPLES, MAX_GROUPS
 from chapterverse.ext.report.gaps import Searcher

@@ -31,7 +31,7 @@ from chapterverse.ext.s3.responses import (
 )
 from chapterverse.net.address import Address
 from chapterverse.net.client import Reply
-from chapterverse.store.protocols import RequestGuard
+from chapterverse.store import RequestGuard
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")

@@ -16,10 +16,10 @@ import time
 from collections.abc import Iterator
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
+from chapterverse.ext.leases.presence import Presence, seconds_until_gone
 from chapterverse.ext.s3.bucket import Bucket, S3Object
 from chapterverse.ext.s3.responses import S3Rejection
 from chapterverse.model import Scope
-from chapterverse.store.presence import Presence, seconds_until_gone
 from chapterverse.text.json_text import parse_json
 
 #: Seconds without a renewal after which a lease expires. A deploy waits as long after a publisher was killed.

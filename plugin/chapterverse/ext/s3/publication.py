@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.ext.s3.bucket import Bucket
@@ -20,7 +21,10 @@ from chapterverse.ext.s3.responses import Conflict, S3Rejection
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
 from chapterverse.store.heads import check_next, overtaken_error
-from chapterverse.store.shard_publication import ShardPublication, ShardSnapshot, translating_write_errors
+from chapterverse.store.shard_publication import ShardPublication, translating_write_errors
+
+if TYPE_CHECKING:
+    from chapterverse.store.shard import Shard
 
 HEAD = "head.json"
 
@@ -82,7 +86,7 @@ class S3Publication(ShardPublication):
         lease: S3Lease,
         current: CurrentHead,
         scratch_dir: Path,
-        previous: ShardSnapshot | None,
+        previous: Shard | None,
         embedder: EmbedderCard,
     ) -> None:
         super().__init__(scratch_dir / "draft", scratch_dir / "live", previous, embedder)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMissing
 from chapterverse.ext.s3 import lease
@@ -19,10 +20,12 @@ from chapterverse.ext.s3.record import S3Head, void_head
 from chapterverse.ext.s3.responses import NotModified, S3Rejection
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store import files
+from chapterverse.store import RequestGuard, files
 from chapterverse.store.heads import folder_name, missing_error
-from chapterverse.store.protocols import RequestGuard
-from chapterverse.store.shard_publication import ShardSnapshot, open_live
+from chapterverse.store.shard_publication import open_live
+
+if TYPE_CHECKING:
+    from chapterverse.store.shard import Shard
 
 _LEASE = "publish.lease"
 _GRACE_SECONDS = 15 * 60
@@ -86,10 +89,10 @@ class S3Store:
             return self._live(scope).head
         return None
 
-    def snapshot(self, scope: Scope) -> ShardSnapshot:
+    def snapshot(self, scope: Scope) -> Shard:
         return open_live(scope, lambda: self._live(scope), lambda record: self._open(scope, record))
 
-    def open_cached(self) -> list[ShardSnapshot]:
+    def open_cached(self) -> list[Shard]:
         from chapterverse.store.shard import Shard
 
         snapshots = []
@@ -97,7 +100,7 @@ class S3Store:
             with contextlib.suppress(ChapterVerseError):
                 record = S3Head.parse(document, "The cache")
                 place = self._cached_place(record.head.scope, record)
-                snapshots.append(ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size)))
+                snapshots.append(Shard.load(place, record.head))
         return snapshots
 
     def is_complete(self, scope: Scope) -> bool:
@@ -189,13 +192,13 @@ class S3Store:
             return CurrentHead(document.etag, S3Head.parse(document.body, f"{self._bucket}/{key}"))
         return CurrentHead(document.etag, None)
 
-    def _open(self, scope: Scope, record: S3Head) -> ShardSnapshot:
+    def _open(self, scope: Scope, record: S3Head) -> Shard:
         from chapterverse.store.shard import Shard
 
         place = self._cached_place(scope, record)
         if place.is_dir():
             try:
-                return ShardSnapshot(record.head, Shard.load(place, record.head.embedder.size))
+                return Shard.load(place, record.head)
             except IndexCorrupt:
                 shutil.rmtree(place, ignore_errors=True)
         with self._scratch_dir() as scratch_dir:
@@ -205,7 +208,7 @@ class S3Store:
             self._put_into_cache(scope, record, folder)
             return snapshot
 
-    def _previous(self, prefix: ScopePrefix, current: CurrentHead, scratch_dir: Path) -> ShardSnapshot | None:
+    def _previous(self, prefix: ScopePrefix, current: CurrentHead, scratch_dir: Path) -> Shard | None:
         """Return the live generation from a fresh copy, because damage to the cache must not be published."""
         if current.record is None:
             return None
@@ -217,7 +220,7 @@ class S3Store:
             shutil.rmtree(folder, ignore_errors=True)
         return None
 
-    def _download(self, prefix: ScopePrefix, record: S3Head, folder: Path) -> ShardSnapshot:
+    def _download(self, prefix: ScopePrefix, record: S3Head, folder: Path) -> Shard:
         """Download an artefact and open it. Errors don't name the folder, which has another name at every try."""
         from chapterverse.store.shard import Shard
 
@@ -225,7 +228,7 @@ class S3Store:
         try:
             files.require_space(folder.parent, _UNPACKED_RATIO * packed.size)
             unpack(self._bucket.stream(prefix.key(name), packed.size), folder, packed)
-            return ShardSnapshot(head, Shard.load(folder, head.embedder.size))
+            return Shard.load(folder, head)
         except IndexCorrupt:
             raise IndexCorrupt(f"{self._bucket}/{prefix.key(name)} is missing or damaged: build it again.") from None
         except IndexFault as fault:

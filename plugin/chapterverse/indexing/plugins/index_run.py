@@ -5,20 +5,20 @@ What writes an index is imported inside functions, so a build that changes nothi
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from chapterverse import progress
 from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
 from chapterverse.extensions import load_part
-from chapterverse.indexing.plugins.problems import explain_no_address
+from chapterverse.indexing.publish_policy import explain_no_address, explain_withheld, require_permission
 from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope, Source
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
+    from chapterverse.indexing.diff import ExternalSources, Keep
     from chapterverse.indexing.report import Report
     from chapterverse.readers.sources.site_pages import SitePages
 
@@ -29,6 +29,17 @@ class Log(Protocol):
     def info(self, message: str, /) -> None: ...
     def warning(self, message: str, /) -> None: ...
     def debug(self, message: str, /, *, exc_info: bool) -> None: ...
+
+
+def is_to_index(settings: Settings, address: str, log: Log, *, strict: bool, prefix: str = "") -> bool:
+    """Whether a finished build writes its index; tell why not. Without an address only a strict one tries, and fails.
+
+    Args:
+        prefix: the beginning of the message, if the log doesn't name the plugin.
+    """
+    if not settings.may_publish and settings.publish is not False:
+        log.info(f"{prefix}Nothing was indexed: {explain_withheld(settings)}")
+    return settings.may_publish and (bool(address) or strict)
 
 
 def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str = "") -> Exception | None:
@@ -61,17 +72,14 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
     """
     for warning in reading.warnings:
         log.warning(warning)
-    base_url = reading.base_url
-    sources, warnings = documents.sources(reading.sources, base_url) if base_url else ([], [])
-    keep = None
-    if settings.also and base_url:
-        from chapterverse.indexing.external_sources import collect_external
-
-        external = collect_external(settings, reading.sources, base_url, documents.docs)
-        sources, warnings, keep = sources + external.sources, warnings + external.warnings, external.keep
-    for warning in warnings:
+    base_url, sources, warnings = reading.base_url, [*reading.sources], list[str]()
+    if base_url:
+        more, warnings = documents.sources(reading.sources, base_url)
+        sources += more
+    external = collect_external(settings, reading.sources, base_url, documents.docs)
+    for warning in (*warnings, *external.warnings):
         log.warning(warning)
-    report = index_sources([*reading.sources, *sources], settings, base_url, chunk_tokens, keep)
+    report = _index_sources([*sources, *external.sources], settings, base_url, chunk_tokens, external.keep)
     report = report.after((), reading.left_out)
     for warning in report.warnings:
         log.warning(warning)
@@ -85,45 +93,31 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
             log.warning(f"The report was not made: {explain_error(error)}")
 
 
-def index_sources(
-    sources: Sequence[Source],
-    settings: Settings,
-    base_url: str | None,
-    chunk_tokens: int,
-    keep: Callable[[str], bool] | None = None,
+def collect_external(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
+    """Return the sources of `settings.also`, of a site with an address; raises as the room that finds them."""
+    from chapterverse.indexing.diff import ExternalSources
+
+    if not settings.also or not base_url:
+        return ExternalSources()
+    found: ExternalSources = load_part("also")(settings, pages, base_url, docs)
+    return found
+
+
+def _index_sources(
+    sources: Sequence[Source], settings: Settings, base_url: str | None, chunk_tokens: int, keep: Keep
 ) -> Report:
-    """Make the index hold exactly these sources and what `keep` keeps. Raises as `update_index`."""
-    from chapterverse.indexing import publish_policy
-    from chapterverse.indexing.report import report_unchanged
-    from chapterverse.indexing.source_set import SourceSet, keep_none
+    from chapterverse.indexing import sync
     from chapterverse.indexing.target import Target
 
-    publish_policy.require_permission(settings)
+    require_permission(settings)
     if not base_url:
         raise ConfigurationError(explain_no_address())
-    scope = Scope(settings.site, settings.docs_version or "")
     warnings: list[str] = []
     if settings.secrets_arn:
         settings = load_part("secrets_arn")(settings, warnings.append)
-    target, started = Target.open(settings, scope, base_url, chunk_tokens), time.perf_counter()
-    source_set = SourceSet.of(sources, keep or keep_none)
-    if target.store.is_complete(scope) and (unchanged := report_unchanged(source_set, target)):
-        seconds = time.perf_counter() - started
-        return replace(unchanged, seconds=seconds, warnings=(*warnings, *unchanged.warnings))
-    from chapterverse import progress
-    from chapterverse.indexing import sync
-
-    with contextlib.ExitStack() as stack:
-        bars: list[progress.Progress] = []
-
-        def report(stage: str, done: int, total: int) -> None:
-            # Open the bar on first use: loading it takes longer than a build without changes.
-            if not bars:
-                bars.append(stack.enter_context(progress.bar()))
-            bars[0](stage, done, total)
-
-        done = sync.index(sources, target, report, keep or keep_none)
-        return replace(done, warnings=(*warnings, *done.warnings))
+    target = Target.open(settings, Scope(settings.site, settings.docs_version or ""), base_url, chunk_tokens)
+    with progress.bar() as bar:
+        return sync.index(sources, target, bar, keep).after(warnings, {})
 
 
 def explain_error(error: Exception) -> str:

@@ -1,16 +1,22 @@
-"""The pages of a build: which of them are indexed, and where each is written."""
+"""The pages of a build: which are indexed, what is written into each, and the address below which they are."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urljoin
 
+from chapterverse.errors import ConfigurationError
+from chapterverse.indexing.plugins.index_run import Log
 from chapterverse.model import stated_date
 from chapterverse.page_globs import PageGlobs
-from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type
+from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
 from chapterverse.project import leads_out
-from chapterverse.readers.html.page_mark import PageMark
+from chapterverse.readers.urls import clean_base
+from chapterverse.readers.html.page_mark import PageMark, mark_content, seal
+from chapterverse.readers.html.tokenizer import Edit, apply_edits
 from chapterverse.readers.markdown.front_matter import tag_values, text_value
 
 
@@ -37,8 +43,11 @@ class BuildPages:
     first_built: dict[str, str] = field(default_factory=dict)
 
     def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
-        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet."""
-        if path in self.outside or not _leaves(file, folder):
+        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet.
+
+        A generated page has no file.
+        """
+        if path in self.outside or file is None or folder is None or not leads_out(file, folder):
             return False
         self.outside.add(path)
         return True
@@ -71,7 +80,11 @@ class BuildPages:
             language=language,
             include=self.globs.includes(path, built_path),
             exclude=reason,
-            **_front_matter_fields(meta),
+            description=text_value(meta.get("description")),
+            tags=tag_values(meta.get("tags")),
+            date=stated_date(meta.get("date")) or "",
+            type=known_content_type(_stated_type(meta)),
+            template=text_value(meta.get("template")),
         )
 
     def _reason_to_exclude(self, path: str, built_path: str, meta: Mapping[str, Any], *, is_draft: bool) -> str:
@@ -87,10 +100,19 @@ class BuildPages:
         return EXCLUDED if self.globs.excludes(path, built_path) else ""
 
 
-def stated_type(meta: Mapping[str, Any]) -> object:
-    """Return the content type that a page's front matter states, None without one."""
-    chapterverse_meta = meta.get("chapterverse")
-    return chapterverse_meta.get("content_type") if isinstance(chapterverse_meta, dict) else None
+def render_content(html: str, mark: PageMark, meta: Mapping[str, Any], log: Log) -> str:
+    """Return a page's content with its marks and its starter questions; warn of a wrong `meta`."""
+    content = mark_content(html, mark)
+    try:
+        content += _render_starters(meta)
+    except ConfigurationError as error:
+        log.warning(f"{mark.path}: {error}")
+    return content
+
+
+def seal_page(page: str, edits: list[Edit]) -> str:
+    """Return a page as it is written: with its marks as comments, and with further edits."""
+    return apply_edits(page, seal(page) + edits)
 
 
 def theme_language(theme: Mapping[str, Any]) -> str:
@@ -98,17 +120,43 @@ def theme_language(theme: Mapping[str, Any]) -> str:
     return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
 
 
-def _leaves(path: str | None, folder: str | None) -> bool:
-    """Whether a file's real path is outside of its project. False for a generated file, which has none."""
-    return path is not None and folder is not None and leads_out(path, folder)
+def docs_version() -> str | None:
+    """Return the docs version that mike is deploying, None without one."""
+    return os.environ.get("MIKE_DOCS_VERSION")
 
 
-def _front_matter_fields(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a page's mark that its front matter states."""
-    return {
-        "description": text_value(meta.get("description")),
-        "tags": tag_values(meta.get("tags")),
-        "date": stated_date(meta.get("date")) or "",
-        "type": known_content_type(stated_type(meta)),
-        "template": text_value(meta.get("template")),
-    }
+def site_address(site_url: str | None, canonical_version: str | None) -> str:
+    """Return the address of the site that is being built, with a slash at its end; "" if it has none.
+
+    Args:
+        site_url: as other plugins left it. With a canonical version mike puts that one in place of the version that it
+            deploys, so that search engines prefer it.
+        canonical_version: of mike's configuration.
+    """
+    address, version = site_url or "", docs_version()
+    if address and version and canonical_version:
+        address = urljoin(address.rstrip("/"), version)
+    return clean_base(address) or ""
+
+
+def _render_starters(meta: Mapping[str, Any]) -> str:
+    """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
+
+    Raises:
+        ConfigurationError: they are not a list of questions, or it states an unknown content type.
+    """
+    content_type = _stated_type(meta)
+    if content_type is not None and not known_content_type(content_type):
+        raise ConfigurationError(unknown_content_type(content_type))
+    chapterverse_meta = meta.get("chapterverse")
+    if not isinstance(chapterverse_meta, dict) or chapterverse_meta.get("starters") is None:
+        return ""
+    from chapterverse.widget.options import starters_element
+
+    return starters_element(chapterverse_meta["starters"], "chapterverse.")
+
+
+def _stated_type(meta: Mapping[str, Any]) -> object:
+    """Return the content type that a page's front matter states, None without one."""
+    chapterverse_meta = meta.get("chapterverse")
+    return chapterverse_meta.get("content_type") if isinstance(chapterverse_meta, dict) else None

@@ -64,12 +64,10 @@ class ProjectFile:
         Raises:
             ConfigurationError: it is no TOML, or a value in it can't be used.
         """
-        for place in _folders(folder.resolve()):
-            for name, table in _FILES.items():
-                file = place / name
-                if file.is_file() and (draft := _Draft.read(file, table)):
-                    return cls(file, draft.values, draft.settings())
-        return cls()
+        files = ((place / name, table) for place in _folders(folder.resolve()) for name, table in _FILES.items())
+        drafts = (_Draft.read(file, table) for file, table in files if file.is_file())
+        draft = next(filter(None, drafts), None)
+        return cls(draft.path, draft.values, draft.settings()) if draft else cls()
 
     def options(self, values: Mapping[str, Any]) -> Options:
         """Return the options of a generator's configuration, completed by this file."""
@@ -77,11 +75,6 @@ class ProjectFile:
         # An option without a value counts as not set.
         stated = {name: value for name, value in values.items() if value is not None}
         return replace(Options.of({**own, **stated}), below=self.settings)
-
-    def explain_overridden(self, values: Mapping[str, Any], by: str) -> list[str]:
-        """Return a sentence about the values that a generator's configuration overrides, if there are any."""
-        names = [name for name, value in self.values.items() if _same(values.get(name)) not in (None, _same(value))]
-        return [f"{by} overrides {', '.join(names)} of {self.path.name}."] if names else []
 
 
 def complete(
@@ -92,9 +85,10 @@ def complete(
     Raises:
         ConfigurationError: either can't be used.
     """
-    file = ProjectFile.find(folder)
-    for sentence in file.explain_overridden({**values, "base_url": base_url or None}, by):
-        tell(sentence)
+    file, stated = ProjectFile.find(folder), {**values, "base_url": base_url or None}
+    names = [name for name, value in file.values.items() if _same(stated.get(name)) not in (None, _same(value))]
+    if names:
+        tell(f"{by} overrides {', '.join(names)} of {file.path.name}.")
     return file.options(values)
 
 

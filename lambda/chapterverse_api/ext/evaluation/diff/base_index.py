@@ -12,13 +12,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from chapterverse.build_commands import build_command
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
 from chapterverse.indexing import maintenance, transfer
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.progress import Progress
+from chapterverse.project import build_command
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 

@@ -1,13 +1,18 @@
-"""What sync and the query path need of an embedding model."""
+"""Embedders turn text into dense vectors. A setting chooses one by name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from chapterverse.extensions import open_offer
 from chapterverse.model import EmbedderCard
+from chapterverse.settings import Settings
 
 Vector = tuple[float, ...]
+
+#: Stores keep 32-bit floats and compare by angle, so the sum of the squares has to fit one.
+MAX_COMPONENT = 1e15
 
 
 class Embedder(Protocol):
@@ -44,3 +49,16 @@ class LazySize(Protocol):
     def beside(self, index_card: EmbedderCard) -> EmbedderCard:
         """Return the card as far as it is known without asking; an index that this model made tells the size."""
         ...
+
+
+def open_embedder(settings: Settings, index_card: EmbedderCard | None = None) -> Embedder | None:
+    """Return the embedder that `settings.embedder` names; None for `none`. Raises as `open_offer` does.
+
+    Args:
+        index_card: the card of the index, which states the size of the vectors of a model of that name.
+    """
+    opened = open_offer("embedder", settings)
+    if index_card and isinstance(opened, LazySize):
+        opened.beside(index_card)
+    embedder: Embedder | None = opened
+    return embedder

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chapterverse.cache_folder import make_folder
 from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.net.fetch import Download, Fetcher
 from chapterverse.net.robots import Robots
+from chapterverse.project import make_folder
 from chapterverse.settings import Settings
 
 #: Seconds without use after which a download is removed.

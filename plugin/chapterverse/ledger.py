@@ -1,21 +1,31 @@
-"""The ledger in two tables, on SQLite or Postgres."""
+"""The content from which each file was indexed, in two tables on SQLite or Postgres.
+
+A ledger only states which files may be skipped. Readers see the generation that the head in the store names. A ledger
+that was written for another generation is ignored.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from chapterverse.database import Database, Faults, Statements
+from chapterverse.database import Database, Faults, SqliteDatabase, Statements
 from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMismatch
-from chapterverse.ledger.rows import LedgerRow
-from chapterverse.model import Scope, replace_unstorable
-from chapterverse.settings import Settings
+from chapterverse.extensions import open_offer
+from chapterverse.model import Head, Scope, replace_unstorable
+from chapterverse.settings import DEFAULT_STORE, Settings
+
+#: The hash of a file whose content is unknown. It equals no other hash, so the file is read again.
+UNREAD = "0" * 64
+#: The hash of an imported document, which has no file. A run does not change it.
+IMPORTED = "f" * 64
 
 #: Each entry brings the schema from its own position to the next.
 _MIGRATIONS = (
@@ -49,6 +59,24 @@ _MIGRATIONS = (
     ),
 )
 _VERSIONS = "ledger_migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One row of the table `document_metadata`.
+
+    Attributes:
+        pipeline: the fingerprint of everything that decided the file's chunks, except its content.
+        last_indexed_at: the time of the run, ISO 8601 UTC.
+    """
+
+    file_path: str
+    content_hash: str
+    chunk_count: int
+    pipeline: str
+    generation: int
+    last_indexed_at: str
+
 
 _COLUMNS = [field.name for field in fields(LedgerRow)]
 #: Types of the columns that are no text.
@@ -106,8 +134,6 @@ class Ledger:
         Args:
             lock_timeout: seconds to wait while another process writes.
         """
-        from chapterverse.database.sqlite import SqliteDatabase
-
         return cls(SqliteDatabase(path, partial(prepare, str(path)), _SQLITE_FAULTS, lock_timeout, mode=0o644))
 
     @classmethod
@@ -163,6 +189,30 @@ class Ledger:
                 db.change(insert, (*key, _json(batch.values())))
 
         self._database.run(write)
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """Return the ledger that `settings.ledger` names. Nothing is opened yet.
+
+    Without a name it is a file: inside an embedded store, or for a remote store a file of its own in the folder of the
+    default store. Raises as `open_offer` does.
+    """
+    if settings.ledger:
+        ledger: Ledger = open_offer("ledger", settings)
+        return ledger
+    store_kind, _, folder = settings.store.partition(":")
+    if store_kind == "edge":
+        return Ledger.on_sqlite(Path(folder) / "ledger.sqlite")
+    name = hashlib.sha256(settings.store.encode(errors="surrogatepass")).hexdigest()[:16]
+    return Ledger.on_sqlite(Path(DEFAULT_STORE.partition(":")[2]) / f"ledger-{name}.sqlite")
+
+
+def rows_of(ledger: Ledger, head: Head) -> dict[str, LedgerRow] | None:
+    """Return the rows of a generation; None if the ledger describes another one."""
+    rows = ledger.records(head.scope)
+    # Last, so that rows which a publication replaced meanwhile don't pass for those of the head.
+    described = ledger.generation(head.scope), ledger.token(head.scope)
+    return rows if described == (head.generation, head.token) else None
 
 
 def prepare(place: str, db: Statements, make: bool) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chapterverse.embedding.batches import check_vectors
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.embedders.batches import check_vectors
 
 
 @dataclass(frozen=True, slots=True)

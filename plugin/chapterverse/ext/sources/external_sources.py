@@ -21,9 +21,9 @@ from typing import NoReturn
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from chapterverse.errors import FetchFailed, UnreadablePage
+from chapterverse.ext.sources.downloads import Downloads, StoredDownload
 from chapterverse.external_entries import ExternalEntry, is_web_address, require_file
-from chapterverse.indexing.downloads import Downloads, StoredDownload
-from chapterverse.indexing.source_set import Keep, keep_none
+from chapterverse.indexing.diff import ExternalSources
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.net.content_coding import DamagedBody, unpack_body
 from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
@@ -45,22 +45,6 @@ _SITEMAP = re.compile(rb"<(?:\w{1,20}:)?(urlset|sitemapindex)\b")
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(slots=True)
-class ExternalSources:
-    """The sources beyond the site.
-
-    Attributes:
-        warnings: a sentence for each that could not be fetched or read.
-        left_out: the reason for each that was read and is not indexed.
-        keep: selects the files that stay in the index without a source: all of a host whose sitemap could not be read.
-    """
-
-    sources: list[Source] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    keep: Keep = keep_none
-
-
 def collect_external(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
     """Return the sources of `settings.also`.
 
@@ -73,8 +57,6 @@ def collect_external(settings: Settings, pages: Iterable[Source], base_url: str,
         ConfigurationError: `settings.allow_private` is malformed, or a file is not there.
         UnsafePath: a file is a link out of its folder, a pipe or a device.
     """
-    if not settings.also:
-        return ExternalSources()
     run = _CollectionRun.of(settings, [page for page in pages if page.type == PAGE])
     for entry in settings.also:
         if entry.kind == "file":

@@ -1,28 +1,24 @@
-"""The changes that one run makes to an index: what it reads, cuts, reuses and embeds before it writes anything."""
+"""Plans the changes of one run: reads, cuts, compares, reuses and embeds, and writes nothing."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.indexing.diff import Diff, FileDiff, compare_files, compute_diff
+from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files, compute_diff
+from chapterverse.indexing.enrichment import Enrichment
 from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.indexing.report import Report
-from chapterverse.indexing.source_set import SourceSet
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
 from chapterverse.knowledge.questions import repeated_questions
-from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
-from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, Head, embed_hash, utc_now
+from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow, rows_of
+from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, embed_hash, utc_now
 from chapterverse.progress import Progress
 from chapterverse.store import Snapshot
-
-if TYPE_CHECKING:
-    from chapterverse.indexing.enrichment import Enrichment
 
 #: Vectors read from a snapshot at once.
 _READ_BATCH = 1000
@@ -31,7 +27,7 @@ _MIN_CUT_CHARS = 64
 
 
 @dataclass(slots=True)
-class Changes:
+class Plan:
     """The changes of one run. `chunks` and `diff` change again when the model rejects a text as too long.
 
     Attributes:
@@ -51,14 +47,14 @@ class Changes:
     chunks: dict[str, list[Chunk]]
     stored_chunks: Sequence[Chunk]
     vectors: Vectors
-    enrichment: Enrichment | None = None
+    enrichment: Enrichment
     unexpanded: list[str] = field(default_factory=list)
     diff: Diff = field(default_factory=Diff)
 
     @classmethod
     def of(
         cls, source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
-    ) -> Changes:
+    ) -> Plan:
         """Read and cut the files that changed, and compare them with the live snapshot.
 
         Raises:
@@ -74,19 +70,11 @@ class Changes:
         if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
             live = None
         stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
-        enrichment = None
-        if target.enricher:
-            enrichment = _enrichment(chunks, stored, live, files, target, progress, dry_run=dry_run)
-            chunks = dict(enrichment.chunks)
-        vectors = Vectors(UnfinishedVectors(target.unfinished))
-        changes = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
-        changes.compute_diff()
-        return changes
-
-    @property
-    def unfinished(self) -> Collection[str]:
-        """Pages whose enrichment a later run tries again."""
-        return self.enrichment.unfinished if self.enrichment else ()
+        enrichment = _enrich(chunks, stored, live, files, target, progress, dry_run=dry_run)
+        chunks, vectors = dict(enrichment.chunks), Vectors(UnfinishedVectors(target.unfinished))
+        plan = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
+        plan.compute_diff()
+        return plan
 
     @property
     def total(self) -> int:
@@ -99,12 +87,10 @@ class Changes:
         chunks = [c for cs in self.chunks.values() for c in cs]
         anew = self.live is not None and ENCODER not in self.live.head.pipeline.split()
         diff = compute_diff(chunks, self.stored_chunks, (), anew=anew)
-        lacking = self.vectors.find_missing(diff.write)
-        if self.live and lacking:
-            self._reuse(self.live, lacking)
-            lacking = self.vectors.find_missing(diff.write)
-        if self.target.embedder and lacking:
-            self._reuse_of_others(set(lacking))
+        if self.live:
+            self._reuse(self.live, diff)
+        if self.target.embedder:
+            self._reuse_of_others(diff)
         self.diff = compute_diff(chunks, self.stored_chunks, self.vectors.reusable_hashes, anew=anew)
 
     def embed(self, progress: Progress) -> None:
@@ -139,27 +125,23 @@ class Changes:
             f"{path} is indexed without enrichment: the embedder rejects its texts as too long with it."
         )
 
-    def _reuse(self, snapshot: Snapshot, embed_hashes: Collection[str]) -> None:
-        hashes = list(embed_hashes)
+    def _reuse(self, snapshot: Snapshot, diff: Diff) -> None:
+        hashes = list(self.vectors.find_missing(diff.write))
         for at in range(0, len(hashes), _READ_BATCH):
             self.vectors.reuse(snapshot.vectors(hashes[at : at + _READ_BATCH]))
 
-    def _reuse_of_others(self, lacking: set[str]) -> None:
+    def _reuse_of_others(self, diff: Diff) -> None:
         """Reuse vectors of the store's other indexes: most texts of one docs version recur in the next."""
-        target, heads = self.target, list[Head]()
+        store, scope, fingerprint = self.target.store, self.target.scope, self.target.card.fingerprint
+        if not self.vectors.find_missing(diff.write):
+            return
         # Faults of other indexes must not fail this run.
         with contextlib.suppress(IndexFault):
-            heads = target.store.heads()
-        for head in heads:
-            if lacking and head.scope != target.scope and head.embedder.fingerprint == target.card.fingerprint:
+            others = [h for h in store.heads() if h.scope != scope and h.embedder.fingerprint == fingerprint]
+            for head in others:
                 with contextlib.suppress(IndexFault):
-                    self._reuse(target.store.snapshot(head.scope), lacking)
-                lacking = lacking.difference(self.vectors.reusable_hashes)
-
-    def _chunk_counts(self) -> dict[str, int]:
-        """Return the number of chunks of each file that was read now or before."""
-        unchanged = {path: self.records[path].chunk_count for path in self.files.unchanged}
-        return unchanged | {path: len(chunks) for path, chunks in self.chunks.items()}
+                    if self.vectors.find_missing(diff.write):
+                        self._reuse(store.snapshot(head.scope), diff)
 
     def _questions(self) -> list[Chunk]:
         """Return all curated answers of the index if this run changes any."""
@@ -171,11 +153,11 @@ class Changes:
     def report(self, generation: int, total: int) -> Report:
         """Return the report of a run after which the index has this generation and number of chunks."""
         old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
-        blank = self.source_set.explain_blank(self._chunk_counts())
+        counts = {path: self.records[path].chunk_count for path in self.files.unchanged}
+        blank = self.source_set.explain_blank(counts | {path: len(chunks) for path, chunks in self.chunks.items()})
         unread = {**self.source_set.left_out, **self.failed, **blank}
-        enriched = self.enrichment.warnings if self.enrichment else ()
         repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
-        warnings = (*unread.values(), *enriched, *self.unexpanded, *repeated)
+        warnings = (*unread.values(), *self.enrichment.warnings, *self.unexpanded, *repeated)
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(
@@ -195,7 +177,7 @@ class Changes:
                 if (source := self.source_set.sources[path]).content_hash in old_paths
             },
             warnings=warnings,
-            enrichment=self.enrichment.report if self.enrichment else None,
+            enrichment=self.enrichment.report,
         )
 
     def preview_report(self, generation: int) -> Report:
@@ -225,7 +207,7 @@ def _chunker(target: Target) -> PageChunker:
     return PageChunker(target.scope, target.card.fingerprint, target.sizes)
 
 
-def _enrichment(
+def _enrich(
     chunks: Mapping[str, list[Chunk]],
     stored_chunks: Sequence[Chunk],
     live: Snapshot | None,
@@ -235,8 +217,9 @@ def _enrichment(
     *,
     dry_run: bool,
 ) -> Enrichment:
-    """Return the chunks of the pages read, widened by the target's model."""
-    assert target.enricher is not None
+    """Return the chunks of the pages read, widened by the target's model if it has one."""
+    if target.enricher is None:
+        return Enrichment(chunks)
     is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
     gone = {*files.touched, *files.removed}
     other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
@@ -259,7 +242,7 @@ def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:
     if live is None:
         return {}
     if live.head.embedder.fingerprint == target.card.fingerprint:
-        records = target.records(live.head)
+        records = rows_of(target.ledger, live.head)
         if records is not None:
             return records
     return unread_rows(live)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from chapterverse.embedding.protocols import Vector
+from chapterverse.embedding import MAX_COMPONENT, Vector
 from chapterverse.errors import ProviderError, TextTooLong
 from chapterverse.providers.errors import TextRejected
 from chapterverse.text.utf8 import utf8_length
@@ -19,8 +19,7 @@ MAX_TEXTS = 96
 #: Bytes of UTF-8 that one request may hold. OpenAI allows 300,000 tokens in one, and a token is a byte or more.
 MAX_BYTES = 300_000
 
-#: Stores keep 32-bit floats and compare by angle, so the sum of the squares has to fit one, and not be nothing in it.
-MAX_COMPONENT = 1e15
+#: A vector whose squares are nothing in 32 bits has no angle.
 _MIN_COMPONENT = 1e-15
 
 _BYTES = range(-128, 128)

@@ -1,0 +1,1 @@
+"""What the rooms with a provider of embeddings need: batches, checks of replies, models and their sizes."""

@@ -1,0 +1,1 @@
+"""What rooms with leases need: whether a publisher that ran on this machine still does."""
