@@ -94,7 +94,7 @@ CORE = Extension(
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
         "feedback": Command(
             "Measure",
-            "chapterverse_api.commands.feedback:feedback",
+            "chapterverse_api.commands.conversations:feedback",
             "Print readers' ratings of answers, newest first.",
         ),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
@@ -111,14 +111,14 @@ CORE = Extension(
         ),
         "remember": Command(
             "Operate",
-            "chapterverse.cli.remember:remember",
+            "chapterverse.cli.knowledge:remember",
             "Write a fact for the chat into a file beside your docs, or remove one.",
         ),
         "forget": Command(
-            "Operate", "chapterverse_api.commands.forget:forget", "Forget a conversation, or all old ones."
+            "Operate", "chapterverse_api.commands.conversations:forget", "Forget a conversation, or all old ones."
         ),
         "schema": Command(
-            "Operate", "chapterverse.cli.schema:schema", "Print the fields of a document type, or of all."
+            "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
         ),
         # Called by plugins and by workflows.
         "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
@@ -233,7 +233,7 @@ EXTENSIONS = (
         commands={
             "mcp": Command(
                 "Ask",
-                "chapterverse_api.ext.agents.mcp_command:mcp",
+                "chapterverse_api.ext.agents.stdio:mcp",
                 "Answer a program over the Model Context Protocol.",
             )
         },
@@ -301,12 +301,6 @@ def load(place: str, extension: Extension | None = None) -> Any:
             f'The service can\'t be loaded ({missing} is missing): pip install "chapterverse[api]".'
         ) from error
     return found
-
-
-def find_command(name: str) -> tuple[Command, Extension] | None:
-    """Return a command; others than ours are searched only if none of ours has its name."""
-    found = ((extension.commands[name], extension) for extension in _every_extension() if name in extension.commands)
-    return next(found, None)
 
 
 def list_commands() -> dict[str, Command]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import typer
 
@@ -18,8 +18,7 @@ from chapterverse.filters import NUMBERS
 from chapterverse.local_server import bind, is_everywhere, run, socket_origin
 from chapterverse.store import only_head, open_store
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.commands.search import History
-from chapterverse_api.commands.session import ServiceSession, without_none
+from chapterverse_api.commands.session import History, ServiceSession, without_none
 
 _EVERYWHERE = (
     "Every network of this machine reaches this service, but only by an address or as localhost: to answer to a name, "
@@ -38,10 +37,7 @@ def search(
         typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
     ] = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """List the chunks that a question finds.
 
@@ -49,7 +45,7 @@ def search(
     """
     rows = _read_questions(question, questions)
     where = _filters(filters or [])
-    service = ServiceSession.open(settings_from(store, site, docs_version, embedder=embedder))
+    service = ServiceSession.open(settings_from(**flags))
     results = [_search_row(row, service, top_k, where) for row in rows]
     if as_json:
         print_json(results)
@@ -78,10 +74,7 @@ def ask(
         str | None, typer.Option("--context", help="Facts about the reader: 'I use pnpm'.", metavar="T")
     ] = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Answer a question, or explain a text.
 
@@ -89,7 +82,7 @@ def ask(
     """
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
-    service = ServiceSession.open(settings_from(store, site, docs_version, embedder=embedder))
+    service = ServiceSession.open(settings_from(**flags))
     if plan:
         if question is None or selected_text or history or schema or entity or context:
             raise typer.BadParameter(
@@ -97,12 +90,11 @@ def ask(
             )
         _go_through(service, {"query": question, "page_url": page_url}, as_json)
         return
-    earlier = conversation_from(history) if history else None
     answer = service.answer(
         query=question,
         selected_text=selected_text,
         page_url=page_url,
-        conversation_history=earlier,
+        conversation_history=conversation_from(history),
         output=schema,
         entity=entity,
         user_context=context,
@@ -120,7 +112,11 @@ def _print_with_places(answer: dict[str, Any]) -> None:
         typer.echo(f"{label}: {searched['query']}\n")
     _print_answer(answer)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
-    for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
+    _print_places([s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"])
+
+
+def _print_places(places: list[dict[str, Any]]) -> None:
+    for place in places:
         typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
 
 
@@ -130,17 +126,14 @@ def serve(
     site_dir: Annotated[
         Path | None, typer.Option("--site-dir", help="Built site to serve at the same address.", metavar="DIR")
     ] = None,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Run the API, and optionally serve the site.
 
     With --site-dir, citations lead to the site at this address. The log goes to standard error.
     """
     # The application reads the secrets itself and renews them; reading them here reports an error at once.
-    settings = configure(store=store, site=site, docs_version=docs_version, embedder=embedder)
+    settings = configure(**flags)
     resolved = with_secrets(settings)
     # Lazy: only needed here.
     from chapterverse_api.app import create_app
@@ -198,8 +191,7 @@ def _go_through(service: ServiceSession, request: dict[str, Any], as_json: bool)
         except InputError as error:
             number -= 1
             note(error)
-    for place in reply["sources"] or reply["nearest"]:
-        typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
+    _print_places(reply["sources"] or reply["nearest"])
 
 
 def _print_step(number: int, step: dict[str, Any]) -> None:
@@ -245,20 +237,20 @@ def _search_row(row: _Row, service: ServiceSession, top_k: int, filters: dict[st
 def _filters(texts: list[str]) -> dict[str, Any]:
     """Return one filter: OR within a field, AND between fields and JSON filters."""
     fields: dict[str, list[dict[str, Any]]] = {}
-    for name, value in (_pair(text) for text in texts if not text.startswith("{")):
-        field = name.removesuffix("^")
-        condition = _parse_value(field, value) if name == field else {"$prefix": value}
-        fields.setdefault(field, []).append({field: condition})
-    parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
-    parts += [_json(text) for text in texts if text.startswith("{")]
-    return {"$and": parts} if parts[1:] else parts[0] if parts else {}
+    for text in texts:
+        if not text.startswith("{"):
+            name, separator, value = text.partition("=")
+            if not separator:
+                raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
+            field = name.removesuffix("^")
+            condition = _parse_value(field, value) if name == field else {"$prefix": value}
+            fields.setdefault(field, []).append({field: condition})
+    parts = [_join("$or", conditions) for conditions in fields.values()]
+    return _join("$and", [*parts, *(_json(text) for text in texts if text.startswith("{"))]) if texts else {}
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
-    return name, value
+def _join(operator: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {operator: parts} if parts[1:] else parts[0]
 
 
 def _parse_value(field: str, value: str) -> str | int:
@@ -285,12 +277,14 @@ def heading_line(place: dict[str, Any]) -> str:
     return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
 
 
-def conversation_from(file: Path) -> Any:
-    """Return the messages of a file; the service checks their form.
+def conversation_from(file: Path | None) -> Any:
+    """Return the messages of a file, None without one; the service checks their form.
 
     Raises:
         InputError: the file can't be read, or is no JSON list.
     """
+    if file is None:
+        return None
     try:
         messages = parse_json(file.read_text(encoding="utf-8"))
     except OSError as error:

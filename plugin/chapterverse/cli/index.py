@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 from urllib.parse import quote, urljoin
 
 import typer
@@ -86,9 +86,7 @@ def index(
     embedder: parameters.Embedder = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what a run would do, and change nothing.")] = False,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Update the index to hold exactly this site.
 
@@ -96,9 +94,7 @@ def index(
     the next run removes it; to keep it, use --also.
     """
     settings = settings_from(
-        store,
-        site,
-        docs_version,
+        **flags,
         ledger=ledger,
         embedder=embedder,
         base_url=base_url,
@@ -215,18 +211,14 @@ def status(
     knowledge: KnowledgeOption = None,
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Show what is indexed.
 
     With PATH, also show each file's state: Indexed, Stale, Unindexed or Removed; during a publication also Indexing or
     Re-indexing. Use the options of your `index` run.
     """
-    settings = settings_from(
-        store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge
-    )
+    settings = settings_from(**flags, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge)
     index_store = open_store(settings)
     try:
         head = only_head(index_store.heads(), settings.site, settings.docs_version, place=settings.store)
@@ -272,7 +264,7 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
     if FAQ not in snapshot.values("type"):
         return None
     try:
-        matched = load("chapterverse_api.commands.forget:kept_threads")(settings).matched_entries()
+        matched = load("chapterverse_api.commands.conversations:kept_threads")(settings).matched_entries()
     except ChapterVerseError as error:
         # The rest of the report does not depend on it.
         warn(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import typer
 
@@ -61,14 +61,28 @@ History = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
-def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
+class IndexFlags(TypedDict):
+    """The options of a command that opens an index: it takes them as `**flags: Unpack[IndexFlags]`."""
+
+    store: Store
+    site: Site
+    docs_version: Version
+
+
+class ServiceFlags(IndexFlags):
+    """The options of a command that asks the service."""
+
+    embedder: Embedder
+
+
+def settings_from(**flags: Any) -> Settings:
     """Return the settings of a command's options, the environment and the project's file, with the secrets they name.
 
     Name each variable of ours that nothing reads.
     """
     for sentence in explain_unknown_variables():
         warn(sentence)
-    return with_secrets(configure(store=store, site=site, docs_version=docs_version, **overrides))
+    return with_secrets(configure(**flags))
 
 
 def configure(**flags: Any) -> Settings:

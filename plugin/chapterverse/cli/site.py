@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
@@ -143,9 +143,7 @@ def check(
     include: parameters.Include = None,
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Report mistakes in a built site and its index.
 
@@ -156,7 +154,7 @@ def check(
     _check_kinds(ignore or ())
     if baseline and write_baseline:
         raise typer.BadParameter("Give --baseline or --write-baseline: the written one is used at once.")
-    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
+    settings = settings_from(**flags, ledger=ledger, base_url=base_url)
     project = project_options()
     include, exclude = include or project.include, exclude or project.exclude
     with progress_bar() as report:

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO, Unpack
 
 import typer
 
@@ -38,9 +38,7 @@ def export(
         bool, typer.Option("--canonical", help="Omit what differs between two builds of the same site.")
     ] = False,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Write an index to a file.
 
@@ -48,7 +46,7 @@ def export(
     """
     from chapterverse.indexing import transfer
 
-    settings = settings_from(store, site, docs_version)
+    settings = settings_from(**flags)
     index_store = open_store(settings)
     snapshot = index_store.snapshot(only_scope(index_store, settings.site, settings.docs_version, place=settings.store))
     if as_json and _is_dash(file):
@@ -68,9 +66,7 @@ def import_(
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Make an index hold exactly the content of a file.
 
@@ -79,7 +75,7 @@ def import_(
     """
     from chapterverse.indexing import maintenance, transfer
 
-    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     publish_policy.require_permission(settings)
     name = _display_name(file, "standard input")
     try:
@@ -107,9 +103,7 @@ def import_(
 def repair(
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Remove what no live index uses, and rebuild a lost ledger from the index.
 
@@ -117,7 +111,7 @@ def repair(
     """
     from chapterverse.indexing import maintenance
 
-    settings = settings_from(store, site, docs_version, ledger=ledger)
+    settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
     index_store = open_store(settings)
     try:
@@ -146,9 +140,7 @@ def repair(
 def unpublish(
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Remove a site's index, or that of one docs version, from the store.
 
@@ -156,7 +148,7 @@ def unpublish(
     """
     from chapterverse.indexing import maintenance
 
-    settings = settings_from(store, site, docs_version, ledger=ledger)
+    settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
     index_store = open_store(settings)
     scope = only_scope(index_store, settings.site, settings.docs_version, place=settings.store)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
@@ -34,9 +34,7 @@ def calibrate(
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Fit refusals to readers' questions.
 
@@ -56,7 +54,7 @@ def calibrate(
 
     rows = read_judged(questions)
     observations.require_enough(rows, questions)
-    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     if not dry_run:
         publish_policy.require_permission(settings)
     service = EvaluationSession.open(settings)

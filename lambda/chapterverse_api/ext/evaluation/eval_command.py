@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
@@ -68,10 +68,7 @@ def eval_(
     ] = None,
     base_url: parameters.QuestionsBaseUrl = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Measure how well questions are answered.
 
@@ -126,7 +123,7 @@ def eval_(
     if diff is not None:
         others = {"--answers": answers, "--min": least, "--compare": compare, "--report": report, "--run": run}
         _check_diff(others, markdown)
-        settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
+        settings = settings_from(**flags, base_url=base_url)
         from chapterverse_api.ext.evaluation.diff.command import run as run_diff
 
         run_diff(diff, questions, settings, build=build, markdown=markdown, most_lost=most_lost, as_json=as_json)
@@ -144,7 +141,7 @@ def eval_(
     _check_outputs([file for file in (report, run) if file], questions)
     before = _earlier(compare, rows) if compare else None
     template = html.load_template() if report else None
-    settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
+    settings = settings_from(**flags, base_url=base_url)
     measured_run, comparison = _measure(rows, settings, before, answers=answers)
     document = _document(measured_run, bars, comparison)
     if run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import typer
 
@@ -40,19 +40,15 @@ def trace(
     page_url: Annotated[str | None, typer.Option("--page-url", help="The reader's page.")] = None,
     history: parameters.History = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Show how a question is answered.
 
     Shows the searched words, the components of each candidate's rank, why candidates were left out, and the check's
     result for each sentence. Answers as `ask` does.
     """
-    resources = Resources.open(settings_from(store, site, docs_version, embedder=embedder))
-    earlier = conversation_from(history) if history else None
-    fields = {"query": question, "page_url": page_url, "conversation_history": earlier}
+    resources = Resources.open(settings_from(**flags))
+    fields = {"query": question, "page_url": page_url, "conversation_history": conversation_from(history)}
     traced = trace_answer(resources, make_query(**without_none(fields)))
     if as_json:
         print_json(traced)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
@@ -49,9 +49,7 @@ def report(
     ] = None,
     again: Annotated[bool, typer.Option("--ask-again", help="Ask the index anew, and say what is different.")] = False,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Show what readers ask, and what the docs lack.
 
@@ -68,7 +66,7 @@ def report(
     first_day = _parse_day(since)
     page = page or (None if as_json or as_markdown else _PAGE)
     _check_folders(page, gaps)
-    settings = settings_from(store, site, docs_version, records=records)
+    settings = settings_from(**flags, records=records)
     with progress_bar() as progress:
         # A log alone is reported alone, whatever the environment names.
         kept = read_kept(settings) if records or not log else []

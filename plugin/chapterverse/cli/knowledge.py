@@ -1,4 +1,4 @@
-"""Command `remember`: writes and removes the files of memories."""
+"""Commands `remember` and `schema`: the files of memories, and the fields of each type of document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from chapterverse.cli import parameters
 from chapterverse.cli.parameters import configure, print_json
 from chapterverse.errors import ConfigurationError
-from chapterverse.knowledge.folder import NAME
+from chapterverse.model import DOCUMENT_TYPES
 
 
 def remember(
@@ -51,9 +51,33 @@ def remember(
 
 def _folder(option: Path | None) -> Path:
     """Return the folder of knowledge, which need not be there yet."""
+    from chapterverse.knowledge.folder import NAME
+
     folder = option or configure().knowledge
     if folder:
         return Path(folder)
     if Path("docs").is_dir():
         return Path("docs") / NAME
     raise ConfigurationError("There is no folder docs here: name the folder of knowledge with --knowledge DIR.")
+
+
+def schema(
+    kind: Annotated[
+        str | None, typer.Argument(help="page, persona, faq, memory, turn or summary.", metavar="TYPE")
+    ] = None,
+    as_json: parameters.Json = False,
+) -> None:
+    """Print the fields of a document type, or of all.
+
+    Front matter, `import` and the API use the same fields.
+    """
+    if kind is not None and kind not in DOCUMENT_TYPES:
+        raise typer.BadParameter(f"TYPE must be one of {', '.join(DOCUMENT_TYPES)}.")
+    from chapterverse.knowledge.metadata import get_all_schemas, get_schema
+
+    schemas = {kind: get_schema(kind)} if kind else get_all_schemas()
+    if as_json:
+        print_json(schemas[kind] if kind else schemas)
+        return
+    for name, one in schemas.items():
+        typer.echo(f"{name}: {', '.join(one['fields'])} (required: {', '.join(one['required_fields'])})")
