@@ -30,7 +30,8 @@ from chapterverse.readers.markdown.front_matter import text_value
 from chapterverse.readers.sources.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.site import delivery, starters
-from chapterverse.site.agent_files import AgentFiles, AgentOptions
+from chapterverse.site.agent_files import AgentFiles
+from chapterverse.site.overview import AgentOptions
 from chapterverse.widget.bundle import assets
 
 log = get_plugin_logger(__name__)
@@ -68,7 +69,7 @@ class ChapterVerseConfig(Config):
     also = c.Type(list, default=[])
     """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
-    """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
+    """Files for agents: all, none, or a switch for each, see `site.overview.AgentOptions`."""
     report = c.Optional(c.Type(bool))
     """Whether readers' questions are asked again after each build that changes the index."""
     widget = c.Type(dict, default={})

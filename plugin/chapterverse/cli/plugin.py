@@ -39,9 +39,9 @@ from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
+from chapterverse.site.overview import AgentOptions
 from chapterverse.store import open_store
 from chapterverse.text.json_text import parse_json
 from chapterverse.widget.bundle import assets

@@ -20,12 +20,13 @@ from chapterverse.indexing.known_address import read_known_site
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
+from chapterverse.site.agent_files import AgentFiles, built_page
 from chapterverse.site.check import check as check_site
 from chapterverse.site.delivery import deliver, replace_file, widget_files
 from chapterverse.site.findings import KINDS, RANKS, Findings
 from chapterverse.site.inject import inject as inject_into
-from chapterverse.site.script_tag import plain_tag
+from chapterverse.site.overview import AgentOptions
+from chapterverse.site.tags import plain_tag
 
 EndpointOption = Annotated[
     str | None, typer.Option("--endpoint", help="Address of the API; / is the site's own origin.", metavar="URL")

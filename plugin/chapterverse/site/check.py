@@ -40,7 +40,7 @@ from chapterverse.site.findings import Findings
 from chapterverse.site.index_check import IndexedPages, open_index
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.site.page import Inspection, has_text, inspect, read_ids
-from chapterverse.site.script_tag import Launcher
+from chapterverse.site.tags import Launcher
 from chapterverse.widget.bundle import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.

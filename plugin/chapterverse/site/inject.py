@@ -26,9 +26,8 @@ from chapterverse.readers.sources.encoding import is_binary
 from chapterverse.readers.sources.folder import list_files, read_page, real_path
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
-from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
-from chapterverse.site.script_tag import PageFrame, open_frame, put
+from chapterverse.site.tags import PageFrame, open_frame, put, put_link
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"
