@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError, UnreadablePage
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.readers.addresses.urls import clean_url, read_sitemap, site_base
 from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.html.tokenizer import apply_edits
@@ -88,10 +88,8 @@ def inject(
     addresses, parts = (reading.addresses, reading.parts) if reading else ({}, {})
     work = _Work(site, folder, root, list(listing.warnings), agents, addresses, parts)
     real_path(site, FOLDER)
-    for done, path in enumerate(listing.files):
-        progress("Changing pages", done, len(listing.files))
+    for path in track(progress, "Changing pages", listing.files):
         work.visit(path, files)
-    progress("Changing pages", len(listing.files), len(listing.files))
     _remove_others(site / FOLDER, stamp(files) if work.delivered else "")
     return work.done()
 
