@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,17 +261,20 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
     value: str = getattr(settings, setting)
     kind, colon, rest = value.partition(":")
     for extension in _every_extension():
-        forms = [form for form in extension.offers.get(setting, ()) if kind in _kinds(form)]
+        offers = extension.offers.get(setting, {})
+        forms = [form for form in offers if kind in _kinds(form)]
         for form in forms:
             if _is_complete(form, colon, rest):
-                return _open(extension.offers[setting][form], extension, settings, rest)
+                return _open(offers[form], extension, settings, rest)
         if forms and extension in EXTENSIONS:
             break
     declared = next(field.metadata for field in fields(settings) if field.name == setting)
     # An address may hold a password.
     shown = f"{kind}:…" if "://" in value or "@" in value else value
     named = "nothing that is known" if declared.get("secret") else repr(shown)
-    raise ConfigurationError(f"{variable or declared['env']} is {named}: use {_list_forms(setting)}.")
+    *most, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
+    use = f"{', '.join(most)} or {last}" if most else last
+    raise ConfigurationError(f"{variable or declared['env']} is {named}: use {use}.")
 
 
 def load_part(name: str) -> Any:
@@ -333,22 +337,20 @@ def load_routers(settings: Settings, extensions: Iterable[Extension]) -> Iterato
 @cache
 def foreign() -> tuple[Extension, ...]:
     """Return the manifests of other distributions, searched once. One that can't be used is named and left out."""
-    found = dict[str, Extension]()
+    found = {own.name: own for own in EXTENSIONS}
     for entry in sorted(_find_entry_points(), key=lambda entry: entry.name):
         try:
             extension = entry.load()
             if not isinstance(extension, Extension):
                 raise TypeError(f"{entry.value} is no Extension")
-            if extension.name in {*found, *(own.name for own in EXTENSIONS)}:
+            if extension.name in found:
                 raise ValueError(f"another is named {extension.name}")
-            if fault := _find_fault(extension):
-                raise ValueError(fault)
+            _check(extension)
+            found[extension.name] = extension
         # Whatever a stranger's module raises at its import, everything else works on.
         except (Exception, SystemExit) as error:
             _complain(f"The extension {entry.name} is left out: {_line(error)}.")
-        else:
-            found[extension.name] = extension
-    return tuple(found.values())
+    return tuple(found.values())[len(EXTENSIONS) :]
 
 
 def _find_entry_points() -> Iterable[EntryPoint]:
@@ -385,27 +387,25 @@ def _open(place: str, extension: Extension, settings: Settings, rest: str) -> An
         raise ConfigurationError(message) from error
 
 
-def _find_fault(extension: Extension) -> str:
-    """Return what is wrong with the fields of a manifest; empty if nothing is."""
+def _check(extension: Extension) -> None:
+    """Raise `ValueError` if a field of a manifest can't be used."""
     from chapterverse.settings import SETTINGS
 
     try:
-        forms = [(setting, *form) for setting, forms in extension.offers.items() for form in forms.items()]
-        texts = [text for row in (*forms, *extension.routes.items()) for text in row]
-        commands = [*extension.commands.values()]
-        texts += (text for command in commands for text in (command.group, command.place, command.help))
-        if not all(isinstance(text, str) for text in (extension.name, *extension.commands, *texts)):
-            return "a name, a form or a place is no text"
+        forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
+        commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
+        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items())]
     except (AttributeError, TypeError, ValueError):
-        return "offers and routes are tables of texts, and commands one of `Command`"
-    unknown = {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}
-    groups = {command.group for command in commands} - {*GROUPS, ""}
+        raise ValueError("offers and routes are tables of texts, and commands one of `Command`") from None
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name, a form or a place is no text")
+    if unknown := {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}:
+        raise ValueError(f"there is no setting {min(unknown)}")
+    if groups := {group for _, group, _, _ in commands} - {*GROUPS, ""}:
+        raise ValueError(f"there is no group {min(groups)} of commands")
     kinds = [(setting, kind) for setting, form, _ in forms for kind in _kinds(form)]
-    if unknown:
-        return f"there is no setting {min(unknown)}"
-    if groups:
-        return f"there is no group {min(groups)} of commands"
-    return "two forms of a setting begin alike" if len({*kinds}) < len(kinds) else ""
+    if len({*kinds}) < len(kinds):
+        raise ValueError("two forms of a setting begin alike")
 
 
 def _line(error: BaseException) -> str:
@@ -424,8 +424,3 @@ def _is_complete(form: str, colon: str, rest: str) -> bool:
     """Return whether a value has what its form asks for."""
     name, needs_rest, _ = form.partition(":")
     return name.endswith("[") or (bool(colon), bool(rest)) == (bool(needs_rest), bool(needs_rest))
-
-
-def _list_forms(setting: str) -> str:
-    *forms, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
-    return f"{', '.join(forms)} or {last}" if forms else last

@@ -106,8 +106,7 @@ def index(
         publish_policy.require_permission(settings)
     run = sync.preview if dry_run else sync.index
     if is_web_address(path) or Path(path).is_file():
-        folder_options = (source, exclude, include, persona, knowledge, also)
-        if any(folder_options):
+        if source or exclude or include or persona or knowledge or also:
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
         result = _add(path, settings, run)
     else:
@@ -161,12 +160,11 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     """
     heads = open_store(settings).heads()
     head = only_head(heads, settings.site, settings.docs_version) if heads else None
-    address = urljoin(place, "/") if is_web_address(place) else ""
-    base_url = head.base_url if head else parse_base_url(settings.base_url or address)
+    file = None if is_web_address(place) else Path(place)
+    base_url = head.base_url if head else parse_base_url(settings.base_url or ("" if file else urljoin(place, "/")))
     if not base_url:
         raise InputError("A file doesn't say where it is published: pass --base-url.")
     scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
-    file = None if is_web_address(place) else Path(place)
     (entry,) = parse_entries([str(file.absolute()) if file else place], file.parent if file else Path())
     if file:
         published = parse_base_url(settings.base_url) or base_url
@@ -270,8 +268,11 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
         warn(error)
         return None
     since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
-    unmatched = [c for c in snapshot.page(FAQ, "type") if c.timestamp < since and entry_id(c) not in matched]
-    return sorted(f"{chunk.source_file_path}: {chunk.section_heading}" for chunk in unmatched)
+    return sorted(
+        f"{entry.source_file_path}: {entry.section_heading}"
+        for entry in snapshot.page(FAQ, "type")
+        if entry.timestamp < since and entry_id(entry) not in matched
+    )
 
 
 def _is_markdown(path: Path) -> bool:
@@ -288,7 +289,7 @@ def site_scope(settings: Settings, reading: SitePages) -> tuple[Scope, set[str]]
     # A damaged head has no name, and this run replaces it.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
-    site_names = {h.site for h in heads if clean_base(h.base_url) == reading.base_url}
-    site = settings.site or (site_names.pop() if len(site_names) == 1 else slug(reading.site))
-    sites = {h.site for h in heads}
-    return Scope(site, settings.docs_version or ""), set() if settings.site or site in sites else sites
+    here = {head.site for head in heads if clean_base(head.base_url) == reading.base_url}
+    site = settings.site or (here.pop() if len(here) == 1 else slug(reading.site))
+    others = {head.site for head in heads}
+    return Scope(site, settings.docs_version or ""), set() if settings.site or site in others else others
