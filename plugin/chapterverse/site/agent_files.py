@@ -182,9 +182,7 @@ class AgentFiles:
             path, text, index = overview.skill_files(facts, groups, options)
             if self._write(path, text):
                 self._write(SKILL_INDEX, index)
-        # Remove the index first: `_is_ours` knows it by the skill that it names.
-        gone = sorted(self._earlier_files(), key=lambda path: path != SKILL_INDEX) if remove else []
-        removed = sum(map(self._remove, gone))
+        removed = self._remove_earlier() if remove else 0
         self.cache.finish()
         return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
 
@@ -237,18 +235,16 @@ class AgentFiles:
         self._written_paths.add(path)
         return True
 
-    def _earlier_files(self) -> Iterator[str]:
-        """Yield the paths of files that may be of an earlier run, and are not of this one."""
-        for path in walk(self.site) if self.site.is_dir() else ():
-            name = path.rpartition("/")[2]
-            may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
-            if (may_be_ours or path == SKILL_INDEX) and path not in self._written_paths:
-                yield path
-
-    def _remove(self, path: str) -> bool:
-        if ours := _is_ours(self.site, path):
-            (self.site / path).unlink()
-        return ours
+    def _remove_earlier(self) -> int:
+        """Remove the files of earlier runs that this one did not write, and return their number."""
+        gone = [path for path in walk(self.site) if _may_be_ours(path) and path not in self._written_paths]
+        removed = 0
+        # The index first: `_is_ours` knows it by the skill that it names.
+        for path in sorted(gone, key=lambda path: path != SKILL_INDEX):
+            if _is_ours(self.site, path):
+                (self.site / path).unlink()
+                removed += 1
+        return removed
 
 
 def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = None) -> BuiltPage | None:
@@ -278,6 +274,11 @@ def _built_page(path: str, url: str, page: str, metadata: PageMetadata) -> Built
     base = urljoin(url, metadata.base) if metadata.base else ""
     title, content = metadata.mark.title if metadata.mark else "", metadata.content(page)
     return BuiltPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)
+
+
+def _may_be_ours(path: str) -> bool:
+    name = posixpath.basename(path)
+    return name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt")) or path == SKILL_INDEX
 
 
 def _is_ours(site: Path, path: str) -> bool:
