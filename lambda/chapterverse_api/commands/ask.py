@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, warn
-from chapterverse.cli.parameters import configure, print_json, settings_from, with_secrets
+from chapterverse.cli.parameters import argument, configure, option, print_json, settings_from, switch, with_secrets
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.extensions import load_part
 from chapterverse.filters import NUMBERS
@@ -27,15 +27,12 @@ _EVERYWHERE = (
 
 
 def search(
-    question: Annotated[str | None, typer.Argument(help="What to look for.", metavar="QUESTION")] = None,
-    questions: Annotated[
-        Path | None, typer.Option("--questions", help='File of {"id", "question"} objects.', metavar="FILE.jsonl")
-    ] = None,
-    top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Number of results for each question.")] = 5,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
-    ] = None,
+    question: str | None = argument("What to look for.", "QUESTION"),
+    questions: Path | None = option('File of {"id", "question"} objects.', "FILE.jsonl"),
+    top_k: int = option("Number of results for each question.", default=5, min=1, max=20),
+    filters: list[str] | None = option(
+        "FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", "F", name="--filter"
+    ),
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
@@ -57,22 +54,14 @@ def search(
 
 
 def ask(
-    question: Annotated[str | None, typer.Argument(help="What to ask.", metavar="QUESTION")] = None,
-    selected_text: Annotated[
-        str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
-    ] = None,
-    page_url: Annotated[str | None, typer.Option("--page-url", help="Page of the selected text.")] = None,
+    question: str | None = argument("What to ask.", "QUESTION"),
+    selected_text: str | None = option("Answer from this text alone.", "T"),
+    page_url: str | None = option("Page of the selected text."),
     history: parameters.History = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Answer with a plan of steps.")] = False,
-    entity: Annotated[
-        str | None, typer.Option("--entity", help="Search this entity's documents too.", metavar="NAME")
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option("--context", help="Facts about the reader: 'I use pnpm'.", metavar="T")
-    ] = None,
+    schema: str | None = option("Answer with data that fits this schema.", "NAME"),
+    plan: bool = switch("--plan", "Answer with a plan of steps."),
+    entity: str | None = option("Search this entity's documents too.", "NAME"),
+    context: str | None = option("Facts about the reader: 'I use pnpm'.", "T"),
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
@@ -121,11 +110,9 @@ def _print_places(places: list[dict[str, Any]]) -> None:
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
-    site_dir: Annotated[
-        Path | None, typer.Option("--site-dir", help="Built site to serve at the same address.", metavar="DIR")
-    ] = None,
+    host: str = option("Address to listen on.", default="127.0.0.1"),
+    port: int = option("Port to listen on; 0 takes a free one.", default=8765, min=0, max=65535),
+    site_dir: Path | None = option("Built site to serve at the same address.", "DIR"),
     **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Run the API, and optionally serve the site.
@@ -197,8 +184,8 @@ def _go_through(service: ServiceSession, request: dict[str, Any], as_json: bool)
 def _print_step(number: int, step: dict[str, Any]) -> None:
     cited = "".join(f" [{i}]" for i in step["citations"])
     typer.echo(f"{number}. {step['text']}{cited}")
-    for at, option in enumerate(step["options"], 1):
-        typer.echo(f"   {at}) {option['label']}")
+    for at, choice in enumerate(step["options"], 1):
+        typer.echo(f"   {at}) {choice['label']}")
     typer.echo("")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import argument, option, print_json, settings_from
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.conversation.threads import Threads, open_threads
@@ -32,7 +32,7 @@ RecordsOption = Annotated[
 
 
 def feedback(
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Number of ratings to print.")] = 100,
+    limit: int = option("Number of ratings to print.", default=100, min=1, max=100_000),
     records: RecordsOption = None,
     as_json: parameters.Json = False,
 ) -> None:
@@ -53,11 +53,8 @@ def feedback(
 
 
 def forget(
-    thread: Annotated[str | None, typer.Argument(help="Id of a conversation.", metavar="THREAD")] = None,
-    older_than: Annotated[
-        int | None,
-        typer.Option("--older-than", min=0, max=3650, help="Forget everything older.", metavar="DAYS"),
-    ] = None,
+    thread: str | None = argument("Id of a conversation.", "THREAD"),
+    older_than: int | None = option("Forget everything older.", "DAYS", min=0, max=3650),
     records: RecordsOption = None,
     as_json: parameters.Json = False,
 ) -> None:

@@ -17,7 +17,7 @@ import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, project_options, settings_from
+from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.extensions import load
 from chapterverse.external_entries import is_web_address, parse_entries
@@ -54,37 +54,27 @@ KnowledgeOption = Annotated[
     ),
 ]
 
-AlsoOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--also", help="A file, an address or a sitemap beyond the site; may be repeated.", metavar="FILE|URL"
-    ),
-]
 SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX instead of HTML.")]
 SlugsOption = Annotated[SiteGenerator, typer.Option("--slugs", help="With --source: whose rules make anchors.")]
 
 
 def index(
-    path: Annotated[
-        str,
-        typer.Argument(
-            help="A built site; with --source a folder of Markdown or MDX; or one file or address to add.",
-            metavar="PATH|FILE|URL",
-        ),
-    ],
+    path: str = argument(
+        "A built site; with --source a folder of Markdown or MDX; or one file or address to add.",
+        "PATH|FILE|URL",
+        default=...,
+    ),
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, if its pages don't state it.")
-    ] = None,
+    base_url: str | None = option("Address of the site, if its pages don't state it."),
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
-    also: AlsoOption = None,
+    also: list[str] | None = option("A file, an address or a sitemap beyond the site; may be repeated.", "FILE|URL"),
     persona: PersonaOption = None,
     knowledge: KnowledgeOption = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what a run would do, and change nothing.")] = False,
+    dry_run: bool = switch("--dry-run", "Print what a run would do, and change nothing."),
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.IndexFlags],
 ) -> None:
@@ -196,13 +186,10 @@ def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
 
 
 def status(
-    path: Annotated[
-        Path | None,
-        typer.Argument(help="Folder to compare with the index: a built site, or Markdown.", metavar="PATH"),
-    ] = None,
+    path: Path | None = argument("Folder to compare with the index: a built site, or Markdown.", "PATH"),
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    base_url: str | None = option("Address of the site at PATH."),
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     persona: PersonaOption = None,

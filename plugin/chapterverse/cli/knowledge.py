@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import configure, print_json
+from chapterverse.cli.parameters import argument, configure, option, print_json
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import DOCUMENT_TYPES
 
 
 def remember(
-    text: Annotated[str | None, typer.Argument(help="One fact, as Markdown.", metavar="TEXT")] = None,
-    importance: Annotated[int, typer.Option(min=1, max=5, help="Importance, from 1 (a detail) to 5.")] = 3,
-    tag: Annotated[list[str] | None, typer.Option(help="A word to find it by; may be repeated.", metavar="TAG")] = None,
-    entity: Annotated[
-        str | None,
-        typer.Option(help="Entity of the fact, such as enterprise; only its questions find it.", metavar="NAME"),
-    ] = None,
-    remove: Annotated[
-        Path | None, typer.Option("--remove", help="Remove this memory, by its path or its name.", metavar="FILE")
-    ] = None,
-    knowledge: Annotated[
-        Path | None,
-        typer.Option("--knowledge", help="Folder of knowledge; default docs/knowledge.", metavar="DIR"),
-    ] = None,
+    text: str | None = argument("One fact, as Markdown.", "TEXT"),
+    importance: int = option("Importance, from 1 (a detail) to 5.", default=3, min=1, max=5),
+    tag: list[str] | None = option("A word to find it by; may be repeated.", "TAG"),
+    entity: str | None = option("Entity of the fact, such as enterprise; only its questions find it.", "NAME"),
+    remove: Path | None = option("Remove this memory, by its path or its name.", "FILE"),
+    knowledge: Path | None = option("Folder of knowledge; default docs/knowledge.", "DIR"),
     as_json: parameters.Json = False,
 ) -> None:
     """Write a fact for the chat into a file beside your docs, or remove one.
@@ -62,9 +53,7 @@ def _folder(option: Path | None) -> Path:
 
 
 def schema(
-    kind: Annotated[
-        str | None, typer.Argument(help="page, persona, faq, memory, turn or summary.", metavar="TYPE")
-    ] = None,
+    kind: str | None = argument("page, persona, faq, memory, turn or summary.", "TYPE"),
     as_json: parameters.Json = False,
 ) -> None:
     """Print the fields of a document type, or of all.

@@ -16,6 +16,22 @@ from chapterverse.indexing.plugins.project_file import ProjectFile
 from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
 from chapterverse.text.secrets_in_text import mask
 
+
+def argument(text: str, metavar: str, default: Any = None, **more: Any) -> Any:
+    """Declare an argument of a command by its line of help; `...` is the default of one that must be given."""
+    return typer.Argument(default, help=text, metavar=metavar, **more)
+
+
+def option(text: str, metavar: str | None = None, default: Any = None, name: str = "", **limits: Any) -> Any:
+    """Declare an option of a command by its line of help. Its name is that of the parameter unless it has another."""
+    return typer.Option(default, *[name] if name else [], help=text, metavar=metavar, **limits)
+
+
+def switch(name: str, text: str) -> Any:
+    """Declare an option without a value."""
+    return typer.Option(False, name, help=text)
+
+
 Store = Annotated[
     str | None,
     typer.Option("--store", help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI"),

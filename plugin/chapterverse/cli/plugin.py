@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 import yaml
@@ -21,7 +21,7 @@ from chapterverse import __version__, local_server
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
 from chapterverse.cli.messages import note, warn
-from chapterverse.cli.parameters import with_secrets
+from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.extensions import load
@@ -60,20 +60,10 @@ class _Log:
 
 def publish(
     site_dir: parameters.SiteDir,
-    config: Annotated[
-        str,
-        typer.Option(
-            "--config", help="Options of the plugin, as YAML or JSON; - reads standard input.", metavar="FILE"
-        ),
-    ],
+    config: str = option("Options of the plugin, as YAML or JSON; - reads standard input.", "FILE", default=...),
     base_url: parameters.BaseUrl = None,
-    address_setting: Annotated[
-        str, typer.Option("--address-setting", help="The generator's own name for --base-url.", metavar="NAME")
-    ] = "",
-    version_path: Annotated[
-        list[str] | None,
-        typer.Option("--version-path", help="A docs version and the folder of its pages.", metavar="VERSION=FOLDER"),
-    ] = None,
+    address_setting: str = option("The generator's own name for --base-url.", "NAME", default=""),
+    version_path: list[str] | None = option("A docs version and the folder of its pages.", "VERSION=FOLDER"),
     docs_version: parameters.Version = None,
 ) -> None:
     """Put the chat into a built site and index it. Plugins of generators call this.

@@ -13,7 +13,7 @@ import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
 from chapterverse.indexing import publish_policy
@@ -34,9 +34,7 @@ FileArgument = Annotated[
 
 def export(
     file: FileArgument,
-    canonical: Annotated[
-        bool, typer.Option("--canonical", help="Omit what differs between two builds of the same site.")
-    ] = False,
+    canonical: bool = switch("--canonical", "Omit what differs between two builds of the same site."),
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.IndexFlags],
 ) -> None:
@@ -59,9 +57,7 @@ def export(
 
 def import_(
     file: FileArgument,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, if the file doesn't state it.")
-    ] = None,
+    base_url: str | None = option("Address of the site, if the file doesn't state it."),
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,

@@ -373,7 +373,7 @@ def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, pr
                 findings.add("link_out", path, str(error))
         elif file.is_file():
             try:
-                for leak in scanner.scan(site, path):
-                    findings.add("secret", path, leak.says)
+                for says in scanner.scan(site, path):
+                    findings.add("secret", path, says)
             except OSError as error:
                 findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 def calibrate(
     questions: parameters.Questions,
-    most_false: Annotated[
-        float,
-        typer.Option("--max-false-refusals", min=0, max=0.5, help="Largest share of answerable questions to refuse."),
-    ] = 0.08,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the result and store nothing.")] = False,
+    most_false: float = option(
+        "Largest share of answerable questions to refuse.", name="--max-false-refusals", default=0.08, min=0, max=0.5
+    ),
+    dry_run: bool = switch("--dry-run", "Print the result and store nothing."),
     base_url: parameters.QuestionsBaseUrl = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Unpack
+from typing import Any, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import argument, option, print_json, settings_from
 from chapterverse.text.shortening import ellipsize
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.commands.ask import conversation_from, heading_line
@@ -36,8 +36,8 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 
 
 def trace(
-    question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
-    page_url: Annotated[str | None, typer.Option("--page-url", help="The reader's page.")] = None,
+    question: str = argument("What to ask.", "QUESTION", default=...),
+    page_url: str | None = option("The reader's page."),
     history: parameters.History = None,
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.ServiceFlags],

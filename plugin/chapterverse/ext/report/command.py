@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.gaps import Searcher
@@ -32,22 +32,13 @@ _KEPT_TURNS = "chapterverse_api.ext.report.kept_turns:read_kept_turns"
 
 
 def report(
-    log: Annotated[
-        list[str] | None,
-        typer.Option("--log", help="The service's log; may be repeated, - is standard input.", metavar="FILE"),
-    ] = None,
-    records: Annotated[
-        str | None, typer.Option("--records", help="Where conversations are kept, as for forget.", metavar="URI")
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", help="Leave out what was asked before.", metavar="DATE")
-    ] = None,
-    page: Annotated[Path | None, typer.Option("--html", help="Write the page there.", metavar="FILE")] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    gaps: Annotated[
-        Path | None, typer.Option("--gaps", help="Write what the docs lack as a work list.", metavar="FILE.md")
-    ] = None,
-    again: Annotated[bool, typer.Option("--ask-again", help="Ask the index anew, and say what is different.")] = False,
+    log: list[str] | None = option("The service's log; may be repeated, - is standard input.", "FILE"),
+    records: str | None = option("Where conversations are kept, as for forget.", "URI"),
+    since: str | None = option("Leave out what was asked before.", "DATE"),
+    page: Path | None = option("Write the page there.", "FILE", name="--html"),
+    as_markdown: bool = switch("--markdown", "Print Markdown."),
+    gaps: Path | None = option("Write what the docs lack as a work list.", "FILE.md"),
+    again: bool = switch("--ask-again", "Ask the index anew, and say what is different."),
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.IndexFlags],
 ) -> None:
