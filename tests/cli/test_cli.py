@@ -128,6 +128,21 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
     }
 
 
+def test_help_needs_no_server_to_be_installed() -> None:
+    program = """
+import contextlib, sys
+sys.modules.update(dict.fromkeys(("fastapi", "starlette", "uvicorn")))
+from chapterverse.cli import main
+for name in sys.argv[1:]:
+    with contextlib.suppress(SystemExit):
+        main([name, "--help"])
+"""
+    names = [name for name in list_commands() if name != "mcp"]
+    done = subprocess.run([sys.executable, "-c", program, *names], env=clean(), capture_output=True, text=True)
+    assert done.stderr == ""
+    assert re.findall(r"^Usage: -c (\w+)", done.stdout, re.MULTILINE) == names
+
+
 @pytest.mark.parametrize("name", [*list_commands()])
 def test_the_list_of_commands_says_what_their_own_help_says(indexed: Shell, name: str) -> None:
     assert f" {list_commands()[name].help} " in f"{' '.join(indexed.run(name, '--help').stdout.split())} "

@@ -13,7 +13,7 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import argument, configure, option, print_json, settings_from, switch, with_secrets
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.extensions import load_part
+from chapterverse.extensions import load, load_part
 from chapterverse.filters import NUMBERS
 from chapterverse.local_server import bind, is_everywhere, run, socket_origin
 from chapterverse.store import only_head, open_store
@@ -122,9 +122,8 @@ def serve(
     # The application reads the secrets itself and renews them; reading them here reports an error at once.
     settings = configure(**flags)
     resolved = with_secrets(settings)
-    # Lazy: only needed here.
-    from chapterverse_api.app import create_app
-
+    # Only this command needs a server to be installed.
+    create_app = load("chapterverse_api.app:create_app")
     hosts, warnings = [host, settings.base_url], list[str]()
     with bind(host, port) as listening:
         origin = socket_origin(listening)
