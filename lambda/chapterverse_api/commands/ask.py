@@ -40,7 +40,9 @@ def search(
 
     The best comes first, each with its evidence from 0 to 1. --questions searches for all questions of a file.
     """
-    rows = _read_questions(question, questions)
+    if (question is None) == (questions is None):
+        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
+    rows: list[_Row] = load_part("questions")(questions) if questions else [_Row("1", question or "")]
     where = _filters(filters or [])
     service = ServiceSession.open(settings_from(**flags))
     results = [_search_row(row, service, top_k, where) for row in rows]
@@ -199,15 +201,6 @@ class _Row(NamedTuple):
     question: str
     history: History = None
     place: str = ""
-
-
-def _read_questions(question: str | None, file: Path | None) -> list[_Row]:
-    if file is not None and question is None:
-        rows = load_part("questions")(file)
-        return [_Row(row.id, row.question, row.history, row.place) for row in rows]
-    if question is None or file is not None:
-        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
-    return [_Row("1", question)]
 
 
 def _search_row(row: _Row, service: ServiceSession, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:

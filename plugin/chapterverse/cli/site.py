@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Unpack
 
 import typer
@@ -60,7 +59,7 @@ def widget(
 
     Use it if your generator adds the tag to its pages. DIR should contain nothing else.
     """
-    files = _files(configure(endpoint=endpoint or None, docs_version=docs_version), title, config)
+    files = _files(configure(endpoint=endpoint or None, docs_version=docs_version), title, config, {})
     written = deliver(folder, files)
     tag = plain_tag(f"{folder.resolve().name}/launcher.js")
     if as_json:
@@ -193,9 +192,7 @@ def open_agent_files(site: Path, options: AgentOptions, settings: Settings, read
     return AgentFiles.open(site, options, settings, name, reading.base_url, about)
 
 
-def _files(
-    settings: Settings, title: str | None, config: Path | None, more: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, bytes]:
+def _files(settings: Settings, title: str | None, config: Path | None, more: Mapping[str, str]) -> dict[str, bytes]:
     """Return the widget's files, with the options of flags, else of the file, else of the project's."""
     from chapterverse.widget.options import read_file, read_options
 
