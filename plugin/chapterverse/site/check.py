@@ -120,9 +120,8 @@ class _Check:
     Attributes:
         offered: names in the index of the pages that can be indexed, by path.
         index: None if there is none or it is not checked. Compared pages are removed from its `cited`.
-        bare: number of pages without a widget by generator.
-        silent: number of pages by launcher whose configuration names no API.
-        configured: whether a launcher's configuration names an API.
+        ignored: number of pages of Zensical without a widget.
+        silent: number of pages by launcher whose tags name no API.
     """
 
     site: Path
@@ -133,9 +132,8 @@ class _Check:
     globs: PageGlobs
     links: InternalLinks
     index: IndexedPages | None = None
-    bare: Counter[str] = field(default_factory=Counter)
+    ignored: int = 0
     silent: Counter[Path] = field(default_factory=Counter)
-    configured: dict[Path, bool] = field(default_factory=dict)
 
     def _note(self, kind: str, path: str, says: str) -> None:
         self.findings.add(kind, path, f"{path} {says}")
@@ -175,17 +173,15 @@ class _Check:
         self.findings.pages += 1
         inspection = inspect(page)
         url = self.places.place(path, inspection.metadata.canonical)
-        if self.globs.excludes(path, *filter(None, [inspection.metadata.source])):
-            self._take_cited(url)
-            return
-        if self.index is None and inspection.metadata.mark is not None:
+        is_excluded = self.globs.excludes(path, *filter(None, [inspection.metadata.source]))
+        if self.index is None and inspection.metadata.mark is not None and not is_excluded:
             self.findings.way = "plugin"
-        if not inspection.frame.is_page:
-            # A piece of a template: another page includes it, and its addresses are that page's.
+        # A piece of a template is included by another page, and its addresses are that page's.
+        if is_excluded or not inspection.frame.is_page:
             self._take_cited(url)
             return
-        self._note_widget(path, page, inspection)
         base = urljoin(url, inspection.frame.base or "")
+        self._note_widget(path, base, page, inspection)
         for href in self.links.add(path, base, inspection.links, inspection.ids):
             self._note("dead_anchor", path, f"links to {href}, and has no such id.")
         self.links.add_media(path, base, inspection.media)
@@ -213,17 +209,16 @@ class _Check:
         """Remove a page from the index's citations and return its cited anchors."""
         return self.index.cited.pop(self.places.relative(url), set()) if self.index is not None else set()
 
-    def _note_widget(self, path: str, page: str, inspection: Inspection) -> None:
+    def _note_widget(self, path: str, base: str, page: str, inspection: Inspection) -> None:
         launchers = inspection.frame.launchers
         if not launchers:
             # Readers don't see redirects.
             if not inspection.redirect:
                 self._note("no_widget", path, "has no widget.")
-                self.bare[inspection.generator] += 1
+                self.ignored += inspection.generator == "zensical"
             return
         if len(launchers) > 1:
             self._note("two_widgets", path, f"loads the widget {len(launchers)} times.")
-        base = urljoin(self.places.urls[path], inspection.frame.base or "")
         for launcher in launchers:
             if not launcher.module:
                 says = f'loads {launcher.src} as a plain script, which browsers refuse: add type="module".'
@@ -232,7 +227,7 @@ class _Check:
                 continue
             elif not file.is_file():
                 self._note("broken_widget", path, f"loads {launcher.src}, which the site doesn't have.")
-            elif "data-endpoint" not in page[launcher.start : launcher.end] and not self._names_api(file):
+            elif "data-endpoint" not in page[launcher.start : launcher.end]:
                 self.silent[file] += 1
 
     def _file(self, launcher: Launcher, base: str) -> Path | None:
@@ -243,18 +238,13 @@ class _Check:
             return None
         return self.site / unquote(self.places.relative(url))
 
-    def _names_api(self, launcher: Path) -> bool:
-        """Whether the configuration beside a launcher names an API. One that can't be read is another finding."""
-        if launcher not in self.configured:
-            config = launcher.with_name(CONFIG)
-            text = config.read_text("utf-8", "replace") if config.is_file() else ""
-            self.configured[launcher] = not _NO_ENDPOINT.search(text)
-        return self.configured[launcher]
-
     def note_endpoints(self) -> None:
+        """Note configurations beside launchers that name no API. One that can't be read is another finding."""
         for launcher, count in self.silent.items():
-            path = launcher.with_name(CONFIG).relative_to(self.site).as_posix()
-            self._note("no_endpoint", path, f"names no API, so the chat of {count:,} pages can't answer.")
+            config = launcher.with_name(CONFIG)
+            if config.is_file() and _NO_ENDPOINT.search(config.read_text("utf-8", "replace")):
+                path = config.relative_to(self.site).as_posix()
+                self._note("no_endpoint", path, f"names no API, so the chat of {count:,} pages can't answer.")
 
     def _note_address(self, path: str, url: str, inspection: Inspection) -> None:
         base = self.places.base
@@ -272,9 +262,9 @@ class _Check:
             self._note(kind, path, says)
 
     def note_generators(self) -> None:
-        if count := self.bare["zensical"]:
+        if self.ignored:
             says = (
-                f"{count:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: run "
+                f"{self.ignored:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: run "
                 f"`chapterverse inject {self.site} --endpoint URL` after each build."
             )
             self.findings.add("ignored_plugin", "", says)
