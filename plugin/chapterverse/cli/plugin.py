@@ -70,7 +70,7 @@ def publish(
 
     The options are those of the MkDocs plugin.
     """
-    options = _options(_mapping(config))
+    options = _options(_read_options(config))
     if not options.enabled:
         return
     # Without a name the index has that of the site's address, as with `index`.
@@ -220,7 +220,7 @@ def _line(text: str) -> dict[str, Any]:
     return value
 
 
-def _mapping(config: str) -> dict[str, Any]:
+def _read_options(config: str) -> dict[str, Any]:
     """Return the options in a file.
 
     Raises:

@@ -264,8 +264,8 @@ class _Check:
     def note_generators(self) -> None:
         if self.ignored:
             says = (
-                f"{self.ignored:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: run "
-                f"`chapterverse inject {self.site} --endpoint URL` after each build."
+                f"{self.ignored:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: "
+                f"run `chapterverse inject {self.site} --endpoint URL` after each build."
             )
             self.findings.add("ignored_plugin", "", says)
 

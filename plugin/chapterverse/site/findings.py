@@ -220,10 +220,7 @@ class Findings:
 
     def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""
-        ranks: Counter[Severity] = Counter()
-        for kind, found in self.found.items():
-            ranks[KINDS[kind].rank] += len(found)
-        return ranks
+        return Counter(KINDS[kind].rank for kind, found in self.found.items() for _ in found)
 
     def of(self, kind: str) -> list[Finding]:
         return self.found.get(kind, [])
