@@ -19,7 +19,7 @@ from pumps import MOST_GROWTH, Pump, Work, growth, pumps, slowest
 #: Patterns whose text is ours: the scripts of the widget, which the build packs.
 OUR_TEXT = {
     "chapterverse.widget.bundle._ENTRY", "chapterverse.widget.bundle._TITLES",
-    "chapterverse.widget.minify._EXPRESSION", "chapterverse.widget.minify._REST", "chapterverse.widget.minify._TOKEN",
+    "chapterverse.widget.bundle._EXPRESSION", "chapterverse.widget.bundle._REST", "chapterverse.widget.bundle._TOKEN",
 }  # fmt: skip
 
 #: A pattern that is only matched behind a text that is an address word for word, by a call on a parameter.

@@ -8,14 +8,17 @@ form of OpenAI's errors.
 from __future__ import annotations
 
 import json
-from typing import Any
-
-from starlette.responses import JSONResponse
-from starlette.types import Receive, Scope, Send
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from chapterverse import errors
 from chapterverse_api.contract import ErrorBody, ErrorResponse, StreamError
 from chapterverse_api.observability import log
+
+if TYPE_CHECKING:
+    from starlette.responses import JSONResponse
+    from starlette.types import Receive, Scope, Send
 
 #: The most bytes of a request's line and headers together.
 MAX_HEAD_BYTES = 16 * 1024
@@ -116,7 +119,7 @@ class Rejection(Exception):
 
     def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
         retry_after = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        return _ErrorReply(self, {**retry_after, **(headers or {})})
+        return _reply_class()(self, {**retry_after, **(headers or {})})
 
     def event(self, path: str) -> str:
         """Return the last event of a stream that this ended."""
@@ -137,19 +140,25 @@ class Rejection(Exception):
         return {"error": {"message": self.message, "type": kind, "param": self.field, "code": self.code}}
 
 
-class _ErrorReply(JSONResponse):
-    """The response for a rejection, in the form that clients of the address expect."""
+@cache
+def _reply_class() -> Callable[[Rejection, dict[str, str]], JSONResponse]:
+    """Return the response for a rejection, in the form that clients of the address expect."""
+    # Lazy: a command's help needs no server to be installed.
+    from starlette.responses import JSONResponse
 
-    def __init__(self, rejection: Rejection, headers: dict[str, str]) -> None:
-        super().__init__(rejection.document(), rejection.status, headers)
-        self._rejection, self._extra_headers = rejection, headers
+    class ErrorReply(JSONResponse):
+        def __init__(self, rejection: Rejection, headers: dict[str, str]) -> None:
+            super().__init__(rejection.document(), rejection.status, headers)
+            self._rejection, self._extra_headers = rejection, headers
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope.get("path") in OPENAI_PATHS:
-            document, status = self._rejection.openai_document(), self._rejection.status
-            await JSONResponse(document, status, self._extra_headers)(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope.get("path") in OPENAI_PATHS:
+                document, status = self._rejection.openai_document(), self._rejection.status
+                await JSONResponse(document, status, self._extra_headers)(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
+
+    return ErrorReply
 
 
 def head_too_large() -> Rejection:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ CORE = Extension(
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
         "feedback": Command(
             "Measure",
-            "chapterverse_api.commands.feedback:feedback",
+            "chapterverse_api.commands.conversations:feedback",
             "Print readers' ratings of answers, newest first.",
         ),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
@@ -111,14 +112,14 @@ CORE = Extension(
         ),
         "remember": Command(
             "Operate",
-            "chapterverse.cli.remember:remember",
+            "chapterverse.cli.knowledge:remember",
             "Write a fact for the chat into a file beside your docs, or remove one.",
         ),
         "forget": Command(
-            "Operate", "chapterverse_api.commands.forget:forget", "Forget a conversation, or all old ones."
+            "Operate", "chapterverse_api.commands.conversations:forget", "Forget a conversation, or all old ones."
         ),
         "schema": Command(
-            "Operate", "chapterverse.cli.schema:schema", "Print the fields of a document type, or of all."
+            "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
         ),
         # Called by plugins and by workflows.
         "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
@@ -236,7 +237,7 @@ EXTENSIONS = (
         commands={
             "mcp": Command(
                 "Ask",
-                "chapterverse_api.ext.agents.mcp_command:mcp",
+                "chapterverse_api.ext.agents.stdio:mcp",
                 "Answer a program over the Model Context Protocol.",
             )
         },
@@ -263,17 +264,20 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
     value: str = getattr(settings, setting)
     kind, colon, rest = value.partition(":")
     for extension in _every_extension():
-        forms = [form for form in extension.offers.get(setting, ()) if kind in _kinds(form)]
+        offers = extension.offers.get(setting, {})
+        forms = [form for form in offers if kind in _kinds(form)]
         for form in forms:
             if _is_complete(form, colon, rest):
-                return _open(extension.offers[setting][form], extension, settings, rest)
+                return _open(offers[form], extension, settings, rest)
         if forms and extension in EXTENSIONS:
             break
     declared = next(field.metadata for field in fields(settings) if field.name == setting)
     # An address may hold a password.
     shown = f"{kind}:…" if "://" in value or "@" in value else value
     named = "nothing that is known" if declared.get("secret") else repr(shown)
-    raise ConfigurationError(f"{variable or declared['env']} is {named}: use {_list_forms(setting)}.")
+    *most, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
+    use = f"{', '.join(most)} or {last}" if most else last
+    raise ConfigurationError(f"{variable or declared['env']} is {named}: use {use}.")
 
 
 def load_part(name: str) -> Any:
@@ -306,12 +310,6 @@ def load(place: str, extension: Extension | None = None) -> Any:
     return found
 
 
-def find_command(name: str) -> tuple[Command, Extension] | None:
-    """Return a command; others than ours are searched only if none of ours has its name."""
-    found = ((extension.commands[name], extension) for extension in _every_extension() if name in extension.commands)
-    return next(found, None)
-
-
 def list_commands() -> dict[str, Command]:
     """Return every command by name. A foreign one with the name of another is left out, and that is said."""
     found: dict[str, Command] = {}
@@ -342,22 +340,20 @@ def load_routers(settings: Settings, extensions: Iterable[Extension]) -> Iterato
 @cache
 def foreign() -> tuple[Extension, ...]:
     """Return the manifests of other distributions, searched once. One that can't be used is named and left out."""
-    found = dict[str, Extension]()
+    found = {own.name: own for own in EXTENSIONS}
     for entry in sorted(_find_entry_points(), key=lambda entry: entry.name):
         try:
             extension = entry.load()
             if not isinstance(extension, Extension):
                 raise TypeError(f"{entry.value} is no Extension")
-            if extension.name in {*found, *(own.name for own in EXTENSIONS)}:
+            if extension.name in found:
                 raise ValueError(f"another is named {extension.name}")
-            if fault := _find_fault(extension):
-                raise ValueError(fault)
+            _check(extension)
+            found[extension.name] = extension
         # Whatever a stranger's module raises at its import, everything else works on.
         except (Exception, SystemExit) as error:
             _complain(f"The extension {entry.name} is left out: {_line(error)}.")
-        else:
-            found[extension.name] = extension
-    return tuple(found.values())
+    return tuple(found.values())[len(EXTENSIONS) :]
 
 
 def _find_entry_points() -> Iterable[EntryPoint]:
@@ -394,27 +390,25 @@ def _open(place: str, extension: Extension, settings: Settings, rest: str) -> An
         raise ConfigurationError(message) from error
 
 
-def _find_fault(extension: Extension) -> str:
-    """Return what is wrong with the fields of a manifest; empty if nothing is."""
+def _check(extension: Extension) -> None:
+    """Raise `ValueError` if a field of a manifest can't be used."""
     from chapterverse.settings import SETTINGS
 
     try:
-        forms = [(setting, *form) for setting, forms in extension.offers.items() for form in forms.items()]
-        texts = [text for row in (*forms, *extension.routes.items()) for text in row]
-        commands = [*extension.commands.values()]
-        texts += (text for command in commands for text in (command.group, command.place, command.help))
-        if not all(isinstance(text, str) for text in (extension.name, *extension.commands, *texts)):
-            return "a name, a form or a place is no text"
+        forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
+        commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
+        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items())]
     except (AttributeError, TypeError, ValueError):
-        return "offers and routes are tables of texts, and commands one of `Command`"
-    unknown = {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}
-    groups = {command.group for command in commands} - {*GROUPS, ""}
+        raise ValueError("offers and routes are tables of texts, and commands one of `Command`") from None
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name, a form or a place is no text")
+    if unknown := {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}:
+        raise ValueError(f"there is no setting {min(unknown)}")
+    if groups := {group for _, group, _, _ in commands} - {*GROUPS, ""}:
+        raise ValueError(f"there is no group {min(groups)} of commands")
     kinds = [(setting, kind) for setting, form, _ in forms for kind in _kinds(form)]
-    if unknown:
-        return f"there is no setting {min(unknown)}"
-    if groups:
-        return f"there is no group {min(groups)} of commands"
-    return "two forms of a setting begin alike" if len({*kinds}) < len(kinds) else ""
+    if len({*kinds}) < len(kinds):
+        raise ValueError("two forms of a setting begin alike")
 
 
 def _line(error: BaseException) -> str:
@@ -433,8 +427,3 @@ def _is_complete(form: str, colon: str, rest: str) -> bool:
     """Return whether a value has what its form asks for."""
     name, needs_rest, _ = form.partition(":")
     return name.endswith("[") or (bool(colon), bool(rest)) == (bool(needs_rest), bool(needs_rest))
-
-
-def _list_forms(setting: str) -> str:
-    *forms, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
-    return f"{', '.join(forms)} or {last}" if forms else last

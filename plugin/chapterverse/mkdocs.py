@@ -29,8 +29,8 @@ from chapterverse.page_globs import PageGlobs
 from chapterverse.readers.markdown.front_matter import text_value
 from chapterverse.readers.sources.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.sources.site_pages import SitePages
-from chapterverse.site import delivery, starters
-from chapterverse.site.agent_files import AgentFiles, AgentOptions
+from chapterverse.site import delivery, overview, starters
+from chapterverse.site.agent_files import AgentFiles
 from chapterverse.widget.bundle import assets
 
 log = get_plugin_logger(__name__)
@@ -68,7 +68,7 @@ class ChapterVerseConfig(Config):
     also = c.Type(list, default=[])
     """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
-    """Files for agents: all, none, or a switch for each, see `site.agent_files.AgentOptions`."""
+    """Files for agents: all, none, or a switch for each, see `site.overview.AgentOptions`."""
     report = c.Optional(c.Type(bool))
     """Whether readers' questions are asked again after each build that changes the index."""
     widget = c.Type(dict, default={})
@@ -103,7 +103,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             options = self._options = complete(self.config.user_configs[-1], root, "mkdocs.yml", tell, config.site_url)
             self._settings = options.settings(root, config.site_name, pages.docs_version(), preview=self._serving)
             self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
-            self._widget, self._agent_options = options.widget_options(), AgentOptions.of(options.agents)
+            self._widget, self._agent_options = options.widget_options(), overview.AgentOptions.of(options.agents)
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error
 

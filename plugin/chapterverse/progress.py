@@ -7,13 +7,23 @@ should say why.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 #: Called with (stage, number done, total number).
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 WAITING = "Waiting"
+
+_Item = TypeVar("_Item")
+
+
+def track(progress: Progress, stage: str, items: Sequence[_Item]) -> Iterator[_Item]:
+    """Yield each item, and report how many are done."""
+    for done, item in enumerate(items):
+        progress(stage, done, len(items))
+        yield item
+    progress(stage, len(items), len(items))
 
 
 @contextlib.contextmanager

@@ -25,8 +25,9 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.site.agent_files import AgentFiles, AgentOptions
+from chapterverse.site.agent_files import AgentFiles
 from chapterverse.site.delivery import deliver
+from chapterverse.site.overview import AgentOptions
 from chapterverse.widget.bundle import assets
 
 # Sphinx loads this module, and nothing else may: at run time it is imported where it is used.

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
@@ -20,12 +21,13 @@ from chapterverse.readers.sections.html_page import read_with_links
 from chapterverse.readers.sections.linked_inline import escape
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse.site import llms_text
-from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, AgentOptions
-from chapterverse.site.alternate_link import link_for, put_link
+from chapterverse.site import overview
+from chapterverse.site.agent_files import AgentFiles, AgentFilesResult
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
-from chapterverse.site.markdown_page import BuiltPage, front_matter, markdown_path
+from chapterverse.site.markdown_page import BuiltPage, markdown_path
+from chapterverse.site.overview import AgentOptions
+from chapterverse.site.tags import link_for, put_link
 
 SITES = Path(__file__).parents[1] / "sites"
 BASE = "https://tea.example/docs/"
@@ -46,6 +48,11 @@ def run(
     files = AgentFiles.open(site, options or AgentOptions(), settings, "Tea Pot", BASE, keep=cache is not None)
     files.add_built_pages(reading)
     return files.finish()
+
+
+def front_matter(text: str) -> dict[str, str]:
+    facts: dict[str, str] = yaml.safe_load(text.split("---\n")[1])
+    return facts
 
 
 def snapshot(site: Path) -> dict[str, tuple[bytes, int]]:
@@ -216,19 +223,19 @@ def test_each_language_has_its_own_lists(tmp_path: Path) -> None:
 
 
 def test_the_lists_stay_below_their_limits_and_name_what_they_leave_out() -> None:
-    site = llms_text.SiteFacts("Tea", BASE)
+    site = overview.SiteFacts("Tea", BASE)
     pages = [
-        llms_text.PageFile(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
+        overview.PageFile(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
         for n in range(3000)
     ]
-    (group,) = llms_text.page_groups(pages)
-    listed = llms_text.llms_txt(site, group, (), markdown=True, full=True)
-    assert len(listed) <= llms_text.MAX_LIST_CHARS
+    (group,) = overview.page_groups(pages)
+    listed = overview.llms_txt(site, group, (), AgentOptions())
+    assert len(listed) <= overview.MAX_LIST_CHARS
     rest = 3000 - listed.count("/p")
     assert f"\n{rest:,} more pages don't fit" in listed
-    full = llms_text.llms_full_txt(site, group)
+    full = overview.llms_full_txt(site, group)
     assert full.count("Source: ") + full.count("- [Page ") == 3000
-    assert len(full.encode()) < llms_text.MAX_FULL_BYTES + 300_000
+    assert len(full.encode()) < overview.MAX_FULL_BYTES + 300_000
 
 
 @pytest.mark.parametrize(

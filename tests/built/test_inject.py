@@ -11,7 +11,7 @@ import pytest
 from chapterverse.errors import InputError, UnsafePath
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import Injection, inject
-from chapterverse.site.script_tag import MARK, open_frame, put
+from chapterverse.site.tags import MARK, open_frame, put
 from growth import assert_linear
 
 SITES = Path(__file__).parents[1] / "sites"

@@ -170,8 +170,8 @@ def test_secrets_of_the_settings_count_whatever_they_are_called(folder: Path) ->
 
 def test_the_line_of_a_secret_is_told(folder: Path) -> None:
     (folder / "a.txt").write_text("x\n" * 50 + made(6) + "\ny" * 50)
-    (leak,) = Scanner({"MY_TOKEN": made(6)}).scan(folder, "a.txt")
-    assert leak.says == "a.txt line 51 holds the value of MY_TOKEN."
+    (says,) = Scanner({"MY_TOKEN": made(6)}).scan(folder, "a.txt")
+    assert says == "a.txt line 51 holds the value of MY_TOKEN."
 
 
 R = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA2cD4eF6g"
@@ -210,7 +210,7 @@ def test_keys_of_services_are_known_wherever_they_are(
     folder: Path, text: str, what: str, written: Callable[[str], bytes]
 ) -> None:
     (folder / "a").write_bytes(written(f" {text} "))
-    assert [leak.what for leak in Scanner({}).scan(folder, "a")] == [what]
+    assert [says.partition(" holds ")[2] for says in Scanner({}).scan(folder, "a")] == [f"{what}."]
     assert R not in Scanner({}).scrub(f"x {text} x")
 
 

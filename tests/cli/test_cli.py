@@ -119,13 +119,28 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
         "finally: print(*(name for name in sys.modules if name.startswith('chapterverse')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program, *arguments], env=clean(), capture_output=True, text=True)
-    own = {"chapterverse.cli", "chapterverse.cli.commands", "chapterverse.cli.messages", "chapterverse.extensions"}
+    own = {"chapterverse.cli", "chapterverse.cli.messages", "chapterverse.extensions"}
     assert {*done.stderr.splitlines()[-1].split()} == {
         "chapterverse",
         "chapterverse.errors",
         "chapterverse.progress",
         *own,
     }
+
+
+def test_help_needs_no_server_to_be_installed() -> None:
+    program = """
+import contextlib, sys
+sys.modules.update(dict.fromkeys(("fastapi", "starlette", "uvicorn")))
+from chapterverse.cli import main
+for name in sys.argv[1:]:
+    with contextlib.suppress(SystemExit):
+        main([name, "--help"])
+"""
+    names = [name for name in list_commands() if name != "mcp"]
+    done = subprocess.run([sys.executable, "-c", program, *names], env=clean(), capture_output=True, text=True)
+    assert done.stderr == ""
+    assert re.findall(r"^Usage: -c (\w+)", done.stdout, re.MULTILINE) == names
 
 
 @pytest.mark.parametrize("name", [*list_commands()])

@@ -232,7 +232,7 @@ def test_nothing_of_a_build_is_in_it(package: Package) -> None:
         path.name for name in ("chapterverse", "chapterverse_api") for path in (package.folder / name).rglob("*")
     }
     built = {"cli", "commands", "enrichment", "evaluation", "indexing", "ledger", "readers", "report", "site"}
-    assert shipped & {*built, "mkdocs.pyc", "mcp_command.pyc", "stdio.pyc", "ledger.pyc"} == set()
+    assert shipped & {*built, "mkdocs.pyc", "stdio.pyc", "ledger.pyc"} == set()
 
 
 def test_it_has_the_stemmers_that_are_used_and_no_others(package: Package) -> None:

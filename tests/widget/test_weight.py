@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Request
 
 from chapterverse.site.starters import BUILD_OPTION
 from chapterverse.widget import bundle
-from chapterverse.widget.minify import shorten_names
+from chapterverse.widget.bundle import shorten_names
 from widget.pages import QUOTED, page
 from widget.standin import Site, checked
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, warn
-from chapterverse.cli.parameters import configure, print_json, settings_from, with_secrets
+from chapterverse.cli.parameters import argument, configure, option, print_json, settings_from, switch, with_secrets
 from chapterverse.errors import IndexFault, InputError
-from chapterverse.extensions import load_part
+from chapterverse.extensions import load, load_part
 from chapterverse.filters import NUMBERS
 from chapterverse.local_server import bind, is_everywhere, run, socket_origin
 from chapterverse.store import only_head, open_store
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.commands.search import History
-from chapterverse_api.commands.session import ServiceSession, without_none
+from chapterverse_api.commands.session import History, ServiceSession, without_none
 
 _EVERYWHERE = (
     "Every network of this machine reaches this service, but only by an address or as localhost: to answer to a name, "
@@ -28,28 +27,24 @@ _EVERYWHERE = (
 
 
 def search(
-    question: Annotated[str | None, typer.Argument(help="What to look for.", metavar="QUESTION")] = None,
-    questions: Annotated[
-        Path | None, typer.Option("--questions", help='File of {"id", "question"} objects.', metavar="FILE.jsonl")
-    ] = None,
-    top_k: Annotated[int, typer.Option("--top-k", min=1, max=20, help="Number of results for each question.")] = 5,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option("--filter", help="FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", metavar="F"),
-    ] = None,
+    question: str | None = argument("What to look for.", "QUESTION"),
+    questions: Path | None = option('File of {"id", "question"} objects.', "FILE.jsonl"),
+    top_k: int = option("Number of results for each question.", default=5, min=1, max=20),
+    filters: list[str] | None = option(
+        "FIELD=VALUE, FIELD^=PREFIX, or a filter as JSON; may be repeated.", "F", name="--filter"
+    ),
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """List the chunks that a question finds.
 
     The best comes first, each with its evidence from 0 to 1. --questions searches for all questions of a file.
     """
-    rows = _read_questions(question, questions)
+    if (question is None) == (questions is None):
+        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
+    rows: list[_Row] = load_part("questions")(questions) if questions else [_Row("1", question or "")]
     where = _filters(filters or [])
-    service = ServiceSession.open(settings_from(store, site, docs_version, embedder=embedder))
+    service = ServiceSession.open(settings_from(**flags))
     results = [_search_row(row, service, top_k, where) for row in rows]
     if as_json:
         print_json(results)
@@ -61,27 +56,16 @@ def search(
 
 
 def ask(
-    question: Annotated[str | None, typer.Argument(help="What to ask.", metavar="QUESTION")] = None,
-    selected_text: Annotated[
-        str | None, typer.Option("--selected-text", help="Answer from this text alone.", metavar="T")
-    ] = None,
-    page_url: Annotated[str | None, typer.Option("--page-url", help="Page of the selected text.")] = None,
+    question: str | None = argument("What to ask.", "QUESTION"),
+    selected_text: str | None = option("Answer from this text alone.", "T"),
+    page_url: str | None = option("Page of the selected text."),
     history: parameters.History = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", help="Answer with data that fits this schema.", metavar="NAME")
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Answer with a plan of steps.")] = False,
-    entity: Annotated[
-        str | None, typer.Option("--entity", help="Search this entity's documents too.", metavar="NAME")
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option("--context", help="Facts about the reader: 'I use pnpm'.", metavar="T")
-    ] = None,
+    schema: str | None = option("Answer with data that fits this schema.", "NAME"),
+    plan: bool = switch("--plan", "Answer with a plan of steps."),
+    entity: str | None = option("Search this entity's documents too.", "NAME"),
+    context: str | None = option("Facts about the reader: 'I use pnpm'.", "T"),
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Answer a question, or explain a text.
 
@@ -89,7 +73,7 @@ def ask(
     """
     if question is None and selected_text is None:
         raise typer.BadParameter("Give a QUESTION, --selected-text, or both.")
-    service = ServiceSession.open(settings_from(store, site, docs_version, embedder=embedder))
+    service = ServiceSession.open(settings_from(**flags))
     if plan:
         if question is None or selected_text or history or schema or entity or context:
             raise typer.BadParameter(
@@ -97,12 +81,11 @@ def ask(
             )
         _go_through(service, {"query": question, "page_url": page_url}, as_json)
         return
-    earlier = conversation_from(history) if history else None
     answer = service.answer(
         query=question,
         selected_text=selected_text,
         page_url=page_url,
-        conversation_history=earlier,
+        conversation_history=conversation_from(history),
         output=schema,
         entity=entity,
         user_context=context,
@@ -120,31 +103,29 @@ def _print_with_places(answer: dict[str, Any]) -> None:
         typer.echo(f"{label}: {searched['query']}\n")
     _print_answer(answer)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
-    for place in [s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"]:
+    _print_places([s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"])
+
+
+def _print_places(places: list[dict[str, Any]]) -> None:
+    for place in places:
         typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
-    site_dir: Annotated[
-        Path | None, typer.Option("--site-dir", help="Built site to serve at the same address.", metavar="DIR")
-    ] = None,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    host: str = option("Address to listen on.", default="127.0.0.1"),
+    port: int = option("Port to listen on; 0 takes a free one.", default=8765, min=0, max=65535),
+    site_dir: Path | None = option("Built site to serve at the same address.", "DIR"),
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Run the API, and optionally serve the site.
 
     With --site-dir, citations lead to the site at this address. The log goes to standard error.
     """
     # The application reads the secrets itself and renews them; reading them here reports an error at once.
-    settings = configure(store=store, site=site, docs_version=docs_version, embedder=embedder)
+    settings = configure(**flags)
     resolved = with_secrets(settings)
-    # Lazy: only needed here.
-    from chapterverse_api.app import create_app
-
+    # Only this command needs a server to be installed.
+    create_app = load("chapterverse_api.app:create_app")
     hosts, warnings = [host, settings.base_url], list[str]()
     with bind(host, port) as listening:
         origin = socket_origin(listening)
@@ -198,15 +179,14 @@ def _go_through(service: ServiceSession, request: dict[str, Any], as_json: bool)
         except InputError as error:
             number -= 1
             note(error)
-    for place in reply["sources"] or reply["nearest"]:
-        typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
+    _print_places(reply["sources"] or reply["nearest"])
 
 
 def _print_step(number: int, step: dict[str, Any]) -> None:
     cited = "".join(f" [{i}]" for i in step["citations"])
     typer.echo(f"{number}. {step['text']}{cited}")
-    for at, option in enumerate(step["options"], 1):
-        typer.echo(f"   {at}) {option['label']}")
+    for at, choice in enumerate(step["options"], 1):
+        typer.echo(f"   {at}) {choice['label']}")
     typer.echo("")
 
 
@@ -223,15 +203,6 @@ class _Row(NamedTuple):
     place: str = ""
 
 
-def _read_questions(question: str | None, file: Path | None) -> list[_Row]:
-    if file is not None and question is None:
-        rows = load_part("questions")(file)
-        return [_Row(row.id, row.question, row.history, row.place) for row in rows]
-    if question is None or file is not None:
-        raise typer.BadParameter("Give either a QUESTION or --questions FILE.jsonl.")
-    return [_Row("1", question)]
-
-
 def _search_row(row: _Row, service: ServiceSession, top_k: int, filters: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": row.id, "results": service.search(row.question, top_k, filters, row.history)}
@@ -245,20 +216,20 @@ def _search_row(row: _Row, service: ServiceSession, top_k: int, filters: dict[st
 def _filters(texts: list[str]) -> dict[str, Any]:
     """Return one filter: OR within a field, AND between fields and JSON filters."""
     fields: dict[str, list[dict[str, Any]]] = {}
-    for name, value in (_pair(text) for text in texts if not text.startswith("{")):
-        field = name.removesuffix("^")
-        condition = _parse_value(field, value) if name == field else {"$prefix": value}
-        fields.setdefault(field, []).append({field: condition})
-    parts = [{"$or": conditions} if conditions[1:] else conditions[0] for conditions in fields.values()]
-    parts += [_json(text) for text in texts if text.startswith("{")]
-    return {"$and": parts} if parts[1:] else parts[0] if parts else {}
+    for text in texts:
+        if not text.startswith("{"):
+            name, separator, value = text.partition("=")
+            if not separator:
+                raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
+            field = name.removesuffix("^")
+            condition = _parse_value(field, value) if name == field else {"$prefix": value}
+            fields.setdefault(field, []).append({field: condition})
+    parts = [_join("$or", conditions) for conditions in fields.values()]
+    return _join("$and", [*parts, *(_json(text) for text in texts if text.startswith("{"))]) if texts else {}
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise typer.BadParameter("A --filter needs the form field=value, field^=prefix, or JSON.")
-    return name, value
+def _join(operator: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {operator: parts} if parts[1:] else parts[0]
 
 
 def _parse_value(field: str, value: str) -> str | int:
@@ -285,12 +256,14 @@ def heading_line(place: dict[str, Any]) -> str:
     return " › ".join(dict.fromkeys(p for p in (place["chapter"], place["section"]) if p))
 
 
-def conversation_from(file: Path) -> Any:
-    """Return the messages of a file; the service checks their form.
+def conversation_from(file: Path | None) -> Any:
+    """Return the messages of a file, None without one; the service checks their form.
 
     Raises:
         InputError: the file can't be read, or is no JSON list.
     """
+    if file is None:
+        return None
     try:
         messages = parse_json(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -6,18 +6,63 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` m
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import re
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Unpack, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from chapterverse import __version__
 from chapterverse.cli import messages
-from chapterverse.cli.commands import CommandGroup, add_to
 from chapterverse.errors import ChapterVerseError
+from chapterverse.extensions import EXTENSIONS, GROUPS, Command, Extension, foreign, list_commands, load
+
+# Plain text, because frames hinder programs that read it.
+_STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+
+class CommandStub(TyperCommand):
+    """A command that is imported when it runs, and not for the list of commands or a completion."""
+
+    def __init__(self, name: str, manifest: Command, extension: Extension) -> None:
+        super().__init__(name, help=manifest.help, hidden=not manifest.group)
+        self._place, self._extension = manifest.place, extension
+
+    def load(self) -> TyperCommand:
+        """Import the command."""
+        command = _make(_spread_flags(load(self._place, self._extension)), self.name)
+        command.params += _make(_common).params
+        return command
+
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        return self.load().make_context(*arguments, **extra)
+
+
+class CommandGroup(TyperGroup):
+    """The commands, listed by group. Other distributions are searched only for a name that none of ours has."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": dict(_stubs(EXTENSIONS))})
+
+    def list_commands(self, _: object) -> list[str]:
+        return [*list_commands()]
+
+    def get_command(self, context: Any, name: str) -> Any:
+        # Of two with one name the first counts.
+        return super().get_command(context, name) or dict(_stubs(reversed(foreign()))).get(name)
+
+    def format_commands(self, _: object, formatter: Any) -> None:
+        rows = list_commands()
+        for group in GROUPS:
+            with formatter.section(group):
+                formatter.write_dl(
+                    [(name.ljust(max(map(len, rows))), row.help) for name, row in rows.items() if row.group == group]
+                )
+
 
 app = typer.Typer(
     name="chapterverse",
@@ -27,12 +72,8 @@ app = typer.Typer(
     "variable: --store is CHAPTERVERSE_STORE. Keys come from there only.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    # Plain text, because frames hinder programs that read it.
-    rich_markup_mode=None,
+    **_STYLE,
 )
-add_to(app)
-
 
 # Public by its subclass alone: whatever is wrong with the arguments.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -89,3 +130,34 @@ def _root(
     quiet: messages.Quiet = False,
     verbose: messages.Verbose = False,
 ) -> None: ...
+
+
+def _common(quiet: messages.Quiet = False, verbose: messages.Verbose = False) -> None:
+    """Declare what every command takes."""
+
+
+def _stubs(extensions: Iterable[Extension]) -> Iterator[tuple[str, CommandStub]]:
+    for extension in extensions:
+        for name, manifest in extension.commands.items():
+            yield name, CommandStub(name, manifest, extension)
+
+
+def _make(function: Callable[..., None], name: str | None = None) -> TyperCommand:
+    one = typer.Typer(add_completion=False, **_STYLE)
+    one.command(name)(function)
+    command = typer.main.get_command(one)
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+def _spread_flags(function: Callable[..., None]) -> Callable[..., None]:
+    """Declare each option of `**flags: Unpack[IndexFlags]` as Typer asks for it."""
+    signature = inspect.signature(function, eval_str=True)
+    parameters = [*signature.parameters.values()]
+    if parameters and get_origin(parameters[-1].annotation) is Unpack:
+        (flags,) = get_args(parameters.pop().annotation)
+        for name, kind in get_type_hints(flags, include_extras=True).items():
+            option = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            parameters.append(option)
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function

@@ -10,14 +10,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 from urllib.parse import quote, urljoin
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, project_options, settings_from
+from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.extensions import load
 from chapterverse.external_entries import is_web_address, parse_entries
@@ -54,41 +54,29 @@ KnowledgeOption = Annotated[
     ),
 ]
 
-AlsoOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--also", help="A file, an address or a sitemap beyond the site; may be repeated.", metavar="FILE|URL"
-    ),
-]
 SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX instead of HTML.")]
 SlugsOption = Annotated[SiteGenerator, typer.Option("--slugs", help="With --source: whose rules make anchors.")]
 
 
 def index(
-    path: Annotated[
-        str,
-        typer.Argument(
-            help="A built site; with --source a folder of Markdown or MDX; or one file or address to add.",
-            metavar="PATH|FILE|URL",
-        ),
-    ],
+    path: str = argument(
+        "A built site; with --source a folder of Markdown or MDX; or one file or address to add.",
+        "PATH|FILE|URL",
+        default=...,
+    ),
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, if its pages don't state it.")
-    ] = None,
+    base_url: str | None = option("Address of the site, if its pages don't state it."),
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
-    also: AlsoOption = None,
+    also: list[str] | None = option("A file, an address or a sitemap beyond the site; may be repeated.", "FILE|URL"),
     persona: PersonaOption = None,
     knowledge: KnowledgeOption = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what a run would do, and change nothing.")] = False,
+    dry_run: bool = switch("--dry-run", "Print what a run would do, and change nothing."),
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Update the index to hold exactly this site.
 
@@ -96,9 +84,7 @@ def index(
     the next run removes it; to keep it, use --also.
     """
     settings = settings_from(
-        store,
-        site,
-        docs_version,
+        **flags,
         ledger=ledger,
         embedder=embedder,
         base_url=base_url,
@@ -110,8 +96,7 @@ def index(
         publish_policy.require_permission(settings)
     run = sync.preview if dry_run else sync.index
     if is_web_address(path) or Path(path).is_file():
-        folder_options = (source, exclude, include, persona, knowledge, also)
-        if any(folder_options):
+        if source or exclude or include or persona or knowledge or also:
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
         result = _add(path, settings, run)
     else:
@@ -165,12 +150,11 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     """
     heads = open_store(settings).heads()
     head = only_head(heads, settings.site, settings.docs_version) if heads else None
-    address = urljoin(place, "/") if is_web_address(place) else ""
-    base_url = head.base_url if head else parse_base_url(settings.base_url or address)
+    file = None if is_web_address(place) else Path(place)
+    base_url = head.base_url if head else parse_base_url(settings.base_url or ("" if file else urljoin(place, "/")))
     if not base_url:
         raise InputError("A file doesn't say where it is published: pass --base-url.")
     scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
-    file = None if is_web_address(place) else Path(place)
     (entry,) = parse_entries([str(file.absolute()) if file else place], file.parent if file else Path())
     if file:
         published = parse_base_url(settings.base_url) or base_url
@@ -202,31 +186,24 @@ def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
 
 
 def status(
-    path: Annotated[
-        Path | None,
-        typer.Argument(help="Folder to compare with the index: a built site, or Markdown.", metavar="PATH"),
-    ] = None,
+    path: Path | None = argument("Folder to compare with the index: a built site, or Markdown.", "PATH"),
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the site at PATH.")] = None,
+    base_url: str | None = option("Address of the site at PATH."),
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     persona: PersonaOption = None,
     knowledge: KnowledgeOption = None,
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Show what is indexed.
 
     With PATH, also show each file's state: Indexed, Stale, Unindexed or Removed; during a publication also Indexing or
     Re-indexing. Use the options of your `index` run.
     """
-    settings = settings_from(
-        store, site, docs_version, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge
-    )
+    settings = settings_from(**flags, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge)
     index_store = open_store(settings)
     try:
         head = only_head(index_store.heads(), settings.site, settings.docs_version, place=settings.store)
@@ -272,14 +249,17 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
     if FAQ not in snapshot.values("type"):
         return None
     try:
-        matched = load("chapterverse_api.commands.forget:kept_threads")(settings).matched_entries()
+        matched = load("chapterverse_api.commands.conversations:kept_threads")(settings).matched_entries()
     except ChapterVerseError as error:
         # The rest of the report does not depend on it.
         warn(error)
         return None
     since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
-    unmatched = [c for c in snapshot.page(FAQ, "type") if c.timestamp < since and entry_id(c) not in matched]
-    return sorted(f"{chunk.source_file_path}: {chunk.section_heading}" for chunk in unmatched)
+    return sorted(
+        f"{entry.source_file_path}: {entry.section_heading}"
+        for entry in snapshot.page(FAQ, "type")
+        if entry.timestamp < since and entry_id(entry) not in matched
+    )
 
 
 def _is_markdown(path: Path) -> bool:
@@ -296,7 +276,7 @@ def site_scope(settings: Settings, reading: SitePages) -> tuple[Scope, set[str]]
     # A damaged head has no name, and this run replaces it.
     with contextlib.suppress(IndexCorrupt):
         heads = open_store(settings).heads()
-    site_names = {h.site for h in heads if clean_base(h.base_url) == reading.base_url}
-    site = settings.site or (site_names.pop() if len(site_names) == 1 else slug(reading.site))
-    sites = {h.site for h in heads}
-    return Scope(site, settings.docs_version or ""), set() if settings.site or site in sites else sites
+    here = {head.site for head in heads if clean_base(head.base_url) == reading.base_url}
+    site = settings.site or (here.pop() if len(here) == 1 else slug(reading.site))
+    others = {head.site for head in heads}
+    return Scope(site, settings.docs_version or ""), set() if settings.site or site in others else others

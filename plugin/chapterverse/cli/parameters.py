@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import typer
 
@@ -15,6 +15,22 @@ from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import ProjectFile
 from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
 from chapterverse.text.secrets_in_text import mask
+
+
+def argument(text: str, metavar: str, default: Any = None, **more: Any) -> Any:
+    """Declare an argument of a command by its line of help; `...` is the default of one that must be given."""
+    return typer.Argument(default, help=text, metavar=metavar, **more)
+
+
+def option(text: str, metavar: str | None = None, default: Any = None, name: str = "", **limits: Any) -> Any:
+    """Declare an option of a command by its line of help. Its name is that of the parameter unless it has another."""
+    return typer.Option(default, *[name] if name else [], help=text, metavar=metavar, **limits)
+
+
+def switch(name: str, text: str) -> Any:
+    """Declare an option without a value."""
+    return typer.Option(False, name, help=text)
+
 
 Store = Annotated[
     str | None,
@@ -61,14 +77,28 @@ History = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
-def settings_from(store: str | None, site: str | None, docs_version: str | None, **overrides: Any) -> Settings:
+class IndexFlags(TypedDict):
+    """The options of a command that opens an index: it takes them as `**flags: Unpack[IndexFlags]`."""
+
+    store: Store
+    site: Site
+    docs_version: Version
+
+
+class ServiceFlags(IndexFlags):
+    """The options of a command that asks the service."""
+
+    embedder: Embedder
+
+
+def settings_from(**flags: Any) -> Settings:
     """Return the settings of a command's options, the environment and the project's file, with the secrets they name.
 
     Name each variable of ours that nothing reads.
     """
     for sentence in explain_unknown_variables():
         warn(sentence)
-    return with_secrets(configure(store=store, site=site, docs_version=docs_version, **overrides))
+    return with_secrets(configure(**flags))
 
 
 def configure(**flags: Any) -> Settings:

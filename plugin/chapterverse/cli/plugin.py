@@ -10,9 +10,9 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import typer
 import yaml
@@ -21,7 +21,7 @@ from chapterverse import __version__, local_server
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
 from chapterverse.cli.messages import note, warn
-from chapterverse.cli.parameters import with_secrets
+from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.extensions import load
@@ -39,9 +39,9 @@ from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.site.agent_files import AgentOptions
 from chapterverse.site.delivery import deliver
 from chapterverse.site.inject import inject
+from chapterverse.site.overview import AgentOptions
 from chapterverse.store import open_store
 from chapterverse.text.json_text import parse_json
 from chapterverse.widget.bundle import assets
@@ -52,11 +52,7 @@ _FOLDER = f"chapterverse/{__version__}"
 class _Log:
     """Writes the messages of an index run to standard error, as `index` does."""
 
-    def info(self, message: object) -> None:
-        note(message)
-
-    def warning(self, message: object) -> None:
-        warn(message)
+    info, warning = staticmethod(note), staticmethod(warn)
 
     def debug(self, message: object, *, exc_info: bool) -> None:
         """Leave out what only the log of a generator written in Python has room for."""
@@ -64,27 +60,17 @@ class _Log:
 
 def publish(
     site_dir: parameters.SiteDir,
-    config: Annotated[
-        str,
-        typer.Option(
-            "--config", help="Options of the plugin, as YAML or JSON; - reads standard input.", metavar="FILE"
-        ),
-    ],
+    config: str = option("Options of the plugin, as YAML or JSON; - reads standard input.", "FILE", default=...),
     base_url: parameters.BaseUrl = None,
-    address_setting: Annotated[
-        str, typer.Option("--address-setting", help="The generator's own name for --base-url.", metavar="NAME")
-    ] = "",
-    version_path: Annotated[
-        list[str] | None,
-        typer.Option("--version-path", help="A docs version and the folder of its pages.", metavar="VERSION=FOLDER"),
-    ] = None,
+    address_setting: str = option("The generator's own name for --base-url.", "NAME", default=""),
+    version_path: list[str] | None = option("A docs version and the folder of its pages.", "VERSION=FOLDER"),
     docs_version: parameters.Version = None,
 ) -> None:
     """Put the chat into a built site and index it. Plugins of generators call this.
 
     The options are those of the MkDocs plugin.
     """
-    options = _options(_mapping(config))
+    options = _options(_read_options(config))
     if not options.enabled:
         return
     # Without a name the index has that of the site's address, as with `index`.
@@ -95,12 +81,10 @@ def publish(
     for problem in list_problems(settings, None if unplaced else "stated", address_setting):
         if options.strict:
             raise ConfigurationError(problem)
-        _Log().warning(problem)
-    if not settings.may_publish:
-        if settings.publish is not False:
-            _Log().info(f"Nothing was indexed: {explain_withheld(settings)}")
-        return
-    if unplaced:
+        warn(problem)
+    if not settings.may_publish and settings.publish is not False:
+        note(f"Nothing was indexed: {explain_withheld(settings)}")
+    if unplaced or not settings.may_publish:
         return
 
     def update() -> None:
@@ -120,7 +104,7 @@ def _index_versions(reading: SitePages, settings: Settings, options: Options, ve
     settings = settings.override(site=scope.site)
     addresses: dict[str, str] = {}
     for version, part in _by_version(reading, version_paths):
-        version_settings = settings if version is None else settings.override(docs_version=version)
+        version_settings = settings.override(docs_version=version)
         _index(part, version_settings, options, None)
         addresses[part.base_url] = version_settings.docs_version or ""
     if settings.docs_version is None:
@@ -157,31 +141,24 @@ def preview() -> None:
             _index_preview(state, settings, options)
 
 
-@dataclass(frozen=True, slots=True)
-class _PreviewState:
+class _PreviewState(NamedTuple):
     """The site as a generator's preview shows it; see `preview`."""
 
     base_url: str
     pages: dict[str, str]
     slugs: SiteGenerator
 
-    @classmethod
-    def of(cls, message: dict[str, Any]) -> _PreviewState:
-        """Return the state that a plugin sent.
-
-        Raises:
-            InputError: it lacks a part, or a part has another form.
-        """
-        try:
-            pages = {str(file): str(path).lstrip("/") for file, path in message["pages"].items()}
-            return cls(str(message["base_url"]), pages, SiteGenerator(message["slugs"]))
-        except (KeyError, AttributeError, ValueError):
-            raise InputError("A line needs base_url, pages (addresses by file) and slugs.") from None
-
 
 def _states() -> Iterator[_PreviewState]:
+    """Yield the states that a plugin sends. Raises `InputError` if one lacks a part, or a part has another form."""
     for line in sys.stdin:
-        yield _PreviewState.of(_line(line))
+        message = _line(line)
+        try:
+            pages = {str(file): str(path).lstrip("/") for file, path in message["pages"].items()}
+            state = _PreviewState(str(message["base_url"]), pages, SiteGenerator(message["slugs"]))
+        except (KeyError, AttributeError, ValueError):
+            raise InputError("A line needs base_url, pages (addresses by file) and slugs.") from None
+        yield state
 
 
 def _by_version(reading: SitePages, paths: Iterable[str]) -> Iterator[tuple[str | None, SitePages]]:
@@ -197,7 +174,7 @@ def _by_version(reading: SitePages, paths: Iterable[str]) -> Iterator[tuple[str 
         version, sign, folder = stated.partition("=")
         if not sign or not version:
             raise InputError(f"--version-path {stated[:60]!a} is not VERSION=FOLDER, such as 1.0=docs/1.0.")
-        folders[f"{reading.base_url}{folder.strip('/')}/" if folder.strip("/") else reading.base_url] = version
+        folders[reading.base_url + f"{folder.strip('/')}/".lstrip("/")] = version
     folders.setdefault(reading.base_url, None)
     parts: dict[str | None, list[Source]] = {version: [] for version in folders.values()}
     for source in reading.sources:
@@ -228,9 +205,9 @@ def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_ur
         if head.base_url in addresses:
             maintenance.unpublish(store, open_ledger(settings), head.scope)
             new = addresses[head.base_url]
-            _Log().info(f"Removed the docs version {head.version!r}, at whose address {new!r} is now.")
+            note(f"Removed the docs version {head.version!r}, at whose address {new!r} is now.")
         elif base_url and head.base_url.startswith(base_url):
-            _Log().warning(maintenance.no_pages_of(head))
+            warn(maintenance.no_pages_of(head))
 
 
 def _line(text: str) -> dict[str, Any]:
@@ -243,7 +220,7 @@ def _line(text: str) -> dict[str, Any]:
     return value
 
 
-def _mapping(config: str) -> dict[str, Any]:
+def _read_options(config: str) -> dict[str, Any]:
     """Return the options in a file.
 
     Raises:
@@ -284,7 +261,7 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
     except (InputError, ConfigurationError) as error:
         warnings += [f"No files for agents were written: {error}"] * agents.any
     for warning in warnings:
-        _Log().warning(warning)
+        warn(warning)
     if result.changed or result.unchanged:
         starters.write(site_dir / starters.PATH, settings, reading.base_url if reading else "")
     return reading
@@ -298,7 +275,7 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
         reading = read_markdown_folder(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
-        _Log().warning(f"The index was not updated: {explain_error(error)}")
+        warn(f"The index was not updated: {explain_error(error)}")
 
 
 def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:

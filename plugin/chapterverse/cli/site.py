@@ -7,25 +7,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import configure, print_json, project_options, settings_from
+from chapterverse.cli.parameters import argument, configure, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.site.agent_files import AgentFiles, AgentOptions, built_page
+from chapterverse.site.agent_files import AgentFiles, built_page
 from chapterverse.site.check import check as check_site
 from chapterverse.site.delivery import deliver, replace_file, widget_files
 from chapterverse.site.findings import KINDS, RANKS, Findings
 from chapterverse.site.inject import inject as inject_into
-from chapterverse.site.script_tag import plain_tag
+from chapterverse.site.overview import AgentOptions
+from chapterverse.site.tags import plain_tag
 
 EndpointOption = Annotated[
     str | None, typer.Option("--endpoint", help="Address of the API; / is the site's own origin.", metavar="URL")
@@ -48,7 +48,7 @@ class FailOn(StrEnum):
 
 
 def widget(
-    folder: Annotated[Path, typer.Argument(help="Folder that the generator copies as it is.", metavar="DIR")],
+    folder: Path = argument("Folder that the generator copies as it is.", "DIR", default=...),
     endpoint: EndpointOption = None,
     title: TitleOption = None,
     config: ConfigOption = None,
@@ -59,7 +59,7 @@ def widget(
 
     Use it if your generator adds the tag to its pages. DIR should contain nothing else.
     """
-    files = _files(configure(endpoint=endpoint or None, docs_version=docs_version), title, config)
+    files = _files(configure(endpoint=endpoint or None, docs_version=docs_version), title, config, {})
     written = deliver(folder, files)
     tag = plain_tag(f"{folder.resolve().name}/launcher.js")
     if as_json:
@@ -77,13 +77,11 @@ def inject(
     base_url: parameters.BaseUrl = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
-    markdown: Annotated[bool | None, typer.Option(help="Write the Markdown of each page, for agents.")] = None,
-    llms_txt: Annotated[bool | None, typer.Option(help="Write the list of pages, for agents.")] = None,
-    llms_full_txt: Annotated[bool | None, typer.Option(help="Write all pages as one file, for agents.")] = None,
-    skill: Annotated[bool | None, typer.Option(help="Write a skill for agents and its index.")] = None,
-    overwrite: Annotated[
-        bool | None, typer.Option("--overwrite", help="Replace your own files with these names.")
-    ] = None,
+    markdown: bool | None = option("Write the Markdown of each page, for agents."),
+    llms_txt: bool | None = option("Write the list of pages, for agents."),
+    llms_full_txt: bool | None = option("Write all pages as one file, for agents."),
+    skill: bool | None = option("Write a skill for agents and its index."),
+    overwrite: bool | None = option("Replace your own files with these names.", name="--overwrite"),
     as_json: parameters.Json = False,
     docs_version: QuestionsVersionOption = None,
 ) -> None:
@@ -103,16 +101,19 @@ def inject(
     }
     stated = {name: value for name, value in flags.items() if value is not None}
     options = replace(AgentOptions.of(project.agents), **stated)
-    patterns = include or project.include, exclude or project.exclude
-    agents, reading, problem = agent_files(site_dir, options, settings, *patterns)
+    agents, reading, problem = None, None, tuple[str, ...]()
+    try:
+        reading = read_known_site(site_dir, settings, include or project.include, exclude or project.exclude)
+        agents = open_agent_files(site_dir, options, settings, reading)
+    except (InputError, ConfigurationError) as error:
+        problem = (f"No files for agents were written: {error}",) if options.any else ()
     with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
     if result.changed or result.unchanged:
         # Nothing is published, so a remote store too is read.
         readable = settings.override(publish=True)
         starters.write(site_dir / starters.PATH, readable, reading.base_url if reading else "", warn)
-    if problem:
-        result = replace(result, warnings=(*result.warnings, problem))
+    result = replace(result, warnings=result.warnings + problem)
     for warning in result.warnings:
         warn(warning)
     if as_json:
@@ -124,28 +125,16 @@ def inject(
 def check(
     site_dir: parameters.SiteDir,
     base_url: parameters.BaseUrl = None,
-    no_index: Annotated[bool, typer.Option("--no-index", help="Check only the site, without its index.")] = False,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ignore", help="Kind of finding to leave out, as the report names it; may be repeated.", metavar="KIND"
-        ),
-    ] = None,
-    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Lowest rank that fails the check.")] = FailOn.error,
-    baseline: Annotated[
-        Path | None, typer.Option("--baseline", help="Findings to leave out, of an earlier check.", metavar="FILE")
-    ] = None,
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option("--write-baseline", help="Accept all findings but secrets.", metavar="FILE"),
-    ] = None,
+    no_index: bool = switch("--no-index", "Check only the site, without its index."),
+    ignore: list[str] | None = option("Kind of finding to leave out, as the report names it; may be repeated.", "KIND"),
+    fail_on: FailOn = option("Lowest rank that fails the check.", default=FailOn.error),
+    baseline: Path | None = option("Findings to leave out, of an earlier check.", "FILE"),
+    write_baseline: Path | None = option("Accept all findings but secrets.", "FILE"),
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Report mistakes in a built site and its index.
 
@@ -156,7 +145,7 @@ def check(
     _check_kinds(ignore or ())
     if baseline and write_baseline:
         raise typer.BadParameter("Give --baseline or --write-baseline: the written one is used at once.")
-    settings = settings_from(store, site, docs_version, ledger=ledger, base_url=base_url)
+    settings = settings_from(**flags, ledger=ledger, base_url=base_url)
     project = project_options()
     include, exclude = include or project.include, exclude or project.exclude
     with progress_bar() as report:
@@ -195,17 +184,6 @@ def _check_kinds(kinds: Iterable[str]) -> None:
             raise typer.BadParameter(f"There is no kind of finding {kind[:60]!a}: the nearest is {nearest}.")
 
 
-def agent_files(
-    site: Path, options: AgentOptions, settings: Settings, include: list[str], exclude: list[str]
-) -> tuple[AgentFiles | None, SitePages | None, str]:
-    """Return the writer of the files for agents, their pages, and a sentence if no file is written."""
-    try:
-        reading = read_known_site(site, settings, include, exclude)
-    except (InputError, ConfigurationError) as error:
-        return None, None, f"No files for agents were written: {error}" if options.any else ""
-    return open_agent_files(site, options, settings, reading), reading, ""
-
-
 def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: SitePages) -> AgentFiles:
     """Return what writes the files for agents, with the name and description of the site's first page."""
     home = built_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))
@@ -214,9 +192,7 @@ def open_agent_files(site: Path, options: AgentOptions, settings: Settings, read
     return AgentFiles.open(site, options, settings, name, reading.base_url, about)
 
 
-def _files(
-    settings: Settings, title: str | None, config: Path | None, more: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, bytes]:
+def _files(settings: Settings, title: str | None, config: Path | None, more: Mapping[str, str]) -> dict[str, bytes]:
     """Return the widget's files, with the options of flags, else of the file, else of the project's."""
     from chapterverse.widget.options import read_file, read_options
 

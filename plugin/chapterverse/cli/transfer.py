@@ -7,21 +7,21 @@ import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
-from chapterverse.model import EmbedderCard, Scope
+from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store import only_scope, open_store
+from chapterverse.store import Store, only_scope, open_store
 
 # Only the commands themselves load the module that checks an export.
 if TYPE_CHECKING:
@@ -34,13 +34,9 @@ FileArgument = Annotated[
 
 def export(
     file: FileArgument,
-    canonical: Annotated[
-        bool, typer.Option("--canonical", help="Omit what differs between two builds of the same site.")
-    ] = False,
+    canonical: bool = switch("--canonical", "Omit what differs between two builds of the same site."),
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Write an index to a file.
 
@@ -48,29 +44,24 @@ def export(
     """
     from chapterverse.indexing import transfer
 
-    settings = settings_from(store, site, docs_version)
-    index_store = open_store(settings)
-    snapshot = index_store.snapshot(only_scope(index_store, settings.site, settings.docs_version, place=settings.store))
+    index_store, scope = _open(settings_from(**flags))
+    snapshot = index_store.snapshot(scope)
     if as_json and _is_dash(file):
         raise InputError("--json prints a document on standard output, where `export -` writes the index: name a file.")
     _write(file, transfer.export(snapshot, canonical=canonical))
     head = snapshot.head
     note(f"Wrote {head.chunks} chunks of {head.scope} to {_display_name(file, 'standard output')}")
     if as_json:
-        print_json({"site": head.site, "version": head.version, "generation": head.generation, "points": head.chunks})
+        print_json({**_name(head), "points": head.chunks})
 
 
 def import_(
     file: FileArgument,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Address of the site, if the file doesn't state it.")
-    ] = None,
+    base_url: str | None = option("Address of the site, if the file doesn't state it."),
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Make an index hold exactly the content of a file.
 
@@ -79,7 +70,7 @@ def import_(
     """
     from chapterverse.indexing import maintenance, transfer
 
-    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     publish_policy.require_permission(settings)
     name = _display_name(file, "standard input")
     try:
@@ -107,9 +98,7 @@ def import_(
 def repair(
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Remove what no live index uses, and rebuild a lost ledger from the index.
 
@@ -117,38 +106,26 @@ def repair(
     """
     from chapterverse.indexing import maintenance
 
-    settings = settings_from(store, site, docs_version, ledger=ledger)
+    settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
-    index_store = open_store(settings)
     try:
-        scope = only_scope(index_store, settings.site, settings.docs_version, place=settings.store)
+        index_store, scope = _open(settings)
     except IndexMissing:
         # A killed first publication leaves no head, but leftovers to remove.
         if not settings.site:
             raise
-        scope = Scope(settings.site, settings.docs_version or "")
+        index_store, scope = open_store(settings), Scope(settings.site, settings.docs_version or "")
     result = maintenance.repair(Target(scope, index_store, open_ledger(settings)))
     outcome = f"rebuilt for {result.rebuilt} files" if result.rebuilt else "kept"
     note(f"Removed {result.swept} leftovers, ledger {outcome}")
     if as_json:
-        head = result.head
-        print_json(
-            {
-                "site": head.site,
-                "version": head.version,
-                "generation": head.generation,
-                "removed": result.swept,
-                "ledger_files": result.rebuilt,
-            }
-        )
+        print_json({**_name(result.head), "removed": result.swept, "ledger_files": result.rebuilt})
 
 
 def unpublish(
     ledger: parameters.Ledger = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Remove a site's index, or that of one docs version, from the store.
 
@@ -156,24 +133,33 @@ def unpublish(
     """
     from chapterverse.indexing import maintenance
 
-    settings = settings_from(store, site, docs_version, ledger=ledger)
+    settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
-    index_store = open_store(settings)
-    scope = only_scope(index_store, settings.site, settings.docs_version, place=settings.store)
+    index_store, scope = _open(settings)
     maintenance.unpublish(index_store, open_ledger(settings), scope)
     note(f"Removed the index of {scope}.")
     if as_json:
         print_json({"site": scope.site, "version": scope.version})
 
 
+def _open(settings: Settings) -> tuple[Store, Scope]:
+    """Return the store, and the index in it that the settings name."""
+    store = open_store(settings)
+    return store, only_scope(store, settings.site, settings.docs_version, place=settings.store)
+
+
+def _name(head: Head) -> dict[str, Any]:
+    return {"site": head.site, "version": head.version, "generation": head.generation}
+
+
 def _scope(settings: Settings, export_file: transfer.ExportFile) -> Scope:
-    version = settings.docs_version
-    if export_file.head is not None:
-        head = export_file.head
-        return Scope(settings.site or head.site, head.version if version is None else version)
-    if not settings.site:
+    head, version = export_file.head, settings.docs_version
+    site = settings.site or (head.site if head else "")
+    if not site:
         raise ConfigurationError("A canonical file doesn't say which site it is of: say so with --site.")
-    return Scope(settings.site, export_file.chunks[0].version if version is None else version)
+    if version is None:
+        version = head.version if head else export_file.chunks[0].version
+    return Scope(site, version)
 
 
 def _card(settings: Settings, export_file: transfer.ExportFile) -> EmbedderCard:

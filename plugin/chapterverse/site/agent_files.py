@@ -11,26 +11,25 @@ import functools
 import logging
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
 from chapterverse.build_cache import BuildCache
-from chapterverse.errors import ConfigurationError, PageTooLarge, UnreadablePage, UnsafePath
+from chapterverse.errors import PageTooLarge, UnreadablePage, UnsafePath
 from chapterverse.readers.html.tokenizer import Edit, apply_edits
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import read_page, real_path
 from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
-from chapterverse.site import llms_text, skill
-from chapterverse.site.alternate_link import put_link
+from chapterverse.site import overview
 from chapterverse.site.delivery import replace_file
-from chapterverse.site.llms_text import SiteFacts, page_groups
 from chapterverse.site.markdown_page import MARK, BuiltPage, PageFile, digest, markdown_page, markdown_path
-from chapterverse.site.script_tag import open_frame, put
+from chapterverse.site.overview import SKILL_INDEX, AgentOptions, SiteFacts, page_groups
 from chapterverse.site.secret_scan import Scanner, walk
+from chapterverse.site.tags import open_frame, put, put_link
 from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -39,48 +38,9 @@ if TYPE_CHECKING:
     from chapterverse.readers.sources.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
-_MAX_KEPT_BYTES = 16 * llms_text.MAX_FULL_BYTES
+_MAX_KEPT_BYTES = 16 * overview.MAX_FULL_BYTES
 #: A mark is in so many bytes at the start or at the end of a file.
 _MARK_WINDOW_BYTES = 4096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
-    """The kinds of files to write; each can be switched off.
-
-    Attributes:
-        markdown: the Markdown of each page, and a link to it in the page's head.
-        overwrite: whether files of these names that are not ours are replaced.
-    """
-
-    markdown: bool = True
-    llms_txt: bool = True
-    llms_full_txt: bool = True
-    skill: bool = True
-    overwrite: bool = False
-
-    @classmethod
-    def of(cls, options: object) -> AgentOptions:
-        """Return the options of a site's configuration: a mapping, or true or false for all of them.
-
-        Raises:
-            ConfigurationError: there is no such option, or its value is neither true nor false.
-        """
-        names = [option.name for option in fields(cls)]
-        if isinstance(options, bool):
-            return cls(**dict.fromkeys(names[:-1], options))
-        if not isinstance(options, Mapping):
-            raise ConfigurationError(f"agents must be true, false, or a mapping of {', '.join(names)}.")
-        for name, value in options.items():
-            if name not in names:
-                raise ConfigurationError(f"There is no option agents.{str(name)[:60]!s}: it may be {', '.join(names)}.")
-            if not isinstance(value, bool):
-                raise ConfigurationError(f"agents.{name} must be true or false.")
-        return cls(**options)
-
-    @property
-    def any(self) -> bool:
-        return self.markdown or self.llms_txt or self.llms_full_txt or self.skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +77,7 @@ class AgentFiles:
     options: AgentOptions
     facts: SiteFacts
     cache: BuildCache
-    secrets: Mapping[str, str] = field(default_factory=dict)
-    _scanner: Scanner = field(init=False)
+    scanner: Scanner
     _pages: dict[str, PageFile] = field(default_factory=dict)
     _written_paths: set[str] = field(default_factory=set)
     _foreign: list[str] = field(default_factory=list)
@@ -148,10 +107,7 @@ class AgentFiles:
         version = settings.docs_version or ""
         facts = SiteFacts(name, clean_base(base_url) or "", description, version, settings.endpoint)
         cache = BuildCache.open(settings.local_folder, make=keep and bool(facts.base_url))
-        return cls(Path(site), options, facts, cache, settings.secrets)
-
-    def __post_init__(self) -> None:
-        self._scanner = Scanner(None, self.secrets)
+        return cls(Path(site), options, facts, cache, Scanner(None, settings.secrets))
 
     def add(self, page: BuiltPage) -> str:
         """Write the Markdown of a page and return the address for its link, "" if it has none."""
@@ -171,13 +127,9 @@ class AgentFiles:
         if markdown is None:
             return ""
         self._text_chars += len(markdown.body)
-        stored = (
-            markdown if self.options.llms_full_txt and self._text_chars <= _MAX_KEPT_BYTES else markdown.without_text()
-        )
-        self._pages[path] = stored
-        if not self.options.markdown or not self._write(path, markdown.text):
-            return ""
-        return _href(path)
+        is_kept = self.options.llms_full_txt and self._text_chars <= _MAX_KEPT_BYTES
+        self._pages[path] = markdown if is_kept else replace(markdown, body="", text="")
+        return _href(path) if self.options.markdown and self._write(path, markdown.text) else ""
 
     def link(self, path: str, page: str) -> list[Edit]:
         """Return how a page that is about to be written gets the link that it will need if it gets its Markdown.
@@ -219,30 +171,18 @@ class AgentFiles:
         for path in self._linked:
             with contextlib.suppress(FileNotFoundError):
                 self._put_link(path, (self.site / path).read_bytes(), "")
-        groups = page_groups(self._pages.values())
-        options = self.options
+        groups, facts, options = page_groups(self._pages.values()), self.facts, self.options
         for group in groups:
-            other_groups = [other for other in groups if other is not group]
             if options.llms_txt:
-                text = llms_text.llms_txt(
-                    self.facts, group, other_groups, markdown=options.markdown, full=options.llms_full_txt
-                )
-                self._write(group.list_path, text)
+                other_groups = [other for other in groups if other is not group]
+                self._write(group.list_path, overview.llms_txt(facts, group, other_groups, options))
             if options.llms_full_txt:
-                self._write(group.full_path, llms_text.llms_full_txt(self.facts, group))
+                self._write(group.full_path, overview.llms_full_txt(facts, group))
         if options.skill and groups:
-            files = skill.skill_files(
-                self.facts,
-                groups,
-                markdown=options.markdown,
-                llms_txt=options.llms_txt,
-                llms_full_txt=options.llms_full_txt,
-            )
-            if all(self._write(path, text) for path, text in files.items() if path != skill.INDEX):
-                self._write(skill.INDEX, files[skill.INDEX])
-        # Remove the index first: `_is_ours` knows it by the skill that it names.
-        gone = sorted(self._earlier_files(), key=lambda path: path != skill.INDEX) if remove else []
-        removed = sum(map(self._remove, gone))
+            path, text, index = overview.skill_files(facts, groups, options)
+            if self._write(path, text):
+                self._write(SKILL_INDEX, index)
+        removed = self._remove_earlier() if remove else 0
         self.cache.finish()
         return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
 
@@ -256,10 +196,9 @@ class AgentFiles:
             self._warnings.append(f"{read().path} {error}")
             return None
         # What is kept has no key of a known shape; the values of this build's secrets may be others than before.
-        if self._scanner.scrub(markdown.text, with_shapes=not known) != markdown.text:
-            self._warnings.append(
-                f"{read().path} got no Markdown, because it holds a secret: see `chapterverse check`."
-            )
+        if self.scanner.scrub(markdown.text, with_shapes=not known) != markdown.text:
+            says = f"{read().path} got no Markdown, because it holds a secret: see `chapterverse check`."
+            self._warnings.append(says)
             return None
         if not known:
             self.cache.write(key, markdown.to_json())
@@ -280,34 +219,32 @@ class AgentFiles:
             self._warnings.append(str(error))
             return False
         there = os.path.lexists(file)
-        if there and (file.is_dir() or not (self.options.overwrite or _is_ours(self.site, path))):
+        is_foreign = there and (file.is_dir() or not (self.options.overwrite or _is_ours(self.site, path)))
+        if not (is_foreign or os.path.isdir(file.parent)):  # noqa: PTH112
+            try:
+                file.parent.mkdir(parents=True)
+            except OSError:
+                # A file has the name of the folder.
+                is_foreign = True
+        if is_foreign:
             self._foreign.append(path)
             return False
         if not there or file.is_symlink() or not file.is_file() or file.read_bytes() != content:
-            try:
-                if not os.path.isdir(file.parent):  # noqa: PTH112
-                    file.parent.mkdir(parents=True)
-            except OSError:
-                # A file has the name of the folder.
-                self._foreign.append(path)
-                return False
             replace_file(file, content)
             self._written += 1
         self._written_paths.add(path)
         return True
 
-    def _earlier_files(self) -> Iterator[str]:
-        """Yield the paths of files that may be of an earlier run, and are not of this one."""
-        for path in walk(self.site) if self.site.is_dir() else ():
-            name = path.rpartition("/")[2]
-            may_be_ours = name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt"))
-            if (may_be_ours or path == skill.INDEX) and path not in self._written_paths:
-                yield path
-
-    def _remove(self, path: str) -> bool:
-        if ours := _is_ours(self.site, path):
-            (self.site / path).unlink()
-        return ours
+    def _remove_earlier(self) -> int:
+        """Remove the files of earlier runs that this one did not write, and return their number."""
+        gone = [path for path in walk(self.site) if _may_be_ours(path) and path not in self._written_paths]
+        removed = 0
+        # The index first: `_is_ours` knows it by the skill that it names.
+        for path in sorted(gone, key=lambda path: path != SKILL_INDEX):
+            if _is_ours(self.site, path):
+                (self.site / path).unlink()
+                removed += 1
+        return removed
 
 
 def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = None) -> BuiltPage | None:
@@ -339,19 +276,24 @@ def _built_page(path: str, url: str, page: str, metadata: PageMetadata) -> Built
     return BuiltPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)
 
 
+def _may_be_ours(path: str) -> bool:
+    name = posixpath.basename(path)
+    return name.endswith(".md") or (name.startswith("llms") and name.endswith(".txt")) or path == SKILL_INDEX
+
+
 def _is_ours(site: Path, path: str) -> bool:
     """Whether an earlier run wrote a file; a link is not ours."""
     file = site / path
     if file.is_symlink() or not file.is_file():
         return False
-    if path == skill.INDEX:
+    if path == SKILL_INDEX:
         return _is_our_index(site)
     with file.open("rb") as opened:
         start = opened.read(_MARK_WINDOW_BYTES)
         opened.seek(max(0, file.stat().st_size - _MARK_WINDOW_BYTES))
         end = opened.read()
     if path.endswith(".txt"):
-        return end.rstrip().endswith(llms_text.MARK.encode())
+        return end.rstrip().endswith(overview.MARK.encode())
     head = start.partition(b"\n---\n")[0].split(b"\n")
     return head[0] == b"---" and MARK.encode() in (line.strip() for line in head)
 
@@ -359,11 +301,13 @@ def _is_ours(site: Path, path: str) -> bool:
 def _is_our_index(site: Path) -> bool:
     """Whether each skill of the index is ours: the format has no room for a mark."""
     try:
-        skills: list[dict[str, Any]] = parse_json((site / skill.INDEX).read_bytes())["skills"]
+        skills: list[dict[str, Any]] = parse_json((site / SKILL_INDEX).read_bytes())["skills"]
         names = [str(entry["name"]) for entry in skills]
     except (ValueError, KeyError, TypeError):
         return False
-    return bool(names) and all("/" not in name and _is_ours(site, f"{skill.FOLDER}/{name}/SKILL.md") for name in names)
+    return bool(names) and all(
+        "/" not in name and _is_ours(site, f"{overview.SKILLS}/{name}/SKILL.md") for name in names
+    )
 
 
 def _warn_of_foreign(paths: list[str]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import explain_no_text
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.readers.sources.built_site import read_site
 from chapterverse.readers.sources.encoding import decode_page
 from chapterverse.readers.sources.folder import list_files, read_page, real_path
@@ -40,7 +40,7 @@ from chapterverse.site.findings import Findings
 from chapterverse.site.index_check import IndexedPages, open_index
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.site.page import Inspection, has_text, inspect, read_ids
-from chapterverse.site.script_tag import Launcher
+from chapterverse.site.tags import Launcher
 from chapterverse.widget.bundle import CONFIG
 
 #: What the reader's warnings of some kinds have behind the path.
@@ -50,6 +50,14 @@ _WARNINGS = {
     " is skipped: it has the address of ": "two_pages",
     " have no <main> ": "guessed",
 }
+
+#: The kind of finding and what it says, by the state of a page in the index.
+_STATES: Mapping[State, tuple[str, str]] = {
+    "Unindexed": ("unindexed", "is not in the index."),
+    "Stale": ("stale", "changed since it was indexed."),
+    "Removed": ("stale", "is in the index and no longer in the site, or keeps itself out."),
+}
+_BEING_INDEXED = ("stale", "is being indexed just now: check again when that is done.")
 
 #: In the generated configuration, which is JSON.
 _NO_ENDPOINT = re.compile(r"[\"']?endpoint[\"']?\s*:\s*(?:\"\"|''|null\b)")
@@ -86,15 +94,13 @@ def check(
     findings.site = "" if reading.base_url == NOWHERE else reading.base_url
     places = Places(reading.base_url, listed, reading.is_base_stated)
     offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
-    run = _Check(site, settings, findings, places, offered, globs)
+    run = _Check(site, settings, findings, places, offered, globs, InternalLinks(places))
     listing = list_files(site, (".html", ".htm"))
     run.note_warnings(reading)
     if with_index:
         run.open_index(reading)
-    for done, path in enumerate(listing.files):
-        progress("Reading pages", done, len(listing.files))
+    for path in track(progress, "Reading pages", listing.files):
         run.visit(path)
-    progress("Reading pages", len(listing.files), len(listing.files))
     run.note_generators()
     run.note_endpoints()
     run.note_addresses()
@@ -114,9 +120,8 @@ class _Check:
     Attributes:
         offered: names in the index of the pages that can be indexed, by path.
         index: None if there is none or it is not checked. Compared pages are removed from its `cited`.
-        bare: number of pages without a widget by generator.
-        silent: number of pages by launcher whose configuration names no API.
-        configured: whether a launcher's configuration names an API.
+        ignored: number of pages of Zensical without a widget.
+        silent: number of pages by launcher whose tags name no API.
     """
 
     site: Path
@@ -125,14 +130,13 @@ class _Check:
     places: Places
     offered: dict[str, str]
     globs: PageGlobs
-    links: InternalLinks = field(init=False)
+    links: InternalLinks
     index: IndexedPages | None = None
-    bare: dict[str, int] = field(default_factory=dict)
+    ignored: int = 0
     silent: Counter[Path] = field(default_factory=Counter)
-    configured: dict[Path, bool] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.links = InternalLinks(self.places)
+    def _note(self, kind: str, path: str, says: str) -> None:
+        self.findings.add(kind, path, f"{path} {says}")
 
     def note_warnings(self, reading: SitePages) -> None:
         """Sort the reader's warnings. Of two pages with one address the reader names the one that it skips."""
@@ -169,61 +173,61 @@ class _Check:
         self.findings.pages += 1
         inspection = inspect(page)
         url = self.places.place(path, inspection.metadata.canonical)
-        if self.globs.excludes(path, *filter(None, [inspection.metadata.source])):
-            self._take_cited(url)
-            return
-        if self.index is None and inspection.metadata.mark is not None:
+        is_excluded = self.globs.excludes(path, *filter(None, [inspection.metadata.source]))
+        if self.index is None and inspection.metadata.mark is not None and not is_excluded:
             self.findings.way = "plugin"
-        if not inspection.frame.is_page:
-            # A piece of a template: another page includes it, and its addresses are that page's.
+        # A piece of a template is included by another page, and its addresses are that page's.
+        if is_excluded or not inspection.frame.is_page:
             self._take_cited(url)
             return
-        self._note_widget(path, page, inspection)
         base = urljoin(url, inspection.frame.base or "")
+        self._note_widget(path, base, page, inspection)
         for href in self.links.add(path, base, inspection.links, inspection.ids):
-            self.findings.add("dead_anchor", path, f"{path} links to {href}, and has no such id.")
+            self._note("dead_anchor", path, f"links to {href}, and has no such id.")
         self.links.add_media(path, base, inspection.media)
         for text in inspection.unresolved:
-            self.findings.add("unresolved", path, f"{path} refers to {text!r}, which Sphinx didn't find.")
+            self._note("unresolved", path, f"refers to {text!r}, which Sphinx didn't find.")
         if path in self.offered:
             if not has_text(page, inspection):
                 self.findings.add("no_text", path, explain_no_text(path))
             self._note_address(path, url, inspection)
-            if self.index is not None:
-                try:
-                    state = self.index.state(self.places.relative(url), self.offered[path], page, inspection.metadata)
-                except PageTooLarge as error:
-                    self.findings.add("unreadable", path, str(error.of_page(path)))
-                else:
-                    self._note_state(path, state)
-            for anchor in sorted(self._take_cited(url) - inspection.ids):
-                says = f"The index cites {path}#{anchor}, and the page has no such id."
-                self.findings.add("dead_citation", path, says)
+            self._compare(path, url, page, inspection)
+
+    def _compare(self, path: str, url: str, page: str, inspection: Inspection) -> None:
+        """Note what the index has otherwise than the page."""
+        if self.index is None:
+            return
+        try:
+            state = self.index.state(self.places.relative(url), self.offered[path], page, inspection.metadata)
+            self._note_state(path, state)
+        except PageTooLarge as error:
+            self.findings.add("unreadable", path, str(error.of_page(path)))
+        for anchor in sorted(self._take_cited(url) - inspection.ids):
+            self.findings.add("dead_citation", path, f"The index cites {path}#{anchor}, and the page has no such id.")
 
     def _take_cited(self, url: str) -> set[str]:
         """Remove a page from the index's citations and return its cited anchors."""
         return self.index.cited.pop(self.places.relative(url), set()) if self.index is not None else set()
 
-    def _note_widget(self, path: str, page: str, inspection: Inspection) -> None:
+    def _note_widget(self, path: str, base: str, page: str, inspection: Inspection) -> None:
         launchers = inspection.frame.launchers
         if not launchers:
             # Readers don't see redirects.
             if not inspection.redirect:
-                self.findings.add("no_widget", path, f"{path} has no widget.")
-                self.bare[inspection.generator] = self.bare.get(inspection.generator, 0) + 1
+                self._note("no_widget", path, "has no widget.")
+                self.ignored += inspection.generator == "zensical"
             return
         if len(launchers) > 1:
-            self.findings.add("two_widgets", path, f"{path} loads the widget {len(launchers)} times.")
-        base = urljoin(self.places.urls[path], inspection.frame.base or "")
+            self._note("two_widgets", path, f"loads the widget {len(launchers)} times.")
         for launcher in launchers:
             if not launcher.module:
-                says = f'{path} loads {launcher.src} as a plain script, which browsers refuse: add type="module".'
-                self.findings.add("broken_widget", path, says)
+                says = f'loads {launcher.src} as a plain script, which browsers refuse: add type="module".'
+                self._note("broken_widget", path, says)
             elif (file := self._file(launcher, base)) is None:
                 continue
             elif not file.is_file():
-                self.findings.add("broken_widget", path, f"{path} loads {launcher.src}, which the site doesn't have.")
-            elif "data-endpoint" not in page[launcher.start : launcher.end] and not self._names_api(file):
+                self._note("broken_widget", path, f"loads {launcher.src}, which the site doesn't have.")
+            elif "data-endpoint" not in page[launcher.start : launcher.end]:
                 self.silent[file] += 1
 
     def _file(self, launcher: Launcher, base: str) -> Path | None:
@@ -234,44 +238,34 @@ class _Check:
             return None
         return self.site / unquote(self.places.relative(url))
 
-    def _names_api(self, launcher: Path) -> bool:
-        """Whether the configuration beside a launcher names an API. One that can't be read is another finding."""
-        if launcher not in self.configured:
-            config = launcher.with_name(CONFIG)
-            text = config.read_text("utf-8", "replace") if config.is_file() else ""
-            self.configured[launcher] = not _NO_ENDPOINT.search(text)
-        return self.configured[launcher]
-
     def note_endpoints(self) -> None:
+        """Note configurations beside launchers that name no API. One that can't be read is another finding."""
         for launcher, count in self.silent.items():
-            path = launcher.with_name(CONFIG).relative_to(self.site).as_posix()
-            self.findings.add("no_endpoint", path, f"{path} names no API, so the chat of {count:,} pages can't answer.")
+            config = launcher.with_name(CONFIG)
+            if config.is_file() and _NO_ENDPOINT.search(config.read_text("utf-8", "replace")):
+                path = config.relative_to(self.site).as_posix()
+                self._note("no_endpoint", path, f"names no API, so the chat of {count:,} pages can't answer.")
 
     def _note_address(self, path: str, url: str, inspection: Inspection) -> None:
         base = self.places.base
         if base == NOWHERE:
             return
         if not url.startswith(base):
-            self.findings.add("mixed_address", path, f"{path} says that it is at {url}, outside of {base}.")
+            self._note("mixed_address", path, f"says that it is at {url}, outside of {base}.")
         stated = inspection.metadata.canonical or url in self.places.listed or self.places.is_base_stated
         if not stated:
-            self.findings.add("no_address", path, f"{path} states no address, and the sitemap doesn't list it.")
+            self._note("no_address", path, "states no address, and the sitemap doesn't list it.")
 
     def _note_state(self, path: str, state: State) -> None:
-        if state == "Unindexed":
-            self.findings.add("unindexed", path, f"{path} is not in the index.")
-        elif state == "Stale":
-            self.findings.add("stale", path, f"{path} changed since it was indexed.")
-        elif state == "Removed":
-            self.findings.add("stale", path, f"{path} is in the index and no longer in the site, or keeps itself out.")
-        elif state != "Indexed":
-            self.findings.add("stale", path, f"{path} is being indexed just now: check again when that is done.")
+        if state != "Indexed":
+            kind, says = _STATES.get(state, _BEING_INDEXED)
+            self._note(kind, path, says)
 
     def note_generators(self) -> None:
-        if count := self.bare.get("zensical"):
+        if self.ignored:
             says = (
-                f"{count:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: run "
-                f"`chapterverse inject {self.site} --endpoint URL` after each build."
+                f"{self.ignored:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: "
+                f"run `chapterverse inject {self.site} --endpoint URL` after each build."
             )
             self.findings.add("ignored_plugin", "", says)
 
@@ -282,8 +276,7 @@ class _Check:
             if path in self.offered:
                 other = path_by_url.setdefault(url.removesuffix("/index.html").removesuffix(".html").rstrip("/"), path)
                 if other != path:
-                    says = f"{path} and {other} have addresses that differ only in a slash or an ending."
-                    self.findings.add("twin", path, says)
+                    self._note("twin", path, f"and {other} have addresses that differ only in a slash or an ending.")
 
     def note_links(self, progress: Progress) -> None:
         """Check the pages, files and ids that other pages link to or show."""
@@ -302,8 +295,7 @@ class _Check:
             elif not file:
                 says = f"{link.origin} links to {link.href}, and the site has no page or file {url}."
                 self.findings.add("dead_link", link.source, says)
-        for done, (path, fragments) in enumerate(sorted(links_by_file.items())):
-            progress("Following links", done, len(links_by_file))
+        for path, fragments in track(progress, "Following links", sorted(links_by_file.items())):
             # A page that can't be read is another finding, and one outside is none of the site.
             with contextlib.suppress(UnreadablePage):
                 ids = read_ids(decode_page(path, read_page(self.site, path)))
@@ -311,7 +303,6 @@ class _Check:
                     if not has(ids, fragment):
                         says = f"{link.origin} links to {link.href}, and {path} has no such id."
                         self.findings.add("dead_anchor", link.source, says)
-        progress("Following links", len(links_by_file), len(links_by_file))
 
     def _built_file(self, url: str) -> str:
         """Return the file at an address of the site, "" without one."""
@@ -363,9 +354,7 @@ def _text(site: Path, path: str) -> str:
 
 def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, progress: Progress) -> None:
     """Note secrets in files of any kind, and symbolic links that would publish a file from outside the site."""
-    paths = list(secret_scan.walk(site))
-    for done, path in enumerate(paths):
-        progress("Searching files", done, len(paths))
+    for path in track(progress, "Searching files", [*secret_scan.walk(site)]):
         file = site / path
         if file.is_symlink():
             try:
@@ -374,8 +363,7 @@ def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, pr
                 findings.add("link_out", path, str(error))
         elif file.is_file():
             try:
-                for leak in scanner.scan(site, path):
-                    findings.add("secret", path, leak.says)
+                for says in scanner.scan(site, path):
+                    findings.add("secret", path, says)
             except OSError as error:
                 findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")
-    progress("Searching files", len(paths), len(paths))

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,20 +38,22 @@ class Kind:
     """A kind of finding.
 
     Attributes:
-        advice: what to do, by way where the ways differ.
+        advice: what to do, unless `plugin` or `source` has other words for an index that was made in that way.
     """
 
     rank: Severity
     title: str
-    advice: str | Mapping[Way, str]
+    advice: str
+    plugin: str = ""
+    source: str = ""
 
     def advice_for(self, way: Way) -> str:
-        return self.advice if isinstance(self.advice, str) else self.advice[way]
+        return {"plugin": self.plugin, "source": self.source}.get(way) or self.advice
 
 
-_INDEX_AGAIN: Mapping[Way, str] = {
+_INDEX_AGAIN = {
+    "advice": "Run `chapterverse index` on the built site after each build.",
     "plugin": "Build the site again, with the plugin and where it may publish.",
-    "html": "Run `chapterverse index` on the built site after each build.",
     "source": "Run `chapterverse index --source` after each change.",
 }
 
@@ -63,50 +65,37 @@ KINDS: Mapping[str, Kind] = {
     "no_widget": Kind(
         "error",
         "Pages without the widget",
-        {
-            "plugin": "Build them with the plugin, or name pages of other tools by --exclude.",
-            "html": "Run `chapterverse inject` after each build, or name pages without a chat by --exclude.",
-            "source": "Run `chapterverse inject` after each build, or name pages without a chat by --exclude.",
-        },
+        "Run `chapterverse inject` after each build, or name pages without a chat by --exclude.",
+        plugin="Build them with the plugin, or name pages of other tools by --exclude.",
     ),
     "broken_widget": Kind(
         "error",
         "Pages whose widget can't start",
-        {
-            "plugin": "Build the site again into an empty folder.",
-            "html": "Run `chapterverse inject`, or mend the tag by hand.",
-            "source": "Run `chapterverse inject`, or mend the tag by hand.",
-        },
+        "Run `chapterverse inject`, or mend the tag by hand.",
+        plugin="Build the site again into an empty folder.",
     ),
     "no_endpoint": Kind(
         "error",
         "A chat without an API",
-        {
-            "plugin": "Set `endpoint` to the API's address, or to `/` if it is at the site's own origin.",
-            "html": "Run `chapterverse inject` with --endpoint URL, or --endpoint / for the site's own origin.",
-            "source": "Run `chapterverse inject` with --endpoint URL, or --endpoint / for the site's own origin.",
-        },
+        "Run `chapterverse inject` with --endpoint URL, or --endpoint / for the site's own origin.",
+        plugin="Set `endpoint` to the API's address, or to `/` if it is at the site's own origin.",
     ),
     "no_index": Kind(
         "error",
         "No index to compare with",
-        {
-            "plugin": "Build the site with the plugin, name its index with --store, or pass --no-index.",
-            "html": "Run `chapterverse index`, name it with --store, or pass --no-index.",
-            "source": "Run `chapterverse index --source`, name it with --store, or pass --no-index.",
-        },
+        "Run `chapterverse index`, name it with --store, or pass --no-index.",
+        plugin="Build the site with the plugin, name its index with --store, or pass --no-index.",
+        source="Run `chapterverse index --source`, name it with --store, or pass --no-index.",
     ),
     "other_address": Kind(
         "error",
         "An index of another address",
-        {
-            "plugin": "Set `site_url` to the address of the published site and build again.",
-            "html": "Run `chapterverse index` with the --base-url of the published site.",
-            "source": "Run `chapterverse index --source` with the --base-url of the published site.",
-        },
+        "Run `chapterverse index` with the --base-url of the published site.",
+        plugin="Set `site_url` to the address of the published site and build again.",
+        source="Run `chapterverse index --source` with the --base-url of the published site.",
     ),
-    "dead_citation": Kind("error", "Citations that lead nowhere", _INDEX_AGAIN),
-    "stale": Kind("error", "Pages that the index describes as they were", _INDEX_AGAIN),
+    "dead_citation": Kind("error", "Citations that lead nowhere", **_INDEX_AGAIN),
+    "stale": Kind("error", "Pages that the index describes as they were", **_INDEX_AGAIN),
     # Generators find a part of these themselves, so they fail no build by default.
     "dead_link": Kind("warning", "Links to pages that aren't there", "Mend the link, or build the page that it names."),
     "dead_image": Kind("warning", "Images that aren't there", "Mend the address, or put the file there."),
@@ -116,11 +105,9 @@ KINDS: Mapping[str, Kind] = {
     "unindexed": Kind(
         "warning",
         "Pages that the index leaves out",
-        {
-            "plugin": "The plugin reads pages of the generator only: name the others by --exclude, or build again.",
-            "html": "Run `chapterverse index`, or pass --exclude if the index should leave them out.",
-            "source": "Add them to the folder of sources, or pass --exclude if the index should leave them out.",
-        },
+        "Run `chapterverse index`, or pass --exclude if the index should leave them out.",
+        plugin="The plugin reads pages of the generator only: name the others by --exclude, or build again.",
+        source="Add them to the folder of sources, or pass --exclude if the index should leave them out.",
     ),
     "unreadable": Kind(
         "warning",
@@ -135,11 +122,8 @@ KINDS: Mapping[str, Kind] = {
     "no_address": Kind(
         "warning",
         "Pages without an address",
-        {
-            "plugin": "Set `site_url` in mkdocs.yml, or pass --base-url.",
-            "html": "Set the site's address in its generator, or pass --base-url.",
-            "source": "Set the site's address in its generator, or pass --base-url.",
-        },
+        "Set the site's address in its generator, or pass --base-url.",
+        plugin="Set `site_url` in mkdocs.yml, or pass --base-url.",
     ),
     "two_pages": Kind("warning", "Pages with one address", "Remove the copy, or mend its canonical link."),
     "mixed_address": Kind(
@@ -169,7 +153,6 @@ KINDS: Mapping[str, Kind] = {
 class Finding:
     """One fault. `file` is relative to the site, "" for the whole site."""
 
-    kind: str
     file: str
     says: str
 
@@ -194,12 +177,12 @@ class Findings:
     known: Counter[bool] = field(default_factory=Counter)
 
     def add(self, kind: str, file: str, says: str) -> None:
-        self.found.setdefault(kind, []).append(Finding(kind, file, says))
+        self.found.setdefault(kind, []).append(Finding(file, says))
 
     def scrub(self, scrub_text: Callable[[str], str]) -> None:
         """Replace the texts of all findings by `scrub_text(text)`."""
         for kind, found in self.found.items():
-            self.found[kind] = [Finding(kind, scrub_text(f.file), scrub_text(f.says)) for f in found]
+            self.found[kind] = [Finding(scrub_text(f.file), scrub_text(f.says)) for f in found]
         self.listings = {scrub_text(path): kind for path, kind in self.listings.items()}
 
     def ignore(self, kinds: Collection[str]) -> None:
@@ -237,10 +220,7 @@ class Findings:
 
     def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""
-        ranks: Counter[Severity] = Counter()
-        for kind, found in self.found.items():
-            ranks[KINDS[kind].rank] += len(found)
-        return ranks
+        return Counter(KINDS[kind].rank for kind, found in self.found.items() for _ in found)
 
     def of(self, kind: str) -> list[Finding]:
         return self.found.get(kind, [])
@@ -254,7 +234,7 @@ class Findings:
                 "title": about.title,
                 "advice": about.advice_for(self.way),
                 "count": len(found),
-                "examples": [{"file": finding.file, "says": finding.says} for finding in found[:_MAX_EXAMPLES]],
+                "examples": [asdict(finding) for finding in found[:_MAX_EXAMPLES]],
             }
             for kind, about in KINDS.items()
             if (found := self.of(kind))

@@ -40,7 +40,6 @@ class IndexedPages:
         deleted: docs versions whose pages are gone from the site.
     """
 
-    head: Head
     base: str
     cited: dict[str, set[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
@@ -94,30 +93,23 @@ def open_index(settings: Settings, base: str, sources: Collection[Source]) -> In
     store = open_store(settings)
     heads = store.heads()
     head = _head(heads, settings, base)
-    index = IndexedPages(head, base=clean_base(head.base_url) or base)
+    index, ledger = IndexedPages(clean_base(head.base_url) or base), open_ledger(settings)
     # A build may hold several docs versions, each below an address of its own.
-    versions = [head, *(h for h in heads if settings.docs_version is None and _is_below(h, head))]
-    ledger = open_ledger(settings)
-    snapshots = {version.scope: store.snapshot(version.scope) for version in versions}
+    below = [h for h in heads if settings.docs_version is None and _is_below(h, head)]
+    snapshots = {version.scope: store.snapshot(version.scope) for version in (head, *below)}
     urls = {source.url for source in sources}
-    index.deleted = tuple(version for version in versions[1:] if not _has_page(snapshots[version.scope], urls))
-    versions = [version for version in versions if version not in index.deleted]
-    extras = {version.scope: _read_points(index, snapshots[version.scope]) for version in versions}
-    by_version = _by_version(index, versions, sources)
+    index.deleted = tuple(version for version in below if not _has_page(snapshots[version.scope], urls))
+    versions = [version for version in (head, *below) if version not in index.deleted]
+    extras = [_read_points(index, snapshots[version.scope]) for version in versions]
+    by_version, indexed = _by_version(index, versions, sources), {*index.files.values()}
     outdated: dict[str, State] = {}
-    compared = True
-    for version in versions:
+    for version, extra in zip(versions, extras, strict=True):
         offered = by_version[version.scope]
-        if _has_hashes(ledger, version) and not {source.file_path for source in offered}.isdisjoint(
-            index.files.values()
-        ):
-            files = status.derive(store, ledger, version.scope, offered).files
-            outdated |= {
-                f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in extras[version.scope]
-            }
-        else:
-            compared = False
-    index.outdated = outdated if compared else None
+        if not _has_hashes(ledger, version) or indexed.isdisjoint(source.file_path for source in offered):
+            return index
+        files = status.derive(store, ledger, version.scope, offered).files
+        outdated |= {f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in extra}
+    index.outdated = outdated
     return index
 
 

@@ -12,13 +12,13 @@ import posixpath
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError, UnreadablePage
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.sources.encoding import is_binary
@@ -26,9 +26,8 @@ from chapterverse.readers.sources.folder import list_files, read_page, real_path
 from chapterverse.readers.sources.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap, site_base
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
-from chapterverse.site.alternate_link import put_link
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
-from chapterverse.site.script_tag import PageFrame, open_frame, put
+from chapterverse.site.tags import PageFrame, open_frame, put, put_link
 
 _STAMP = re.compile(r"\d[\w.+]*-[0-9a-f]{8}")
 _LATIN = "latin-1"
@@ -89,10 +88,8 @@ def inject(
     addresses, parts = (reading.addresses, reading.parts) if reading else ({}, {})
     work = _Work(site, folder, root, list(listing.warnings), agents, addresses, parts)
     real_path(site, FOLDER)
-    for done, path in enumerate(listing.files):
-        progress("Changing pages", done, len(listing.files))
+    for path in track(progress, "Changing pages", listing.files):
         work.visit(path, files)
-    progress("Changing pages", len(listing.files), len(listing.files))
     _remove_others(site / FOLDER, stamp(files) if work.delivered else "")
     return work.done()
 
@@ -103,7 +100,7 @@ class _Work:
 
     Attributes:
         root: path of the site's address, such as "/docs/"; None if no page states it.
-        first_other: first page that loads a widget in another way.
+        others: pages that load a widget in another way.
     """
 
     site: Path
@@ -116,31 +113,25 @@ class _Work:
     changed: int = 0
     unchanged: int = 0
     skipped: int = 0
-    first_other: str = ""
-    other_widgets: int = 0
+    others: list[str] = field(default_factory=list)
     delivered: bool = False
 
     def visit(self, path: str, files: Mapping[str, bytes]) -> None:
         """Put the tag into one page, or note why not."""
         try:
-            before = self._read(path)
-            codec = _codec(path, before)
+            before, codec = self._read(path)
             html = before.decode(codec, "surrogatepass")
-        except UnreadablePage as error:
-            self._skip(str(error))
-            return
-        except UnicodeDecodeError:
-            self._skip(f"{path} is not the UTF-16 that it says it is, so it got no widget.")
-            return
-        frame = open_frame(html)
-        if not frame.is_page:
-            self._skip(f"{path} is a piece of HTML and no page, so it got no widget.")
+            frame = open_frame(html)
+            if not frame.is_page:
+                raise UnreadablePage(f"{path} is a piece of HTML and no page, so it got no widget.")
+        except (UnreadablePage, UnicodeDecodeError) as error:
+            self.skipped += 1
+            undecodable = f"{path} is not the UTF-16 that it says it is, so it got no widget."
+            self.warnings.append(str(error) if isinstance(error, UnreadablePage) else undecodable)
             return
         src: str | None = self._src(path, frame)
         if not all(launcher.injected for launcher in frame.launchers):
-            self.skipped += 1
-            self.other_widgets += 1
-            self.first_other = self.first_other or path
+            self.others.append(path)
             src = None
         elif not self.delivered:
             # Before the first page that loads them, and not at all if no page does.
@@ -154,15 +145,16 @@ class _Work:
             self.unchanged += after == before
 
     def done(self) -> Injection:
-        if self.other_widgets:
-            suffix = f" and {self.other_widgets - 1} more" if self.other_widgets > 1 else ""
+        count = len(self.others)
+        if count:
+            suffix = f" and {count - 1} more" if count > 1 else ""
             self.warnings.append(
-                f"{self.first_other}{suffix}: the widget is there already by another way, so it was left."
+                f"{self.others[0]}{suffix}: the widget is there already by another way, so it was left."
             )
         # The plugin of a generator may have written files into the same folder.
-        agents = self.agents.finish(remove=not self.other_widgets) if self.agents and self.delivered else None
+        agents = self.agents.finish(remove=not count) if self.agents and self.delivered else None
         warnings = (*self.warnings, *(agents.warnings + agents.notes if agents else ()))
-        return Injection(self.folder, self.changed, self.unchanged, self.skipped, self.other_widgets, warnings, agents)
+        return Injection(self.folder, self.changed, self.unchanged, self.skipped + count, count, warnings, agents)
 
     def _put_link(self, path: str, html: str, src: str | None) -> str:
         """Write the Markdown of a page and return the page with the link to it; None leaves another way's page."""
@@ -172,16 +164,19 @@ class _Work:
         page = built_page(self.site, path, url, self.parts.get(path)) if url else None
         return apply_edits(html, put_link(html, self.agents.add(page) if page else ""))
 
-    def _read(self, path: str) -> bytes:
+    def _read(self, path: str) -> tuple[bytes, str]:
+        """Return a page and an encoding that finds tags and preserves all other bytes."""
         real_path(self.site, path)
         content = read_page(self.site, path)
         if (self.site / path).is_symlink():
             raise UnreadablePage(f"{path} is a link to another page, so only that page got the widget.")
-        return content
-
-    def _skip(self, why: str) -> None:
-        self.skipped += 1
-        self.warnings.append(why)
+        for mark, codec in _CODEC_BY_BOM:
+            if content.startswith(mark):
+                return content, codec
+        if is_binary(content):
+            raise UnreadablePage(f"{path} is not a text file.")
+        # In every other encoding of the web tags are ASCII.
+        return content, _LATIN
 
     def _src(self, path: str, frame: PageFrame) -> str:
         """Return the launcher's address relative to the page, so that the site can be moved."""
@@ -196,17 +191,6 @@ class _Work:
             # An absolute base that is on every page is the site's root.
             return launcher
         return posixpath.relpath((self.root or "/") + launcher, posixpath.dirname(page.path) or "/")
-
-
-def _codec(path: str, content: bytes) -> str:
-    """Return an encoding that finds tags and preserves all other bytes."""
-    for mark, codec in _CODEC_BY_BOM:
-        if content.startswith(mark):
-            return codec
-    if is_binary(content):
-        raise UnreadablePage(f"{path} is not a text file.")
-    # In every other encoding of the web tags are ASCII.
-    return _LATIN
 
 
 def _root(site: Path, pages: list[str]) -> str | None:

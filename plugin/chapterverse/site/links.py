@@ -90,7 +90,8 @@ class InternalLinks:
         for href, has_target in hrefs.items():
             before, _, fragment = href.strip().partition("#")
             fragment = fragment.partition(":~:")[0]
-            if not _is_anchor(fragment):
+            # Others are read by scripts.
+            if fragment.startswith(("/", "!", "?")):
                 fragment = ""
             url = clean_url(urljoin(base, before)) if before or base != page_url else page_url
             if url == page_url:
@@ -154,11 +155,6 @@ class InternalLinks:
 def has(ids: set[str], fragment: str) -> bool:
     """Whether a page with these ids has the fragment's anchor, raw or percent-encoded."""
     return fragment in ids or unquote(fragment) in ids or fragment.lower() == "top"
-
-
-def _is_anchor(fragment: str) -> bool:
-    """Whether a fragment names an anchor. An empty one is the page itself, others are read by scripts."""
-    return bool(fragment) and not fragment.startswith(("/", "!", "?"))
 
 
 def read_redirects(text: str) -> re.Pattern[str]:

@@ -74,9 +74,6 @@ class PageFile:
         *facts, _, whole, body_chars = json.loads(text)
         return cls(*[*facts, whole[len(whole) - body_chars :], whole])
 
-    def without_text(self) -> PageFile:
-        return replace(self, body="", text="")
-
 
 def markdown_path(path: str, other_paths: Collection[str] = ()) -> str:
     """Return the path of a page's Markdown: `a/index.md` beside `a/index.html`, `b.htm.md` beside `b.htm`.
@@ -114,23 +111,6 @@ def markdown_page(page: BuiltPage, path: str, version: str) -> PageFile:
     # The mark first, so that it is near the start however long a title is.
     text = f"---\n{MARK}\n{''.join(lines)}---\n\n{body}"
     return PageFile(path, page.url, title, page.language, description, body, text)
-
-
-def front_matter(text: str) -> dict[str, str]:
-    """Return the front matter of a file of ours, {} if it isn't ours."""
-    head, body, _ = text.removeprefix("---\n").partition("\n---\n")
-    lines = head.split("\n")
-    if not text.startswith("---\n") or not body or MARK not in lines:
-        return {}
-    pairs = (line.partition(": ") for line in lines)
-    return {name: _value(value) for name, colon, value in pairs if colon}
-
-
-def _value(value: str) -> str:
-    try:
-        return str(json.loads(value))
-    except ValueError:
-        return value
 
 
 def _read(page: BuiltPage) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from chapterverse.readers.html.metadata import PageMetadata, read_metadata
 from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.html_page import read_fragment
-from chapterverse.site.script_tag import PageFrame, open_frame
+from chapterverse.site.tags import PageFrame, open_frame
 
 #: Text between tags, and what is none of it.
 _TEXT = re.compile(

@@ -12,7 +12,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -29,25 +28,6 @@ _MIN_SECRET_CHARS = 12
 _HIDDEN = "…".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """Place and kind of a secret in a file, never the secret itself.
-
-    Attributes:
-        line: 0 if it is in the file's name.
-    """
-
-    file: str
-    line: int
-    what: str
-
-    @property
-    def says(self) -> str:
-        if self.line:
-            return f"{self.file} line {self.line} holds {self.what}."
-        return f"{self.file} has {self.what} in its name."
-
-
 class Scanner:
     """Searches files for secrets.
 
@@ -60,18 +40,20 @@ class Scanner:
         named_values = _values(os.environ if environ is None else environ, secrets or {})
         self._values = [(f"the value of {name}", _forms(value)) for name, value in named_values]
 
-    def scan(self, site: Path, path: str) -> Iterator[Leak]:
-        """Yield the leaks of a file and of its name, each kind once. Memory is bounded for files of any size.
+    def scan(self, site: Path, path: str) -> Iterator[str]:
+        """Yield a sentence for each kind of secret in a file and in its name, which never quotes the secret.
+
+        Memory is bounded for files of any size.
 
         Raises:
             OSError: the file can't be read.
         """
-        in_name = dict(self._find(path.encode(errors="surrogateescape")))
-        yield from (Leak(path, 0, what) for what in in_name)
-        lines: dict[str, int] = {}
+        for what in dict(self._find(path.encode(errors="surrogateescape"))):
+            yield f"{path} has {what} in its name."
         with (site / path).open("rb") as file:
-            self._search(file, lines)
-        yield from (Leak(path, line, what) for what, line in sorted(lines.items()))
+            lines = self._search(file)
+        for what, line in sorted(lines.items()):
+            yield f"{path} line {line} holds {what}."
 
     def scrub(self, text: str, *, with_shapes: bool = True) -> str:
         """Return a text with its secrets replaced by "…".
@@ -90,8 +72,9 @@ class Scanner:
             content = content.replace(secret, _HIDDEN)
         return content.decode(errors="replace")
 
-    def _search(self, file: IO[bytes], lines: dict[str, int]) -> None:
-        """Record the first line of each kind of secret."""
+    def _search(self, file: IO[bytes]) -> dict[str, int]:
+        """Return the first line of each kind of secret."""
+        lines: dict[str, int] = {}
         line, content = 1, file.read(_WINDOW)
         while content:
             for what, at in self._find(content):
@@ -100,6 +83,7 @@ class Scanner:
             overlap = content[-_OVERLAP:] if more else b""
             line += content.count(b"\n") - overlap.count(b"\n")
             content = overlap + more
+        return lines
 
     def _find(self, content: bytes) -> Iterator[tuple[str, int]]:
         """Yield kind and position of the secrets in a part of a file."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
@@ -25,18 +25,15 @@ if TYPE_CHECKING:
 
 def calibrate(
     questions: parameters.Questions,
-    most_false: Annotated[
-        float,
-        typer.Option("--max-false-refusals", min=0, max=0.5, help="Largest share of answerable questions to refuse."),
-    ] = 0.08,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the result and store nothing.")] = False,
+    most_false: float = option(
+        "Largest share of answerable questions to refuse.", name="--max-false-refusals", default=0.08, min=0, max=0.5
+    ),
+    dry_run: bool = switch("--dry-run", "Print the result and store nothing."),
     base_url: parameters.QuestionsBaseUrl = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Fit refusals to readers' questions.
 
@@ -55,7 +52,7 @@ def calibrate(
 
     rows = read_judged(questions)
     observations.require_enough(rows, questions)
-    settings = settings_from(store, site, docs_version, ledger=ledger, embedder=embedder, base_url=base_url)
+    settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     if not dry_run:
         publish_policy.require_permission(settings)
     service = EvaluationSession.open(settings)

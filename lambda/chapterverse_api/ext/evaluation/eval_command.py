@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import error, note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
 from chapterverse.errors import InputError
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
@@ -24,54 +24,24 @@ if TYPE_CHECKING:
     from chapterverse_api.ext.evaluation.comparison import Comparison
     from chapterverse_api.ext.evaluation.runs import Run
 
-BarsOption = Annotated[
-    list[str] | None,
-    typer.Option("--min", help="Exit with 3 if the figure is lower; may be repeated.", metavar="NAME=VALUE"),
-]
-MoreBarsOption = Annotated[
-    list[str] | None, typer.Argument(help="More bars, after --min.", metavar="NAME=VALUE", show_default=False)
-]
-
 
 def eval_(
-    questions: Annotated[
-        Path | None, typer.Argument(help="File of questions, one JSON object a line.", metavar="QUESTIONS")
-    ] = None,
-    more: MoreBarsOption = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Also answer every question, and measure the answers.")
-    ] = False,
-    least: BarsOption = None,
-    compare: Annotated[
-        Path | None, typer.Option("--compare", help="Earlier run to compare with.", metavar="RUN")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write a report for the browser.", metavar="FILE.html")
-    ] = None,
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Write the run, for a later --compare.", metavar="FILE.json")
-    ] = None,
-    diff: Annotated[
-        str | None,
-        typer.Option(
-            "--diff", help="Compare the answers with those of a store, an export or a git ref.", metavar="BASE"
-        ),
-    ] = None,
-    build: Annotated[
-        str | None, typer.Option("--build", help="Builds and indexes a git ref.", metavar="COMMAND")
-    ] = None,
-    most_lost: Annotated[
-        int | None, typer.Option("--max-lost", min=0, help="Exit with 3 if more answers are lost.", metavar="NUMBER")
-    ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write a comment for a pull request.", metavar="FILE.md")
-    ] = None,
+    questions: Path | None = argument("File of questions, one JSON object a line.", "QUESTIONS"),
+    more: list[str] | None = argument("More bars, after --min.", "NAME=VALUE", show_default=False),
+    answers: bool = switch("--answers", "Also answer every question, and measure the answers."),
+    least: list[str] | None = option(
+        "Exit with 3 if the figure is lower; may be repeated.", "NAME=VALUE", name="--min"
+    ),
+    compare: Path | None = option("Earlier run to compare with.", "RUN"),
+    report: Path | None = option("Write a report for the browser.", "FILE.html"),
+    run: Path | None = option("Write the run, for a later --compare.", "FILE.json"),
+    diff: str | None = option("Compare the answers with those of a store, an export or a git ref.", "BASE"),
+    build: str | None = option("Builds and indexes a git ref.", "COMMAND"),
+    most_lost: int | None = option("Exit with 3 if more answers are lost.", "NUMBER", name="--max-lost", min=0),
+    markdown: Path | None = option("Write a comment for a pull request.", "FILE.md"),
     base_url: parameters.QuestionsBaseUrl = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Measure how well questions are answered.
 
@@ -126,17 +96,15 @@ def eval_(
     if diff is not None:
         others = {"--answers": answers, "--min": least, "--compare": compare, "--report": report, "--run": run}
         _check_diff(others, markdown)
-        settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
+        settings = settings_from(**flags, base_url=base_url)
         from chapterverse_api.ext.evaluation.diff.command import run as run_diff
 
         run_diff(diff, questions, settings, build=build, markdown=markdown, most_lost=most_lost, as_json=as_json)
         return
-    if questions is None or build or markdown or most_lost is not None:
-        raise typer.BadParameter(
-            "--build, --max-lost and --markdown belong to --diff."
-            if questions
-            else "Name a file of QUESTIONS, or --diff."
-        )
+    if not questions:
+        raise typer.BadParameter("Name a file of QUESTIONS, or --diff.")
+    if build or markdown or most_lost is not None:
+        raise typer.BadParameter("--build, --max-lost and --markdown belong to --diff.")
     from chapterverse_api.ext.evaluation import report as html
 
     bars = _bars(least or [], more or [], answers)
@@ -144,8 +112,7 @@ def eval_(
     _check_outputs([file for file in (report, run) if file], questions)
     before = _earlier(compare, rows) if compare else None
     template = html.load_template() if report else None
-    settings = settings_from(store, site, docs_version, embedder=embedder, base_url=base_url)
-    measured_run, comparison = _measure(rows, settings, before, answers=answers)
+    measured_run, comparison = _measure(rows, settings_from(**flags, base_url=base_url), before, answers=answers)
     document = _document(measured_run, bars, comparison)
     if run:
         _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")

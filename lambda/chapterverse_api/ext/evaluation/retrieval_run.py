@@ -13,13 +13,13 @@ from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
-from chapterverse_api.commands.search import Examination, SearchRow
+from chapterverse_api.commands.session import SearchRow
 from chapterverse_api.ext.evaluation.metrics import DEPTH
 from chapterverse_api.ext.evaluation.places import ExpectedPlace, SitePlaces, distinct, match_place, pages, ranks
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run
-from chapterverse_api.ext.evaluation.session import EvaluationSession
+from chapterverse_api.ext.evaluation.session import EvaluationSession, Examination
 
 #: Results per question. Figures look at the first ten; the rest separates "too late" from "not found".
 _TOP_K = 20

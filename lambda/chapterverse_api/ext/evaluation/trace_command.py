@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import argument, option, print_json, settings_from
 from chapterverse.text.shortening import ellipsize
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.commands.ask import conversation_from, heading_line
@@ -36,23 +36,19 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 
 
 def trace(
-    question: Annotated[str, typer.Argument(help="What to ask.", metavar="QUESTION")],
-    page_url: Annotated[str | None, typer.Option("--page-url", help="The reader's page.")] = None,
+    question: str = argument("What to ask.", "QUESTION", default=...),
+    page_url: str | None = option("The reader's page."),
     history: parameters.History = None,
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
-    embedder: parameters.Embedder = None,
+    **flags: Unpack[parameters.ServiceFlags],
 ) -> None:
     """Show how a question is answered.
 
     Shows the searched words, the components of each candidate's rank, why candidates were left out, and the check's
     result for each sentence. Answers as `ask` does.
     """
-    resources = Resources.open(settings_from(store, site, docs_version, embedder=embedder))
-    earlier = conversation_from(history) if history else None
-    fields = {"query": question, "page_url": page_url, "conversation_history": earlier}
+    resources = Resources.open(settings_from(**flags))
+    fields = {"query": question, "page_url": page_url, "conversation_history": conversation_from(history)}
     traced = trace_answer(resources, make_query(**without_none(fields)))
     if as_json:
         print_json(traced)

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
-from chapterverse.cli.parameters import print_json, settings_from
+from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.gaps import Searcher
@@ -32,26 +32,15 @@ _KEPT_TURNS = "chapterverse_api.ext.report.kept_turns:read_kept_turns"
 
 
 def report(
-    log: Annotated[
-        list[str] | None,
-        typer.Option("--log", help="The service's log; may be repeated, - is standard input.", metavar="FILE"),
-    ] = None,
-    records: Annotated[
-        str | None, typer.Option("--records", help="Where conversations are kept, as for forget.", metavar="URI")
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", help="Leave out what was asked before.", metavar="DATE")
-    ] = None,
-    page: Annotated[Path | None, typer.Option("--html", help="Write the page there.", metavar="FILE")] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    gaps: Annotated[
-        Path | None, typer.Option("--gaps", help="Write what the docs lack as a work list.", metavar="FILE.md")
-    ] = None,
-    again: Annotated[bool, typer.Option("--ask-again", help="Ask the index anew, and say what is different.")] = False,
+    log: list[str] | None = option("The service's log; may be repeated, - is standard input.", "FILE"),
+    records: str | None = option("Where conversations are kept, as for forget.", "URI"),
+    since: str | None = option("Leave out what was asked before.", "DATE"),
+    page: Path | None = option("Write the page there.", "FILE", name="--html"),
+    as_markdown: bool = switch("--markdown", "Print Markdown."),
+    gaps: Path | None = option("Write what the docs lack as a work list.", "FILE.md"),
+    again: bool = switch("--ask-again", "Ask the index anew, and say what is different."),
     as_json: parameters.Json = False,
-    store: parameters.Store = None,
-    site: parameters.Site = None,
-    docs_version: parameters.Version = None,
+    **flags: Unpack[parameters.IndexFlags],
 ) -> None:
     """Show what readers ask, and what the docs lack.
 
@@ -68,7 +57,7 @@ def report(
     first_day = _parse_day(since)
     page = page or (None if as_json or as_markdown else _PAGE)
     _check_folders(page, gaps)
-    settings = settings_from(store, site, docs_version, records=records)
+    settings = settings_from(**flags, records=records)
     with progress_bar() as progress:
         # A log alone is reported alone, whatever the environment names.
         kept = read_kept(settings) if records or not log else []

@@ -1,33 +1,24 @@
-"""Command `remember`: writes and removes the files of memories."""
+"""Commands `remember` and `schema`: the files of memories, and the fields of each type of document."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import configure, print_json
+from chapterverse.cli.parameters import argument, configure, option, print_json
 from chapterverse.errors import ConfigurationError
-from chapterverse.knowledge.folder import NAME
+from chapterverse.model import DOCUMENT_TYPES
 
 
 def remember(
-    text: Annotated[str | None, typer.Argument(help="One fact, as Markdown.", metavar="TEXT")] = None,
-    importance: Annotated[int, typer.Option(min=1, max=5, help="Importance, from 1 (a detail) to 5.")] = 3,
-    tag: Annotated[list[str] | None, typer.Option(help="A word to find it by; may be repeated.", metavar="TAG")] = None,
-    entity: Annotated[
-        str | None,
-        typer.Option(help="Entity of the fact, such as enterprise; only its questions find it.", metavar="NAME"),
-    ] = None,
-    remove: Annotated[
-        Path | None, typer.Option("--remove", help="Remove this memory, by its path or its name.", metavar="FILE")
-    ] = None,
-    knowledge: Annotated[
-        Path | None,
-        typer.Option("--knowledge", help="Folder of knowledge; default docs/knowledge.", metavar="DIR"),
-    ] = None,
+    text: str | None = argument("One fact, as Markdown.", "TEXT"),
+    importance: int = option("Importance, from 1 (a detail) to 5.", default=3, min=1, max=5),
+    tag: list[str] | None = option("A word to find it by; may be repeated.", "TAG"),
+    entity: str | None = option("Entity of the fact, such as enterprise; only its questions find it.", "NAME"),
+    remove: Path | None = option("Remove this memory, by its path or its name.", "FILE"),
+    knowledge: Path | None = option("Folder of knowledge; default docs/knowledge.", "DIR"),
     as_json: parameters.Json = False,
 ) -> None:
     """Write a fact for the chat into a file beside your docs, or remove one.
@@ -51,9 +42,31 @@ def remember(
 
 def _folder(option: Path | None) -> Path:
     """Return the folder of knowledge, which need not be there yet."""
+    from chapterverse.knowledge.folder import NAME
+
     folder = option or configure().knowledge
     if folder:
         return Path(folder)
     if Path("docs").is_dir():
         return Path("docs") / NAME
     raise ConfigurationError("There is no folder docs here: name the folder of knowledge with --knowledge DIR.")
+
+
+def schema(
+    kind: str | None = argument("page, persona, faq, memory, turn or summary.", "TYPE"),
+    as_json: parameters.Json = False,
+) -> None:
+    """Print the fields of a document type, or of all.
+
+    Front matter, `import` and the API use the same fields.
+    """
+    if kind is not None and kind not in DOCUMENT_TYPES:
+        raise typer.BadParameter(f"TYPE must be one of {', '.join(DOCUMENT_TYPES)}.")
+    from chapterverse.knowledge.metadata import get_all_schemas, get_schema
+
+    schemas = {kind: get_schema(kind)} if kind else get_all_schemas()
+    if as_json:
+        print_json(schemas[kind] if kind else schemas)
+        return
+    for name, one in schemas.items():
+        typer.echo(f"{name}: {', '.join(one['fields'])} (required: {', '.join(one['required_fields'])})")

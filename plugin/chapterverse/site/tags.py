@@ -1,4 +1,4 @@
-"""Finds and inserts the script tag that loads the widget, in a page of any generator.
+"""Finds and inserts our tags in a page of any generator: the script that loads the widget, the link to the Markdown.
 
 A page is tokenized like in a browser, so a `</body>` in a comment, a script or an attribute is ignored.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, after_raw, apply_edits, parse_attributes
+from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, Edit, after_raw, apply_edits, parse_attributes
 
 #: Marks a tag that `inject` wrote and may replace.
 MARK = "data-chapterverse"
@@ -24,6 +24,8 @@ _IMPORTED = re.compile(r"""["']([^"'\s?#]*/launcher\.js)(?:[?#][^"']*+)?["']""")
 _DOCTYPE = re.compile(r"[\ufeff\xef\xbb\xbf\s]*<!doctype\s", re.IGNORECASE)
 _PLAIN = re.compile(r"</body>\s*</html>\s*\Z")
 _PAGE = frozenset(("html", "head", "body", "frameset"))
+_MARKDOWN = "text/markdown"
+_IN_HEAD = frozenset("html head base link meta noscript script style template title".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +151,43 @@ def tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
         elif token.lastindex == END:
             yield start, position, token[3].lower(), None, position
         position = page.find("<", position)
+
+
+def link_for(href: str) -> str:
+    """Return the link as we write it."""
+    return f'<link rel="alternate" type="{_MARKDOWN}" href="{html.escape(href)}" {MARK}>'
+
+
+def put_link(page: str, href: str) -> list[Edit]:
+    """Return how a page gets a link to `href` at the end of its head, instead of one that we wrote before.
+
+    A page that has such a link of its own keeps it alone. A page without a head or a body gets none.
+
+    Args:
+        href: "" only removes our link.
+    """
+    place, ours = _place(page)
+    new = link_for(href) if href else ""
+    if place is None or [page[start:end] for start, end in ours] == [new] * bool(new):
+        return []
+    return [(place, place, new), *((start, end, "") for start, end in ours)]
+
+
+def _place(page: str) -> tuple[int | None, list[tuple[int, int]]]:
+    """Return where the head ends and where our links are; None if there is no place for a link."""
+    ours: list[tuple[int, int]] = []
+    for start, end, name, raw, _ in tags(page):
+        if raw is None:
+            if name == "head":
+                return start, ours
+        # Parsing every link of the head would take most of the time; a reference may spell the type otherwise.
+        elif name == "link" and ("markdown" in raw.lower() or "&" in raw):
+            attributes = parse_attributes(raw)
+            rel, kind = attributes.get("rel", "").lower().split(), attributes.get("type", "").strip().lower()
+            if "alternate" in rel and kind == _MARKDOWN:
+                if MARK not in attributes:
+                    return None, []
+                ours.append((start, end))
+        elif name not in _IN_HEAD:
+            return (start if name else None), ours
+    return None, []
