@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from chapterverse.store import Snapshot
-from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.commands.search import History, SearchRow, search_rows
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service
@@ -23,7 +24,7 @@ class ServiceSession(Service):
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         query, deadline = make_query(**without_none(fields)), Deadline()
-        *_, response = answer_query(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline))
+        *_, response = answer_turn(Turn.open(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
         return response.model_dump(mode="json")
 
     def search(self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None) -> list[SearchRow]:
