@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -31,6 +31,7 @@ from chapterverse_api.retrieval.passages import (
     explain_omissions,
     make_passages,
 )
+from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import (
     SearchResources,
     SiteResults,
@@ -157,16 +158,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
     pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
     passages = make_passages(candidates, url, pages)
     relevant, candidates = candidates, candidates[: len(passages)]
-    omissions = explain_omissions(
-        retrieval.candidates,
-        ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
-        ("evidence", retrieval.related),
-        ("unsure", retrieval.strong),
-        ("section", choose(useful, len(retrieval.strong), len(retrieval.strong))),
-        ("limit", chosen),
-        ("relevance", relevant),
-        ("budget", candidates),
-    )
+    omissions = _explain_choice(retrieval, useful, chosen, relevant, candidates)
     if passages and any_number and model_judges:
         around = fill_room(candidates, passages, pages, url, make_reader_filter(query, snapshot, index))
         candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
@@ -198,6 +190,34 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
         omissions=omissions,
         off_topic=not passages and retrieval.answerability.docs < MIN_ON_TOPIC,
         memories=memories,
+    )
+
+
+def _explain_choice(
+    retrieval: Retrieval,
+    useful: Sequence[Candidate],
+    chosen: Sequence[Candidate],
+    relevant: Sequence[Candidate],
+    fitting: Sequence[Candidate],
+) -> Mapping[str, Omission]:
+    """Return by chunk id why each candidate is no source.
+
+    Args:
+        useful: the candidates to answer from, without copies and the like.
+        chosen: the best candidate of each section.
+        relevant: the candidates that have to do with the question.
+        fitting: those of them that fit into the prompt.
+    """
+    strong = retrieval.strong
+    return explain_omissions(
+        retrieval.candidates,
+        ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
+        ("evidence", retrieval.related),
+        ("unsure", strong),
+        ("section", choose(useful, len(strong), len(strong))),
+        ("limit", chosen),
+        ("relevance", relevant),
+        ("budget", fitting),
     )
 
 
