@@ -7,66 +7,46 @@ before the model begins, so that only its end arrives; then all text before that
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, ModelText, length_error, silence_error
 from chapterverse_api.generation.prompts import REFUSAL
 
-
-@dataclass(frozen=True, slots=True)
-class ReasoningMark:
-    """How a kind of model marks its reasoning in plain text; servers that know a model send it in a field of its own.
-
-    Attributes:
-        start: what it begins with.
-        end: what it ends with.
-    """
-
-    start: str
-    end: str
-
-
 _NAME = r"(?:[a-z]{2,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning)"
 _HARMONY = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _FINAL = rf"{_HARMONY}final(?:[^<]|<\|constrain\|>){{0,40}}<\|message\|>"
 
-REASONING = (
+# What reasoning begins with in plain text, by kinds of models, and what it ends with. Servers that know a model send it
+# in a field of its own.
+_REASONING = {
     # Qwen, DeepSeek and most others; `seed:think`, `longcat_think` and the like.
-    ReasoningMark(rf"<{_NAME}>", rf"</{_NAME}>"),
+    rf"<{_NAME}>": rf"</{_NAME}>",
     # Magistral, Kimi, Sky-T1 and OpenThinker, Command A, Gemma 4, MedGemma.
-    ReasoningMark(r"\[think\]", r"\[/think\]"),
-    ReasoningMark(r"◁think▷", r"◁/think▷"),
-    ReasoningMark(r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
-    ReasoningMark(r"<\|start_thinking\|>", r"<\|end_thinking\|>"),
-    ReasoningMark(r"<\|channel>thought", r"<channel\|>"),
-    ReasoningMark(r"<unused94>", r"<unused95>"),
+    r"\[think\]": r"\[/think\]",
+    r"◁think▷": r"◁/think▷",
+    r"<\|begin_of_thought\|>": r"<\|end_of_thought\|>",
+    r"<\|start_thinking\|>": r"<\|end_thinking\|>",
+    r"<\|channel>thought": r"<channel\|>",
+    r"<unused94>": r"<unused95>",
     # gpt-oss: all channels but the last, with its marks and without them.
-    ReasoningMark(
-        rf"{_HARMONY}(?:analysis|commentary)[^<]{{0,80}}<\|message\|>",
-        rf"{_HARMONY}final(?:[^<]|<\|constrain\|>){{0,40}}<\|message\|>",
-    ),
-    ReasoningMark(r"(?-i:analysis(?=[A-Z]))", r"(?-i:assistantfinal)"),
-)
-#: What stands before an answer that no reasoning precedes, and behind its last word.
-ANSWER_START = (
-    rf"{_HARMONY}final(?:[^<]|<\|constrain\|>){{0,40}}<\|message\|>|<\|(?:start_response|begin_of_solution)\|>"
-)
-ANSWER_END = (
-    r"<\|(?:return|end|im_end|eot_id|eom_id|endoftext|end_of_text|end_response|end_of_solution)\|>"
-    r"|</s>|<end_of_turn>|<turn\|>|<eos>"
-)
+    rf"{_HARMONY}(?:analysis|commentary)[^<]{{0,80}}<\|message\|>": _FINAL,
+    r"(?-i:analysis(?=[A-Z]))": r"(?-i:assistantfinal)",
+}
 #: Characters of the longest mark.
 MAX_MARK_CHARS = 160
 
 _STARTS = [
-    (re.compile(rf"(?<!\s)\s*+(?:{m.start})", re.IGNORECASE), re.compile(m.end, re.IGNORECASE)) for m in REASONING
+    (re.compile(rf"(?<!\s)\s*+(?:{start})", re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for start, end in _REASONING.items()
 ]
-_TAG = re.compile(
-    f"(?P<end>{'|'.join(m.end for m in REASONING)})|{'|'.join(m.start for m in REASONING)}", re.IGNORECASE
+_TAG = re.compile(f"(?P<end>{'|'.join(_REASONING.values())})|{'|'.join(_REASONING)}", re.IGNORECASE)
+# What stands before an answer that no reasoning precedes, and behind its last word.
+_ANSWER_START = re.compile(rf"\s*(?:{_FINAL}|<\|(?:start_response|begin_of_solution)\|>)", re.IGNORECASE)
+_ANSWER_END = re.compile(
+    r"""(?<![`"'“‘„«])(?:<\|(?:return|end|im_end|eot_id|eom_id|endoftext|end_of_text|end_response|end_of_solution)\|>"""
+    r"|</s>|<end_of_turn>|<turn\|>|<eos>)\s*\Z",
+    re.IGNORECASE,
 )
-_ANSWER_START = re.compile(rf"\s*(?:{ANSWER_START})", re.IGNORECASE)
-_ANSWER_END = re.compile(rf"""(?<![`"'“‘„«])(?:{ANSWER_END})\s*\Z""", re.IGNORECASE)
 # A mark that has begun: the rest of it may come with the next piece.
 _BEGUN = re.compile(r"<\|(?:start|channel)\b(?!.*<\|message\|>)|[<\[◁](?!.*[>\]▷])", re.DOTALL)
 _MAX_BEGUN_CHARS = 24
@@ -82,7 +62,6 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # The prompt asks for the refusal word if the sources hold no answer. A sentence that is this word, or begins with it as
 # a remark of its own, is a refusal, and the text behind it is ignored. Inside a sentence the word is a mention, "the
 # model replies NOT_IN_DOCS": it is shown with plain words in its place, because readers don't know it.
-#: The plain words for a mention of the word.
 IN_PLAIN_WORDS = "not in these docs"
 
 # Markdown's writers put a backslash before "_", and some models say the word with blanks or in small letters.
