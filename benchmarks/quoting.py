@@ -31,7 +31,7 @@ import numpy as np
 from understanding import FOREIGN, HALVES, HELD, REPORTED, TUNED, Site, _history, read_rows, rows_about
 
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.sources import find_sources
+from chapterverse_api.answering.search import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.ext.evaluation.quoting import (
     AnswerKey,

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Self
 from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
-from chapterverse_api.answering.metering import usual_cost
-from chapterverse_api.answering.models import TurnModels
-from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.answering.request_size import MAX_VOTES
-from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.status import read_status
+from chapterverse_api.answering.metering import MAX_VOTES, usual_cost
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.resources import Resources, TurnModels
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import (
     ChatQuery,
     Events,
@@ -33,7 +31,7 @@ from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
 
 if TYPE_CHECKING:
-    from chapterverse_api.answering.turn_tools import SiteTools, TurnTools
+    from chapterverse_api.generation.requests import SiteTools, TurnTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +68,13 @@ class Service:
         return replace(self, resources=self.resources.inherit_from(before.resources))
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
-        """Yield the parts of an answer; the last is the whole `ChatResponse`. See `pipeline.answer_query`."""
+        """Yield the parts of an answer; the last is the whole `ChatResponse`. See `answer_turn`."""
         resources, deadline = self.resources, deadline or Deadline()
         tools = self.turn_tools(deadline)
         usual = usual_cost(resources.models.prices, query.query or "", drafts=1, votes=MAX_VOTES)
         with resources.budget.reserving(usual) as budget:
-            yield from answer_query(
-                query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools
+            yield from answer_turn(
+                Turn.open(query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
             )
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
@@ -105,5 +103,5 @@ class Service:
         feedback.take(rating, self.resources.threads, log_comment=self.settings.log_questions)
 
     def status(self) -> ServiceStatus:
-        """Return the state of indexes, models and budget; see `status.read_status`."""
-        return read_status(self.resources, has_tools=self.tools is not None)
+        """Return the state of indexes, models and budget; see `Resources.status`."""
+        return self.resources.status(has_tools=self.tools is not None)

@@ -22,8 +22,7 @@ from chapterverse.readers.markdown.page import read_markdown
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
-from chapterverse_api.answering.models import Models
-from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.resources import Models, Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.ext.evaluation.session import EvaluationSession

@@ -1,1 +1,1 @@
-"""The pipeline of an answer, which starts at `pipeline.answer_query`."""
+"""The pipeline of an answer, which starts at `pipeline.answer_turn`."""

@@ -1,23 +1,20 @@
-"""Writes the text of an answer, checks it sentence by sentence, and yields each segment that can be shown."""
+"""Writes the text of an answer, by a model or by quotes, and yields each segment that can be shown."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, DraftSources, IdfLookup
-from chapterverse_api.answering.draft_reader import DraftReader
-from chapterverse_api.answering.response import make_segment
-from chapterverse_api.answering.segments import Segments
+from chapterverse_api.answering.segments import DraftReader, Segments, make_delta
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import Delta, ToolUse
 from chapterverse_api.generation.curated import CuratedAnswer
-from chapterverse_api.generation.draft import Span, silence_error
+from chapterverse_api.generation.draft import silence_error
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall
@@ -25,7 +22,7 @@ from chapterverse_api.grounding.links.site_text import SiteText
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes
-    from chapterverse_api.answering.tool_rounds import ToolRounds
+    from chapterverse_api.answering.tools import ToolRounds
 
 #: Characters of a reply that is to hold calls alone.
 _MAX_CALL_CHARS = 1_000
@@ -36,9 +33,6 @@ _FAILED = "The model failed."
 _LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
 _STOPPED = "The answer ends early, since the model failed."
 _STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
-_REASONING_NOTICE = (
-    "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +40,11 @@ class ShownDraft:
     """A draft, as far as it was shown.
 
     Attributes:
-        sources: what it was made from.
         generator: name of the one that wrote it.
         failure: a sentence about the model's failure; None if it did not fail.
     """
 
     segments: Segments
-    sources: DraftSources
     generator: str
     failure: str | None = None
 
@@ -69,35 +61,38 @@ class ShownDraft:
         ends_early = self.failure in (_STOPPED, _STOPPED_BY_FILTER)
         return self.segments.draft_reader.refused or not (ends_early or self.segments.verified.cited)
 
-    @property
-    def reasoning_notice(self) -> str | None:
-        """A sentence that the model's reasoning was shown; None if it was not."""
-        return _REASONING_NOTICE if self.segments.restarted else None
-
 
 #: Yields what the reader sees of a draft, calls of tools included, and returns the draft.
 DraftSteps: TypeAlias = Generator[Delta | ToolUse, None, ShownDraft]
 
 
-def write_draft(sources: DraftSources, turn: Turn, rounds: ToolRounds | None = None) -> DraftSteps:
+def open_rounds(turn: Turn) -> ToolRounds | None:
+    """Return the rounds in which the model may look again; None without a model or without a search."""
+    if turn.models.writer is None or turn.sources.retrieval is None:
+        return None
+    # Lazy: only needed with a model.
+    from chapterverse_api.answering.tools import ToolRounds
+
+    return ToolRounds(turn)
+
+
+def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
     """Let the generator write. If it fails before its first segment is shown, quotes replace its draft.
 
     Args:
         rounds: those in which it may call tools in place of an answer.
     """
-    votes = _new_votes(turn)
+    votes, names = _new_votes(turn), rounds.names if rounds else ()
     with closing(votes) if votes else nullcontext():
         while True:
-            sources = rounds.sources if rounds else sources
-            request = rounds.request if rounds else sources.context.request
-            names = rounds.names if rounds else ()
-            segments = _new_segments(replace(sources.context, request=request), sources.idf, votes, waits=bool(names))
+            request = rounds.request if rounds else turn.sources.request
+            segments = _new_segments(turn, request, votes, waits=bool(names))
             try:
                 calls = yield from _write(segments, turn, request, names)
             except ProviderError as error:
-                return (yield from _replace_draft(error, segments, sources, turn))
+                return (yield from _replace_draft(error, segments, turn))
             if not (rounds and calls):
-                return ShownDraft(segments, sources, turn.models.generator.name)
+                return ShownDraft(segments, turn.models.generator.name)
             yield from rounds.run(calls)
 
 
@@ -156,49 +151,44 @@ def _read_written_calls(reader: DraftReader, tools: Collection[str]) -> list[Too
     return read_written_calls(reader.text, tools)
 
 
-def _replace_draft(error: ProviderError, segments: Segments, sources: DraftSources, turn: Turn) -> DraftSteps:
+def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> DraftSteps:
     """End the draft of a model that failed, by quotes if nothing of it can be shown."""
     turn.log_failure("generator", error)
     yield from map(make_delta, segments.settle())
     is_withheld = isinstance(error, AnswerWithheld)
     if segments.shown_spans:
-        name = turn.models.generator.name
-        return ShownDraft(segments, sources, name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
-    return (yield from quote_documents(sources, turn, _reason(error)))
+        return ShownDraft(segments, turn.models.generator.name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
+    reason = _LOADING if isinstance(error, ModelLoading) else _WITHHELD if is_withheld else _QUOTED
+    return (yield from quote_documents(turn, reason))
 
 
-def _reason(error: ProviderError) -> str:
-    """Return why the answer is quoted."""
-    if isinstance(error, ModelLoading):
-        return _LOADING
-    return _WITHHELD if isinstance(error, AnswerWithheld) else _QUOTED
-
-
-def quote_documents(sources: DraftSources, turn: Turn, why: str = _QUOTED) -> DraftSteps:
+def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
     # The budget has a reason of its own.
     reason = None if turn.models.turn_budget.reason else why
-    documents, segments = sources.documents, _new_segments(sources.documents, sources.idf)
+    documents = turn.sources.documents
+    segments = _new_segments(turn, documents.request)
     if not documents.may_be_quoted:
-        return ShownDraft(segments, sources, turn.models.generator.name, reason and _FAILED)
+        return ShownDraft(segments, turn.models.generator.name, reason and _FAILED)
     yield from _stream(segments, Extractive(), documents.request)
-    return ShownDraft(segments, sources, Extractive.name, reason)
+    return ShownDraft(segments, Extractive.name, reason)
 
 
-def quote_entry(sources: DraftSources) -> DraftSteps:
+def quote_entry(turn: Turn) -> DraftSteps:
     """Quote the FAQ entry that is the answer."""
-    context = sources.context
-    segments = _new_segments(context, sources.idf)
-    yield from _stream(segments, CuratedAnswer(context.language), context.request)
-    return ShownDraft(segments, sources, CuratedAnswer.name)
+    request = turn.sources.request
+    segments = _new_segments(turn, request)
+    yield from _stream(segments, CuratedAnswer(turn.sources.language), request)
+    return ShownDraft(segments, CuratedAnswer.name)
 
 
 def _new_segments(
-    context: AnswerContext, idf: IdfLookup, votes: SecondVotes | None = None, *, waits: bool = False
+    turn: Turn, request: GenerationRequest, votes: SecondVotes | None = None, *, waits: bool = False
 ) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
-    note = f"{phrases.for_language(context.language).other_language}\n\n" if context.other_language else ""
-    return Segments(context.request, idf, SiteText(context.snapshot), note=note, votes=votes, waits=waits)
+    sources = turn.sources
+    note = f"{phrases.for_language(sources.language).other_language}\n\n" if sources.other_language else ""
+    return Segments(request, sources.idf, SiteText(sources.snapshot), note=note, votes=votes, waits=waits)
 
 
 def _new_votes(turn: Turn) -> SecondVotes | None:
@@ -229,7 +219,3 @@ def _stream(
     if segments.shown_spans or not calls:
         yield from map(make_delta, segments.end())
     return calls
-
-
-def make_delta(span: Span) -> Delta:
-    return Delta(**make_segment(span).model_dump())

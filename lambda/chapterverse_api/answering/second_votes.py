@@ -10,7 +10,7 @@ from threading import Thread
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answering.request_size import MAX_VOTE_BYTES, MAX_VOTES
+from chapterverse_api.answering.metering import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
 

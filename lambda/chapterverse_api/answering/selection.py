@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 from urllib.parse import urldefrag
 
 from chapterverse.calibration import WeightedQuestion, read_question
@@ -13,8 +12,8 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse_api import phrases
-from chapterverse_api.answering.context import AnswerContext, make_request, make_source, nearest_place
-from chapterverse_api.answering.sources import find_sources
+from chapterverse_api.answering.search import find_sources, make_source, make_sources, nearest_place
+from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import Nearest
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
@@ -22,60 +21,48 @@ from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.retrieval.site_search import find_closest_chunk
 
-if TYPE_CHECKING:
-    from chapterverse_api.answering.turn import Turn
 
-
-def read_selection(turn: Turn) -> AnswerContext:
-    """Return the selection as the only source; the index gives its place and the weights of its words."""
-    try:
-        return _make_context(turn, turn.snapshot())
-    except IndexFault:
-        # The reader's own text needs no index.
-        return _make_context(turn, None)
-
-
-def search_selection(turn: Turn) -> AnswerContext:
+def search_selection(turn: Turn) -> Sources:
     """Return passages about a selection, for a generator that can only quote: the reader knows the selection itself.
 
     If there are none, the selection is the source.
     """
     with suppress(IndexFault):
-        context = find_sources(turn, turn.query.selected_text or "")
-        if context.request.passages:
-            return context
+        sources = find_sources(turn, turn.query.selected_text or "")
+        if sources.request.passages:
+            return sources
     return read_selection(turn)
 
 
-def _make_context(turn: Turn, snapshot: Snapshot | None) -> AnswerContext:
-    query, index = turn.query, turn.resources.index
-    selection = query.selected_text or ""
+def read_selection(turn: Turn) -> Sources:
+    """Return the selection as the only source; the index gives its place and the weights of its words."""
+    try:
+        return _read_selection(turn, turn.snapshot())
+    except IndexFault:
+        # The reader's own text needs no index.
+        return _read_selection(turn, None)
+
+
+def _read_selection(turn: Turn, snapshot: Snapshot | None) -> Sources:
+    query, index, selection = turn.query, turn.resources.index, turn.query.selected_text or ""
     place = _find_place(selection, query.page_url, index, snapshot) if snapshot and query.page_url else None
-    # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
-    selection = AddressFilter((), place.texts if place else ()).without_foreign(selection)
-    page_language = place.language if place else snapshot.head.main_language if snapshot else "en"
-    language = query.language or page_language
+    language = query.language or (place.language if place else snapshot.head.main_language if snapshot else "en")
     chapter = place.nearest.chapter if place else phrases.for_language(language).selection
-    words, persona = _weigh_words(query.query or "", language, snapshot), index.persona(snapshot)
-    terms = lexical.terms_of(lexical.words(f"{chapter}\n{selection}", language))
-    passage = Passage("1", (chapter,), selection, selection, terms, url=place.url if place else None)
-    return AnswerContext(
-        mode="selected_text",
-        request=make_request(
-            turn,
-            words,
-            (passage,),
-            language=language,
-            source_language=place.language if place else language,
-            persona=persona,
-        ),
-        language=persona.language or language,
-        sources=(make_source(passage, chapter),),
-        nearest=(place.nearest,) if place else (),
-        candidates=1,
-        evidence=1.0,
-        snapshot=snapshot,
+    # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
+    text = AddressFilter((), place.texts if place else ()).without_foreign(selection)
+    terms = lexical.terms_of(lexical.words(f"{chapter}\n{text}", language))
+    passage = Passage("1", (chapter,), text, text, terms, url=place.url if place else None)
+    sources = make_sources(
+        turn,
+        snapshot,
+        [passage],
+        [make_source(passage, chapter)],
+        language=language,
+        source_language=place.language if place else language,
+        words=_weigh_words(query.query or "", language, snapshot),
     )
+    request = replace(sources.request, selected=True)
+    return replace(sources, request=request, nearest=(place.nearest,) if place else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import Any, TypedDict
 from chapterverse.filters import FilterTree
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
-from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
@@ -53,7 +54,7 @@ class ServiceSession(Service):
 
     def answer(self, **fields: Any) -> dict[str, Any]:
         query, deadline = make_query(**without_none(fields)), Deadline()
-        *_, response = answer_query(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline))
+        *_, response = answer_turn(Turn.open(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
         return response.model_dump(mode="json")
 
     def search(self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None) -> list[SearchRow]:

@@ -35,8 +35,8 @@ class Conversation:
     Attributes:
         messages: oldest first, as many of the latest as a prompt holds; "assistant" marks only answers that this
             service signed; everything else counts as the reader's words.
-        questions: the reader's own, oldest first, that a follow-up may refer to. The search uses no answers: a browser
-            could invent them, and questions alone find more.
+        questions: the reader's own that were answered, or all if none was, oldest first. A follow-up may refer to them.
+            The search uses no answers: a browser could invent them, and questions alone find more.
         previous: the tag that the next signature names, see `conversation.transcript`.
         summary: a summary of the earlier turns; empty if the thread is not stored.
         recalled: earlier turns of a kept thread that are about the same subject, as text.
@@ -62,19 +62,21 @@ class Conversation:
         Args:
             turn_top_k: the most earlier turns to recall.
         """
-        history = query.conversation_history
+        history, stored = query.conversation_history, thread.turns if thread else ()
         transcript = signer.read(history)
-        summary = thread.summary if thread else ""
-        if thread and thread.turns and not transcript.positions:
-            stored = [message for turn in thread.turns for message in turn.messages]
-            turns = [(turn.question, turn.answer) for turn in thread.turns]
-            messages = recent_messages(stored)
-            return cls(messages, _answered_questions(turns), "", summary, _recall(thread, query, messages, turn_top_k))
-        messages = recent_messages(
-            _chat_message(m, is_signed=at in transcript.positions) for at, m in enumerate(history)
-        )
+        if stored and not transcript.positions:
+            messages = recent_messages(message for turn in stored for message in turn.messages)
+            turns = [(turn.question, turn.answer) for turn in stored]
+        else:
+            messages = recent_messages(
+                _chat_message(m, is_signed=at in transcript.positions) for at, m in enumerate(history)
+            )
+            answers = {at: m.content for at, m in enumerate(history, -1) if m.role == "assistant"}
+            turns = [(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"]
+        # A refused question would mislead the search.
+        questions = [q for q, answer in turns if answer not in _REFUSED_ANSWERS] or [q for q, _ in turns]
         recalled = _recall(thread, query, messages, turn_top_k)
-        return cls(messages, _questions(history), transcript.tag, summary, recalled)
+        return cls(messages, tuple(questions), transcript.tag, thread.summary if thread else "", recalled)
 
 
 def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[ChatMessage], top_k: int) -> str:
@@ -101,20 +103,7 @@ def _recall(thread: StoredThread | None, query: ChatQuery, messages: Sequence[Ch
 def _chat_message(message: Message, *, is_signed: bool) -> ChatMessage:
     if message.role == "user":
         return ChatMessage("user", message.content)
+    if not is_signed:
+        return ChatMessage("user", f"{REPORTED}{message.content}")
     # The signature doesn't cover the text behind the cut.
-    return (
-        ChatMessage("assistant", truncate(message.content))
-        if is_signed
-        else ChatMessage("user", f"{REPORTED}{message.content}")
-    )
-
-
-def _questions(history: Sequence[Message]) -> tuple[str, ...]:
-    """Return the reader's questions, oldest first: those that were answered, or all if none was."""
-    answers = {at: message.content for at, message in enumerate(history, -1) if message.role == "assistant"}
-    return _answered_questions([(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"])
-
-
-def _answered_questions(turns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the questions that were answered, or all if none was: a refused one would mislead the search."""
-    return tuple(q for q, answer in turns if answer not in _REFUSED_ANSWERS) or tuple(q for q, _ in turns)
+    return ChatMessage("assistant", truncate(message.content))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.shortening import cut_to_words
-from chapterverse_api.conversation.follow_up_detection import STANDALONE_WORDS, count_content_words, detect_follow_up
+from chapterverse_api.conversation.detection import STANDALONE_WORDS, count_content_words, detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.protocols import Writer

@@ -12,8 +12,8 @@ item, a callout or a section of a manual.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from chapterverse_api.generation.passage import Passage
 
@@ -78,20 +78,13 @@ _BLANK_END = re.compile(r"\s\Z")
 _AFTER_WORDS = ".,;:!?)]}…。，、；：！？）"
 
 
-@dataclass(frozen=True, slots=True)
-class _MarkGroup:
-    """Marks in a row.
-
-    Attributes:
-        start, end: their range in the text, with the blanks around.
-        replacement: the text that replaces them.
-        ids: the ids that they cite.
-    """
+class _MarkGroup(NamedTuple):
+    """Marks in a row: their range with the blanks around, what replaces them, and the ids that they cite."""
 
     start: int
     end: int
     replacement: str
-    ids: tuple[str, ...]
+    ids: Sequence[str]
 
 
 class CitationMarks:
@@ -122,7 +115,7 @@ class CitationMarks:
             return alias.group() if alias.group() in self._text else code
         numbers = alias["escaped"] or alias["wide"] or alias["raised"] or alias["power"].translate(_POWERS)
         ids = re.findall(r"\d+", numbers)
-        known = alias["power"] is None or all(number in self._path_words for number in ids)
+        known = alias["power"] is None or self._knows(ids)
         word = _WORD_END.search(alias.string, max(0, alias.start() - _MAX_ARRAY_CHARS), alias.start())
         context = f"{word.group() if word else ''}{alias.group()}"
         return f"[{', '.join(ids)}]" if known and context not in self._text else alias.group()
@@ -136,11 +129,11 @@ class CitationMarks:
                 del code[0]
             if start < at or (code and code[0][0] < start):
                 continue
-            marks = list(self._marks(text, start))
-            at = marks[-1].end() if marks else at
-            if group := self._group(text, marks):
-                yield group
-                at = group.end
+            if marks := list(self._marks(text, start)):
+                at = marks[-1].end()
+                if group := self._group(text, marks):
+                    yield group
+                    at = group.end
 
     def _marks(self, text: str, start: int) -> Iterator[re.Match[str]]:
         """Yield the marks in a row that begin there."""
@@ -161,15 +154,13 @@ class CitationMarks:
         return (
             mark.group() not in self._text
             and (not title or title <= self._path_words.get(ids[0], set()))
-            and (not _is_bare(mark) or all(number in self._path_words for number in ids))
+            and (not _is_bare(mark) or self._knows(ids))
         )
 
     def _group(self, text: str, marks: Sequence[re.Match[str]]) -> _MarkGroup | None:
         """Return marks in a row as a group; None if they are words of the sentence."""
-        if not marks:
-            return None
         start, end = marks[0].start(), marks[-1].end()
-        ids = tuple(dict.fromkeys(number for mark in marks for number in _ids(mark)))
+        ids = list(dict.fromkeys(number for mark in marks for number in _ids(mark)))
         if all(_NUMBERED.fullmatch(mark.group()) for mark in marks):
             cites = not self._is_index(text, marks, ids) and not self._is_in_sources(text[:end], start, ids)
         else:
@@ -196,19 +187,24 @@ class CitationMarks:
         word = _WORD_END.search(text, max(0, start - _MAX_ARRAY_CHARS), start)
         if following and following in "({=_":
             return True
-        if word is None:
-            return marks[0].group()[0] == "[" and text[:start].endswith(("]", "()"))
-        if following.isascii() and following.isalnum():
+        if word and following.isascii() and following.isalnum():
             return True
-        is_element = (len(word.group()) == 1 and word.group().isascii()) or ids[0] == "0"
-        return marks[0].group()[0] == "[" and (is_element or (word.group(), ids[0]) in self._elements)
+        if marks[0].group()[0] != "[":
+            return False
+        if word is None:
+            return text[:start].endswith(("]", "()"))
+        name = word.group()
+        return ids[0] == "0" or (len(name) == 1 and name.isascii()) or (name, ids[0]) in self._elements
 
     def _is_in_sources(self, text: str, start: int, ids: Sequence[str]) -> bool:
         """Whether the end of a text from `start` on names no passage, and the sources contain it behind such words."""
-        if all(number in self._path_words for number in ids):
-            return False
-        context = text[max(0, start - _CONTEXT_CHARS) :]
-        return bool(text[max(0, start - _CONTEXT_CHARS) : start].strip()) and " ".join(context.split()) in self._text
+        first = max(0, start - _CONTEXT_CHARS)
+        is_behind_words = bool(text[first:start].strip())
+        return not self._knows(ids) and is_behind_words and " ".join(text[first:].split()) in self._text
+
+    def _knows(self, ids: Iterable[str]) -> bool:
+        """Whether all of these ids name a passage."""
+        return all(number in self._path_words for number in ids)
 
 
 def _with_surroundings(text: str, start: int, end: int) -> tuple[int, int]:

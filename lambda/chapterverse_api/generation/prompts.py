@@ -17,7 +17,6 @@ from chapterverse.knowledge.persona import Persona
 from chapterverse.text.invisible import INVISIBLE
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.generation.marks import TURN
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 
@@ -36,8 +35,6 @@ MAX_REASONING_TOKENS = 2000
 
 #: Tokens of an answer with data.
 MAX_DATA_TOKENS = 1500
-#: Tokens of a plan of twenty steps.
-MAX_PLAN_TOKENS = 3000
 
 #: Tokens of the result of one call of a tool among the sources, and of those of all calls of one round.
 MAX_RESULT_TOKENS, MAX_ROUND_TOKENS = 800, 1600
@@ -69,6 +66,29 @@ _MARK = re.compile(
 # languages and emoji are written with are left after their letters.
 _HIDDEN = re.compile(
     f"[\x00-\x08\x0b-\x1f\x7f-\x9f{INVISIBLE}\u2028\u2029\ufff9-\ufffb\ud800-\udfff]|(?<![^\x00-\x7f])[\u200c\u200d]"
+)
+
+# The marks of turns that open models read anywhere in a text, as local servers interpret them. Known by their shape are
+# marks that look like nothing else; the others are listed word by word, so that `[OPTIONS]`, a task box or `arr[i]`
+# stays as it is.
+# Tokens in angle brackets that no shape tells from a tag.
+_ANGLE_WORDS = (
+    r"/?(?:s|bos|eos|pad|unk|sop|eop)|(?:start|end)_of_\w{1,20}|</?SYS>|/?tool_(?:call|response)|/?think(?:ing)?"
+    r"|/?thought|_(?:user|bot|system|end|start)|unused\d{1,4}|reserved_\d{1,4}|extra_id_\d{1,3}|SPECIAL_\d{1,4}"
+    r"|/?(?:seed|minimax):[a-z_]{1,32}|role>(?:SYSTEM|HUMAN|ASSISTANT|OBSERVATION)</role"
+)
+# Tokens in square brackets, as no shape tells them from a placeholder.
+_SQUARE_WORDS = (
+    r"/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|THINK)"
+    r"|gMASK|UNUSED_TOKEN_\d{1,4}|unused\d{1,4}"
+)
+# The first character of each mark of a turn: `<|im_start|>`, `<|turn>`, `<turn|>`, `</｜DSML｜x>`; `[|system|]`,
+# `[e~[`, `]~b]`.
+_TURN = re.compile(
+    rf"""<(?=/?[|｜][^\s|｜<>]{{1,64}}(?:[|｜][^\s|｜<>]{{0,64}})?>|/?[^\s|｜<>]{{1,64}}[|｜]>|(?:{_ANGLE_WORDS})>)
+        | \[(?=\|[^\s|\[\]]{{1,64}}\|\]|[a-z!]{{1,3}}~\[|(?:{_SQUARE_WORDS})\])
+        | \](?=~!?[a-z]{{1,3}}[\[\]])""",
+    re.VERBOSE,
 )
 
 
@@ -113,34 +133,6 @@ def data_instructions(
     return f"{purpose}\n\n{numbered}\n\nThe JSON Schema:\n{document}"
 
 
-def plan_instructions(request: GenerationRequest, nonce: str, schema: ResponseSchema, tools: str) -> str:
-    """Return the system prompt for a plan.
-
-    Args:
-        tools: the tools that the plan may call, as JSON; empty without any.
-    """
-    rules = (
-        (
-            "The plan leads the reader through what the last question asks, one step at a time, in at most 20 steps. "
-            "The first step begins. next names the step that follows; null ends the plan. Every step is reached, and "
-            "from every step the end is."
-        ),
-        (
-            "action tells the reader one thing to do, in the sources' own words. ask_user asks one thing that decides "
-            "how to go on; give the answers as options, each with its next, or a variable for what the reader writes."
-        ),
-        (
-            "decide compares a variable by its conditions, and takes next where none holds. compute calculates with "
-            "two numbers or variables."
-        ),
-        f"call_tool calls one of these tools: {tools}. A value in braces is a variable's."
-        if tools
-        else "There is no tool to call: use no step of the kind call_tool.",
-        "citations holds the numbers of the sources that say the step. What a kind does not use is null.",
-    )
-    return data_instructions(request, nonce, schema, "You plan steps for a reader", *rules)
-
-
 def new_nonce() -> str:
     """Return the number in the marks around sources, new for each request."""
     return secrets.token_hex(8)
@@ -182,7 +174,7 @@ def _render_source(passage: Passage, nonce: str) -> str:
 
 def defuse(text: str) -> str:
     """Return a text of others so that nothing in it passes for a mark of ours, and nothing is hidden in it."""
-    return TURN.sub("(", _MARK.sub("(", _HIDDEN.sub("", text)))
+    return _TURN.sub("(", _MARK.sub("(", _HIDDEN.sub("", text)))
 
 
 # A sentence from the model's memory can be right and is still not in these docs.

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
-
-if TYPE_CHECKING:
-    from chapterverse_api.generation.model_loader import ModelLoader
 
 
 class AnswerGenerator(Protocol):
@@ -49,6 +46,18 @@ class Writer(Protocol):
         Raises:
             ProviderError: as above.
         """
+        ...
+
+
+class ModelLoader(Protocol):
+    """Loads a model on a server of one's own in the background."""
+
+    def start_if_cold(self) -> None:
+        """Load the model unless it has answered lately."""
+        ...
+
+    def stop(self) -> None:
+        """End the loading for good."""
         ...
 
 

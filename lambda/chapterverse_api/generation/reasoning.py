@@ -1,7 +1,7 @@
-"""Removes a model's reasoning and control characters from its text.
+"""Removes a model's reasoning and control characters from its text, and recognizes its refusal.
 
-Some servers send a model's reasoning as text, `<think>…</think>`. Some templates open it before the model begins, so
-that only its end arrives; then all text before that was reasoning.
+Reasoning in a known mark is never shown. Some servers send it as text, `<think>…</think>`. Some templates open it
+before the model begins, so that only its end arrives; then all text before that was reasoning.
 """
 
 from __future__ import annotations
@@ -10,16 +10,43 @@ import re
 
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, ModelText, length_error, silence_error
-from chapterverse_api.generation.marks import ANSWER_END, ANSWER_START, MAX_MARK_CHARS, REASONING
+from chapterverse_api.generation.prompts import REFUSAL
+
+_NAME = r"(?:[a-z]{2,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning)"
+_HARMONY = r"(?:<\|start\|>assistant)?<\|channel\|>"
+_FINAL = rf"{_HARMONY}final(?:[^<]|<\|constrain\|>){{0,40}}<\|message\|>"
+
+# What reasoning begins with in plain text, by kinds of models, and what it ends with. Servers that know a model send it
+# in a field of its own.
+_REASONING = {
+    # Qwen, DeepSeek and most others; `seed:think`, `longcat_think` and the like.
+    rf"<{_NAME}>": rf"</{_NAME}>",
+    # Magistral, Kimi, Sky-T1 and OpenThinker, Command A, Gemma 4, MedGemma.
+    r"\[think\]": r"\[/think\]",
+    r"◁think▷": r"◁/think▷",
+    r"<\|begin_of_thought\|>": r"<\|end_of_thought\|>",
+    r"<\|start_thinking\|>": r"<\|end_thinking\|>",
+    r"<\|channel>thought": r"<channel\|>",
+    r"<unused94>": r"<unused95>",
+    # gpt-oss: all channels but the last, with its marks and without them.
+    rf"{_HARMONY}(?:analysis|commentary)[^<]{{0,80}}<\|message\|>": _FINAL,
+    r"(?-i:analysis(?=[A-Z]))": r"(?-i:assistantfinal)",
+}
+#: Characters of the longest mark.
+MAX_MARK_CHARS = 160
 
 _STARTS = [
-    (re.compile(rf"(?<!\s)\s*+(?:{m.start})", re.IGNORECASE), re.compile(m.end, re.IGNORECASE)) for m in REASONING
+    (re.compile(rf"(?<!\s)\s*+(?:{start})", re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for start, end in _REASONING.items()
 ]
-_TAG = re.compile(
-    f"(?P<end>{'|'.join(m.end for m in REASONING)})|{'|'.join(m.start for m in REASONING)}", re.IGNORECASE
+_TAG = re.compile(f"(?P<end>{'|'.join(_REASONING.values())})|{'|'.join(_REASONING)}", re.IGNORECASE)
+# What stands before an answer that no reasoning precedes, and behind its last word.
+_ANSWER_START = re.compile(rf"\s*(?:{_FINAL}|<\|(?:start_response|begin_of_solution)\|>)", re.IGNORECASE)
+_ANSWER_END = re.compile(
+    r"""(?<![`"'“‘„«])(?:<\|(?:return|end|im_end|eot_id|eom_id|endoftext|end_of_text|end_response|end_of_solution)\|>"""
+    r"|</s>|<end_of_turn>|<turn\|>|<eos>)\s*\Z",
+    re.IGNORECASE,
 )
-_ANSWER_START = re.compile(rf"\s*(?:{ANSWER_START})", re.IGNORECASE)
-_ANSWER_END = re.compile(rf"""(?<![`"'“‘„«])(?:{ANSWER_END})\s*\Z""", re.IGNORECASE)
 # A mark that has begun: the rest of it may come with the next piece.
 _BEGUN = re.compile(r"<\|(?:start|channel)\b(?!.*<\|message\|>)|[<\[◁](?!.*[>\]▷])", re.DOTALL)
 _MAX_BEGUN_CHARS = 24
@@ -31,6 +58,25 @@ _WORD_CHARS = len("assistantfinal")
 _QUOTES = frozenset("`\"'“‘„«")
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+# The prompt asks for the refusal word if the sources hold no answer. A sentence that is this word, or begins with it as
+# a remark of its own, is a refusal, and the text behind it is ignored. Inside a sentence the word is a mention, "the
+# model replies NOT_IN_DOCS": it is shown with plain words in its place, because readers don't know it.
+IN_PLAIN_WORDS = "not in these docs"
+
+# Markdown's writers put a backslash before "_", and some models say the word with blanks or in small letters.
+_REFUSAL = re.compile(REFUSAL.replace("_", r"(?:\\?_|\x20)"), re.IGNORECASE)
+_EXACT = REFUSAL.replace("_", r"\\?_")
+_MENTION = re.compile(rf"(?<!\w){_EXACT}(?!\w)")
+_SOURCES = r"[\[【][\d,\s]{1,9}[\]】]"
+
+# Quotes, stress, headings, items and marks of sources, which models put around the word.
+_BEFORE_REFUSAL = re.compile(rf"""(?>(?:[\s*_"'`“”„‘’«»‹›()>#-]++|{_SOURCES})*)""")
+_AFTER_REFUSAL = rf"""(?>(?:[ \t*_"'`“”‘’«»‹›)]++|{_SOURCES})*)"""
+_NOTHING_MORE = re.compile(rf"""(?>(?:[\s*_"'`“”‘’«»‹›)>.!?…。-]++|{_SOURCES})*)""")
+_REFUSAL_LINE_END = re.compile(rf"{_AFTER_REFUSAL}[.!]?[ \t]*+\n")
+# The end of a sentence, or a remark. In small letters "not_in_docs:" may begin a list of states.
+_REMARK = re.compile(rf"""{_AFTER_REFUSAL}(?:[.!?…,;:]++["'”’»›*_`)]*+\s|[。，：；(–—]|-\s)""")
 
 
 def strip_controls(text: str) -> str:
@@ -147,3 +193,30 @@ def read_all(texts: ModelText) -> str:
     if answer := without_end_mark(text).strip():
         return answer
     raise silence_error(cut)
+
+
+def refuses(sentence: str, *, first: bool) -> bool:
+    """Whether a sentence says that the sources don't hold the answer.
+
+    Args:
+        first: whether the answer begins with it; behind an answer only the word to the letter counts.
+    """
+    before = _BEFORE_REFUSAL.match(sentence)
+    rest = sentence[before.end() :] if before else sentence
+    word = _REFUSAL.match(rest)
+    if word is None:
+        # The limit of the model's length may have cut the word.
+        return first and len(rest) > len("NOT_") and REFUSAL.startswith(rest.replace("\\", "").upper())
+    exact = _MENTION.match(rest) is not None
+    if not (first or exact):
+        return False
+    return bool(
+        _NOTHING_MORE.fullmatch(rest, word.end())
+        or _REFUSAL_LINE_END.match(rest, word.end())
+        or (word.group().isupper() and _REMARK.match(rest, word.end()))
+    )
+
+
+def in_plain_words(sentence: str) -> str:
+    """Return a sentence that mentions the word without it."""
+    return _MENTION.sub(IN_PLAIN_WORDS, sentence) if REFUSAL[-4:] in sentence else sentence

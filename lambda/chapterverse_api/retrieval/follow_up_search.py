@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from chapterverse_api.conversation.follow_up_detection import FollowUpVerdict, detect_follow_up
+from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline

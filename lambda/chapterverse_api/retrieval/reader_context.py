@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from chapterverse_api.generation.quoting.tabs import LABEL, TabNames
+from chapterverse_api.generation.quoting.blocks import TAB_LABEL, TabNames
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.ranking import section
 
@@ -39,7 +39,7 @@ def break_ties_by_context(
 def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[Candidate]:
     """Return the candidates with those of the named tab first among their section's places."""
     ordered, sections = list(candidates), defaultdict[object, list[int]](list)
-    labels = [LABEL.findall(c.chunk.text) for c in candidates]
+    labels = [TAB_LABEL.findall(c.chunk.text) for c in candidates]
     for place, candidate in enumerate(candidates):
         sections[section(candidate.chunk)].append(place)
     for places in sections.values():

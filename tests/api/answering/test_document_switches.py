@@ -17,9 +17,8 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse_api.answering.context import AnswerContext
-from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.search import find_sources
+from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, RetrievalRequest
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import StoredTurn
@@ -58,14 +57,14 @@ def index(settings: Settings, docs: Path) -> None:
     sync.index([*pages, *others], target)
 
 
-def context(settings: Settings, **chosen: Any) -> AnswerContext:
+def context(settings: Settings, **chosen: Any) -> Sources:
     service = quill.service(settings.override(**chosen))
     # About a selection, so that no entry is the answer alone.
     return find_sources(Turn.open(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
 
 
-def entries(found: AnswerContext) -> int:
-    return sum(source.chapter == "Keys" for source in found.sources)
+def entries(found: Sources) -> int:
+    return sum(source.chapter == "Keys" for source in found.shown)
 
 
 def types(settings: Settings, filters: dict[str, Any], **chosen: Any) -> set[str]:

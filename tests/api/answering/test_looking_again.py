@@ -14,9 +14,10 @@ from api import quill
 from api.scripted import Client
 from chapterverse.settings import Settings
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
-from chapterverse_api.answering.docs_tools import MAX_QUERY_CHARS
 from chapterverse_api.answering.metering import usual_cost
-from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.tools import MAX_QUERY_CHARS
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.budget.daily_budget import DailyBudget, UsualCost
 from chapterverse_api.commands.session import ServiceSession
@@ -361,7 +362,7 @@ def test_the_budget_may_end_between_the_rounds(settings: Settings, left: str) ->
         cohere.say(ChatReply(text, [(text, ["1"])]))
         # So little that each request has to add to it.
         with budget.reserving(UsualCost(1, 1)) as turn_budget:
-            answer = quill.whole(answer_query(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget))
+            answer = quill.whole(answer_turn(Turn.open(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget)))
     assert limiter.spent_micros(account) <= cap
     assert len(turn_budget.reservations) == len(cohere.history) + 1
     if left == "enough":
@@ -382,7 +383,7 @@ def test_a_second_look_is_paid_from_what_the_first_left_over(settings: Settings)
         resources = quill.changed(ServiceSession.open(own), budget=budget).resources
         cohere.calls.extend([search("roll back a deployment"), search("colors")])
         with budget.reserving(usual_cost(resources.models.prices, QUESTION, drafts=1)) as turn_budget:
-            quill.whole(answer_query(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget))
+            quill.whole(answer_turn(Turn.open(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget)))
     assert (len(cohere.history), len(turn_budget.reservations)) == (3, 1)
 
 

@@ -17,8 +17,9 @@ from api import quill
 from api.quill import ask
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import TurnModels
-from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.resources import TurnModels
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.budget.prices import Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker
@@ -58,7 +59,7 @@ def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSess
 def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
     return [
         e
-        for e in answer_query(ChatQuery(query=question), asked.resources, turn_budget=turn_budget)
+        for e in answer_turn(Turn.open(ChatQuery(query=question), asked.resources, turn_budget=turn_budget))
         if isinstance(e, ChatResponse)
     ]
 
@@ -100,7 +101,7 @@ def test_without_a_word_of_the_provider_more_is_counted_than_was_sent(index: Pat
 def test_an_answer_that_is_left_is_counted_to_its_longest(index: Path, cohere: CohereServer) -> None:
     asked, turn_budget = service(index, cohere), TurnBudget()
     cohere.say(ChatReply(" ".join([SAID] * 5), [(SAID, ["1"])]))
-    events = answer_query(ChatQuery(query=QUESTION), asked.resources, turn_budget=turn_budget)
+    events = answer_turn(Turn.open(ChatQuery(query=QUESTION), asked.resources, turn_budget=turn_budget))
     next(e for e in events if isinstance(e, Delta))
     events.close()
     assert turn_budget.output_tokens == 600
@@ -195,7 +196,11 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     leaving = Thread(target=leave)
     leaving.start()
     with pytest.raises(ClientDisconnected):
-        list(answer_query(ChatQuery(query=QUESTION), asked.resources, deadline=deadline, turn_budget=turn_budget))
+        list(
+            answer_turn(
+                Turn.open(ChatQuery(query=QUESTION), asked.resources, deadline=deadline, turn_budget=turn_budget)
+            )
+        )
     leaving.join()
     assert turn_budget.output_tokens == 600
     assert turn_budget.input_tokens > 500
@@ -250,7 +255,7 @@ def test_no_turn_costs_more_than_it_reserves(index: Path, cohere: CohereServer) 
             cohere.say(ChatReply(SAID, [(SAID, ["1"])], change=without_usage))
         with asked.resources.budget.reserving(UsualCost(1, 1)) as budget:
             query = ChatQuery(query=question[:1500], conversation_history=history)
-            assert [*answer_query(query, asked.resources, turn_budget=budget)]
+            assert [*answer_turn(Turn.open(query, asked.resources, turn_budget=budget))]
             assert 0 < budget.micros <= sum(reservation.micros for reservation in budget.reservations)
         assert spent() > before
         before = spent()
@@ -281,7 +286,7 @@ def test_a_long_conversation_that_is_kept_costs_no_more_than_it_reserves(
         lines = "" if number == 8 else ("─" * 120 + " ") * 14
         query = ChatQuery(query=f"{QUESTION} {number}? {lines}"[:1900], thread_id="t1")
         with asked.resources.budget.reserving(UsualCost(1, 1)) as budget:
-            assert [*answer_query(query, asked.resources, turn_budget=budget)]
+            assert [*answer_turn(Turn.open(query, asked.resources, turn_budget=budget))]
             assert 0 < budget.micros <= sum(reservation.micros for reservation in budget.reservations)
     assert spent() > 0
     told = [len(r.body["messages"][-1]["content"].encode()) for r in cohere.history if not r.body["stream"]]

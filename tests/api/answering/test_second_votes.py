@@ -16,10 +16,10 @@ import pytest
 from api import quill
 from api.answering.test_pipeline import ScriptedGenerator
 from chapterverse.settings import Settings
-from chapterverse_api.answering.metering import usual_cost
-from chapterverse_api.answering.models import TurnModels
-from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.answering.request_size import MAX_VOTE_BYTES, MAX_VOTES
+from chapterverse_api.answering.metering import MAX_VOTE_BYTES, MAX_VOTES, usual_cost
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.resources import TurnModels
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices
 from chapterverse_api.commands.session import ServiceSession
@@ -64,7 +64,9 @@ def service(
 def answered(
     asked: ServiceSession, *, budget: TurnBudget | None = None, deadline: Deadline | None = None
 ) -> ChatResponse:
-    return quill.whole(answer_query(ChatQuery(query=QUESTION), asked.resources, turn_budget=budget, deadline=deadline))
+    return quill.whole(
+        answer_turn(Turn.open(ChatQuery(query=QUESTION), asked.resources, turn_budget=budget, deadline=deadline))
+    )
 
 
 def checks(answer: ChatResponse) -> list[tuple[str, str, list[str]]]:
@@ -148,7 +150,7 @@ def test_segments_wait_for_the_vote_before_them_and_none_overtakes_it(index: Pat
 
     server.verdict = verdict
     asked = service(index, server, SURE, DOUBTFUL, SURE)
-    events = answer_query(ChatQuery(query=QUESTION), asked.resources)
+    events = answer_turn(Turn.open(ChatQuery(query=QUESTION), asked.resources))
     deltas = (event for event in events if isinstance(event, Delta))
     # This one is there while the vote on the next is open.
     assert next(deltas).text.strip() == SURE
@@ -195,8 +197,8 @@ def test_after_a_failure_no_more_is_asked_and_after_three_the_checker_rests(inde
 def test_a_reader_who_leaves_ends_the_votes(index: Path, server: OpenAIServer) -> None:
     server.play(Fault(hang=LONG))
     deadline, start = Deadline(), time.monotonic()
-    events = answer_query(
-        ChatQuery(query=QUESTION), service(index, server, SURE, DOUBTFUL).resources, deadline=deadline
+    events = answer_turn(
+        Turn.open(ChatQuery(query=QUESTION), service(index, server, SURE, DOUBTFUL).resources, deadline=deadline)
     )
     next(event for event in events if isinstance(event, Delta))
     deadline.abort()

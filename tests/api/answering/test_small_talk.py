@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse_api import phrases
-from chapterverse_api.answering.small_talk import _openings, _talk, opening_language, small_talk_language
+from chapterverse_api.conversation.detection import _openings, _talk, opening_language, small_talk_language
 
 
 @pytest.mark.parametrize(

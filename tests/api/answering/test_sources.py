@@ -8,10 +8,9 @@ from api import quill
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import MAX_CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answering.context import MAX_SNIPPET_CHARS, AnswerContext, IdfLookup
+from chapterverse_api.answering.search import MAX_SNIPPET_CHARS, find_sources
 from chapterverse_api.answering.selection import read_selection, search_selection
-from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
 from chapterverse_api.service import Service
@@ -28,17 +27,17 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
     return quill.service(quill.publish(root, {**quill.PAGES, "long.md": LONG}))
 
 
-def context_of(service: Service, query: str, **fields: object) -> AnswerContext:
+def context_of(service: Service, query: str, **fields: object) -> Sources:
     return find_sources(Turn.open(ChatQuery.model_validate({"query": query, **fields}), service.resources))
 
 
-def selected(service: Service, text: str, **fields: object) -> AnswerContext:
+def selected(service: Service, text: str, **fields: object) -> Sources:
     return read_selection(Turn.open(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
     context = context_of(service, "How do I change the colors?")
-    passage, source = context.request.passages[0], context.sources[0]
+    passage, source = context.request.passages[0], context.shown[0]
     assert (passage.id, passage.path) == ("1", ("Themes", "Changing colors"))
     assert passage.text in passage.section
     assert (source.id, source.chapter, source.section) == ("1", "Themes", "Changing colors")
@@ -50,8 +49,9 @@ def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None
 
 def test_a_section_is_one_source_however_many_of_its_chunks_match(service: Service) -> None:
     context = context_of(service, "flag of the engine")
-    assert [(s.chapter, s.section) for s in context.sources] == [("Long", "Options")]
-    assert context.candidates > 3
+    assert [(s.chapter, s.section) for s in context.shown] == [("Long", "Options")]
+    assert context.retrieval
+    assert context.retrieval.total > 3
 
 
 def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Service) -> None:
@@ -63,7 +63,7 @@ def test_a_passage_brings_its_neighbors_but_not_a_whole_reference(service: Servi
 
 
 def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> None:
-    (source,) = context_of(service, "How do I set --flag-5 of the engine?").sources
+    (source,) = context_of(service, "How do I set --flag-5 of the engine?").shown
     assert 150 < len(source.snippet) <= MAX_SNIPPET_CHARS
     assert "\n" not in source.snippet
     text = source.snippet.removesuffix("…")
@@ -72,7 +72,7 @@ def test_a_snippet_is_short_flat_and_whole_in_its_words(service: Service) -> Non
 
 def test_a_word_without_end_is_still_cut(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"a.md": f"# Wall\n\nbrick {'x' * 900}", **quill.PAGES}))
-    (source,) = context_of(service, "wall brick").sources
+    (source,) = context_of(service, "wall brick").shown
     assert len(source.snippet) <= MAX_SNIPPET_CHARS
 
 
@@ -95,7 +95,7 @@ SHOWN = "A kettle whistles when its _water_ boils,\nsee the physics and https://
 def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
     service = quill.service(quill.publish(tmp_path, {"kettles.md": LINKED, **quill.PAGES}))
     context = context_of(service, "When does a kettle whistle?")
-    passage, source = context.request.passages[0], context.sources[0]
+    passage, source = context.request.passages[0], context.shown[0]
     assert passage.text == passage.section == f"{SHOWN}\n\n```js\nkettle[0](whistle)\n```"
     assert source.snippet == " ".join(passage.text.split())
     answer = quill.ask(service, "When does a kettle whistle?")
@@ -109,7 +109,8 @@ def test_where_a_link_leads_is_no_part_of_an_answer(tmp_path: Path) -> None:
 def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) -> None:
     context = context_of(service, "why do my french visitors see the english text")
     assert context.request.passages == ()
-    assert 0 < context.evidence < 0.5
+    assert context.retrieval
+    assert 0 < context.retrieval.evidence < 0.5
     assert [n.section for n in context.nearest] == ["Languages"]
 
 
@@ -149,7 +150,7 @@ def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> No
     text = "Each deployment is numbered. Kettles sing."
     turn = Turn.open(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
     context = search_selection(turn)
-    assert (context.mode, context.sources[0].section, context.searched_as) == ("rag", "Rolling back", None)
+    assert (context.mode, context.shown[0].section, context.searched_as) == ("rag", "Rolling back", None)
     assert (context.request.selection, context.request.selected) == (text, False)
 
 
@@ -162,14 +163,14 @@ def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> No
     history = [{"role": "user", "content": "How do I change the colors of the header?"}]
     alone = context_of(service, "and accent?")
     led = context_of(service, "and accent?", conversation_history=history)
-    assert led.sources[0].section == "Changing colors"
+    assert led.shown[0].section == "Changing colors"
     assert led.request.question == "and accent?"
     assert len(led.request.words.words) > len(alone.request.words.words)
 
 
 def test_a_filter_restricts_where_answers_come_from(service: Service) -> None:
     only = context_of(service, "How do I install Quill for caching?", filters={"source_file_path": "cache.md"})
-    assert {s.chapter for s in only.sources} <= {"Caching"}
+    assert {s.chapter for s in only.shown} <= {"Caching"}
     assert {n.chapter for n in only.nearest} == {"Caching"}
     both = context_of(service, "Quill caching deploying", filters={"chapter_title": ["Caching", "Deploying"]})
     assert {n.chapter for n in both.nearest} == {"Caching", "Deploying"}
@@ -216,9 +217,9 @@ def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Service:
 def test_the_readers_language_is_kept_to_where_there_is_one(bilingual: Service) -> None:
     for language in ("de", "de-AT", "DE"):
         german = context_of(bilingual, "quill cache clean", language=language)
-        assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
-    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache clean", language="fr").sources}
-    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache clean", language="en-US").sources}
+        assert {s.chapter for s in german.shown} == {"Zwischenspeicher"}
+    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache clean", language="fr").shown}
+    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache clean", language="en-US").shown}
 
 
 def test_without_one_the_answer_speaks_as_its_best_source_does(bilingual: Service) -> None:
@@ -229,10 +230,10 @@ def test_without_one_the_answer_speaks_as_its_best_source_does(bilingual: Servic
 def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> None:
     for filters in ({"language": "de"}, {"$or": [{"language": {"$prefix": "de"}}, {"type": "faq"}]}):
         german = context_of(bilingual, "quill cache clean", language="en", filters=filters)
-        assert {s.chapter for s in german.sources} == {"Zwischenspeicher"}
+        assert {s.chapter for s in german.shown} == {"Zwischenspeicher"}
     # The reader's language takes nothing from what a filter may hold.
     most = {"$or": [{"source_file_path": f"{n}.md"} for n in range(MAX_CONDITIONS - 1)] + [{"type": "page"}]}
-    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache", language="en", filters=most).sources}
+    assert "Caching" in {s.chapter for s in context_of(bilingual, "quill cache", language="en", filters=most).shown}
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_a_filter_on_language_is_the_readers_own_choice(bilingual: Service) -> N
 )
 def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, sent: str, held: str) -> None:
     context = selected(service, "Deployment 41 can be live again.", page_url=f"{quill.BASE}{sent}")
-    (source,) = context.sources
+    (source,) = context.shown
     assert (source.url, source.chapter) == (f"{quill.BASE}{held}", "Deploying")
     assert [n.section for n in context.nearest] == ["Rolling back"]
 
@@ -256,7 +257,7 @@ def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, se
 @pytest.mark.parametrize("url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["])
 def test_no_other_address_is_repeated(service: Service, url: str) -> None:
     context = selected(service, "Deployment 41 can be live again.", page_url=url)
-    (source,) = context.sources
+    (source,) = context.shown
     assert (source.url, source.chapter, context.nearest) == (None, "Selected text", ())
 
 
@@ -266,7 +267,7 @@ def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: 
     text = "The server is at https://cdn.quill.example.com/up, or [here](https://evil.example.net/x)."
     for page, known in ((f"{quill.BASE}deploy/", True), (None, False)):
         context = selected(service, text, page_url=page)
-        (source,), (passage,) = context.sources, context.request.passages
+        (source,), (passage,) = context.shown, context.request.passages
         assert "evil" not in source.snippet + passage.text + passage.section
         assert ("cdn.quill.example.com/up" in passage.text) is known
         assert "or here" in source.snippet
@@ -279,7 +280,7 @@ def test_an_answer_is_in_the_readers_language_only_where_its_sources_are(bilingu
 
 
 def test_a_selection_that_is_not_on_its_page_still_stands_there(service: Service) -> None:
-    (source,) = selected(service, "Zebras xylophone.", page_url=f"{quill.BASE}deploy/").sources
+    (source,) = selected(service, "Zebras xylophone.", page_url=f"{quill.BASE}deploy/").shown
     assert source.url == f"{quill.BASE}deploy/"
 
 
@@ -287,17 +288,17 @@ def test_a_selection_brings_no_word_of_the_index(service: Service) -> None:
     context = selected(service, "Caching", query="How do I clear the cache?", page_url=f"{quill.BASE}cache/")
     (passage,) = context.request.passages
     assert (passage.text, passage.section, passage.chunk_id, passage.evidence) == ("Caching", "Caching", None, 1.0)
-    assert (context.mode, context.retrieval_used, context.candidates) == ("selected_text", False, 1)
+    assert (context.mode, context.retrieval_used, len(context.request.passages)) == ("selected_text", False, 1)
 
 
 def test_a_selections_title_is_in_the_readers_language(service: Service) -> None:
-    assert selected(service, "Kannen singen.", language="de").sources[0].chapter == "Ausgewählter Text"
+    assert selected(service, "Kannen singen.", language="de").shown[0].chapter == "Ausgewählter Text"
 
 
 def test_a_selection_needs_no_index_at_all(tmp_path: Path) -> None:
     missing = quill.service(Settings(store=f"edge:{tmp_path}/none"))
     context = selected(missing, "Kettles sing.", query="What sings?", page_url=f"{quill.BASE}deploy/")
-    assert context.sources[0].url is None
+    assert context.shown[0].url is None
     assert IdfLookup(context.snapshot)("Kettles") == {}
 
 
@@ -307,4 +308,4 @@ def test_nor_one_that_is_whole(tmp_path: Path) -> None:
     broken = quill.service(settings)
     with pytest.raises(IndexCorrupt):
         context_of(broken, "Quill")
-    assert selected(broken, "Kettles sing.").sources[0].chapter == "Selected text"
+    assert selected(broken, "Kettles sing.").shown[0].chapter == "Selected text"

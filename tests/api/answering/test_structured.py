@@ -15,7 +15,8 @@ from api.scripted import Client, error_of
 from chapterverse.errors import InputError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.turn import Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
@@ -156,7 +157,7 @@ def test_both_tries_are_counted(settings: Settings, provider: OpenAIServer) -> N
     for replies in ([json.dumps(TASKS)], ["{}", json.dumps(TASKS)]):
         provider.scripts.extend([reply] for reply in replies)
         budget = TurnBudget()
-        list(answer_query(ChatQuery(query=QUESTION, output="tasks"), service.resources, turn_budget=budget))
+        list(answer_turn(Turn.open(ChatQuery(query=QUESTION, output="tasks"), service.resources, turn_budget=budget)))
         spent.append(budget.usd)
     assert 1.8 * spent[0] < spent[1] < 2.2 * spent[0]
 

@@ -13,14 +13,14 @@ from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger
 from chapterverse.settings import Settings
-from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.suggestions import (
+from chapterverse_api.answering.response import (
     MAX_SUGGESTION_CHARS,
     MAX_SUGGESTIONS,
     is_descriptive,
     plain_heading,
     suggest,
 )
+from chapterverse_api.answering.search import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
 from chapterverse_api.deadline import Deadline
@@ -153,10 +153,11 @@ def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
             )
             for _ in range(2)
         ]
-        materials = [find_sources(turn) for turn in turns]
-        assert suggest(materials[0], {"1"}, turns[0])
-    assert suggest(materials[1], {"1"}, turns[1]) == []
-    assert suggest(materials[0], {"1"}, turns[0])
+        for turn in turns:
+            turn.sources = find_sources(turn)
+        assert suggest(turns[0], {"1"})
+    assert suggest(turns[1], {"1"}) == []
+    assert suggest(turns[0], {"1"})
 
 
 def test_a_hostile_heading_is_shown_as_plain_text(tmp_path: Path) -> None:
@@ -217,5 +218,5 @@ def test_a_long_heading_is_read_in_linear_time() -> None:
 
 def test_nobody_waits_for_suggestions_of_a_slow_index(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert quill.ask(service, QUESTION).follow_ups
-    monkeypatch.setattr("chapterverse_api.answering.suggestions.MAX_SECONDS", 0.0)
+    monkeypatch.setattr("chapterverse_api.answering.response.MAX_SECONDS", 0.0)
     assert quill.ask(service, QUESTION).follow_ups == []

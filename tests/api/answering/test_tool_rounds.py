@@ -17,7 +17,7 @@ from api.answering.test_structured import TASKS
 from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.tool_rounds import TOOL_CALLS
+from chapterverse_api.answering.tools import TOOL_CALLS
 from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatResponse

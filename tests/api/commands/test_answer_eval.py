@@ -10,9 +10,9 @@ import pytest
 from api import quill
 from chapterverse.errors import InputError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.pipeline import answer_query
-from chapterverse_api.answering.resources import Resources
-from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Segment
+from chapterverse_api.answering.pipeline import answer_turn
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import ChatResponse, Events, Segment
 from chapterverse_api.ext.evaluation.answer_eval import holds, judge_answer
 from chapterverse_api.service import Service
 
@@ -33,8 +33,8 @@ def service(settings: Settings) -> Service:
 def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> dict[str, Any]:
     """Return the counts of an answer that was changed after its verification."""
 
-    def answer(query: ChatQuery, resources: Resources) -> Events:
-        for event in answer_query(query, resources):
+    def answer(turn: Turn) -> Events:
+        for event in answer_turn(turn):
             yield tamper(event) if isinstance(event, ChatResponse) else event
 
     return judge_answer(service.resources, CLEAN, None, answer=answer)

@@ -16,6 +16,7 @@ from api import quill
 from api.scripted import Client
 from api.writers import Scribe
 from chapterverse.settings import Settings
+from chapterverse_api.answering.search import find_sources
 from chapterverse_api.answering.turn import TURN_SECONDS, Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
@@ -164,6 +165,7 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
     turn = Turn.open(ChatQuery(query=CACHE, thread_id="abc"), service.resources)
     turn.started -= took
     turn.models = replace(turn.models, writer=scribe)
+    turn.sources = find_sources(turn)
     list(turn.end(answer.model_copy(update={"turn_id": turn.id})))
     assert left - 1 <= scribe.asked[0].seconds <= left
 

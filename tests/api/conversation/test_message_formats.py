@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapterverse.errors import InputError
-from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages
+from chapterverse_api.ext.agents.message_formats import ExternalMessage, read_messages
 
 
 def test_openai_with_parts() -> None:

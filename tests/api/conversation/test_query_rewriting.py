@@ -8,7 +8,7 @@ from api.conversation.talks import DOCKER, REFUSED, said, signed, talk
 from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse_api.contract import Message
-from chapterverse_api.conversation.follow_up_detection import detect_follow_up
+from chapterverse_api.conversation.detection import detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline

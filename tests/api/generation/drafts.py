@@ -11,7 +11,7 @@ import pytest
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ProviderError
-from chapterverse_api.answering.draft_reader import DraftReader
+from chapterverse_api.answering.segments import DraftReader
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.draft import Draft, Span
 from chapterverse_api.generation.passage import Passage
@@ -50,8 +50,8 @@ def played(steps: Iterable[Span], passages: Sequence[Passage] = PASSAGES) -> Dra
     """
     reader, sentences = DraftReader(passages), list[Span]()
     for span in steps:
-        sentences += [Span(one.text, one.claimed) for one in reader.read(span)]
-    sentences += [Span(one.text, one.claimed) for one in reader.end()]
+        sentences += [Span(one.span.text, one.span.citations) for one in reader.read(span)]
+    sentences += [Span(one.span.text, one.span.citations) for one in reader.end()]
     assert not reader.refused
     return (*sentences[:-1], replace(sentences[-1], cut=reader.is_cut))
 

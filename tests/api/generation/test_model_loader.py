@@ -17,7 +17,7 @@ from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.model_loader import ModelLoader
+from chapterverse_api.ext.openai.model_loader import ModelLoader
 from fakes.loopback import LONG, SOON, Answer, Fault, Request
 from fakes.odd_model import ODDITIES, TEXT, OddModel
 

@@ -8,10 +8,10 @@ import pytest
 
 from api.generation.drafts import passage
 from chapterverse.errors import ProviderError
-from chapterverse_api.answering.draft_reader import DraftReader
+from chapterverse_api.answering.segments import DraftReader
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.prompts import REFUSAL
-from chapterverse_api.generation.refusal_word import refuses
+from chapterverse_api.generation.reasoning import refuses
 from growth import assert_linear
 
 
@@ -23,7 +23,7 @@ def shown(pieces: Sequence[str]) -> str | None:
         sentences += reader.end()
     except ProviderError:
         return ""
-    text = "".join(one.text for one in sentences)
+    text = "".join(one.span.text for one in sentences)
     return None if reader.refused and not text else text
 
 
@@ -84,7 +84,7 @@ def test_a_refusal_behind_an_answer_ends_it() -> None:
     for late in (REFUSAL, f"{REFUSAL}.", r"NOT\_IN\_DOCS", f"**{REFUSAL}**", f"{REFUSAL}: no source says so"):
         reader = DraftReader([])
         sentences = list(reader.read(Span(f"It is so.\n\n{late}\n\nAnd so.")))
-        assert [one.text for one in sentences] == ["It is so.\n\n"]
+        assert [one.span.text for one in sentences] == ["It is so.\n\n"]
         assert reader.is_over
     for words in ("Not in docs.", "not_in_docs", f"{REFUSAL} is a word."):
         reader = DraftReader([])

@@ -7,9 +7,8 @@ from typing import Any
 from api import quill
 from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
-from chapterverse_api.answering.context import AnswerContext
-from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.search import find_sources
+from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.generation.prompts import render_sources
 from chapterverse_api.retrieval.candidates import Candidate
@@ -54,7 +53,7 @@ def candidate(one: Chunk, **components: float) -> Candidate:
     return Candidate(one, lexical.document_vector(one.heading_path, one.text), 1.0, 1.0, components, None)
 
 
-def context_of(root: Path, question: str, *, model: bool, **fields: Any) -> AnswerContext:
+def context_of(root: Path, question: str, *, model: bool, **fields: Any) -> Sources:
     settings = quill.publish(root, PAGES)
     with OpenAIServer() as server:
         own = {"generator": "openai:gpt-4.1-mini", "openai_url": server.url, "openai_api_key": KEY} if model else {}
@@ -71,7 +70,7 @@ def test_a_prompt_holds_what_stands_around_the_best_section(tmp_path: Path) -> N
     assert ("Queues", "Throughput") in paths
     assert paths.index(("Queues", "Retention", "Archive")) < paths.index(("Queues", "Throughput"))
     assert [p.id for p in read.request.passages] == [str(n) for n in range(1, len(paths) + 1)]
-    assert len(set(paths)) == len(paths) == len(read.sources)
+    assert len(set(paths)) == len(paths) == len(read.shown)
     assert len(paths) > len(quoted.request.passages)
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from api import quill
 from chapterverse.model import Chunk, SparseVector
-from chapterverse_api.answering.context import AnswerContext
-from chapterverse_api.answering.sources import find_sources
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answering.search import find_sources
+from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.reader_context import TIE, break_ties_by_context
@@ -87,7 +86,7 @@ def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:
     assert order(break_ties_by_context(before, "I am on BeOS", {})) == ["linux", "other", "mac"]
 
 
-def made(service: Service, **fields: object) -> AnswerContext:
+def made(service: Service, **fields: object) -> Sources:
     return find_sources(Turn.open(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
 
 
@@ -110,8 +109,10 @@ def test_an_answer_shows_the_tab_that_the_reader_names(service: Service, context
 )
 def test_what_is_irrelevant_changes_nothing_and_is_no_evidence(service: Service, context: str) -> None:
     plain, with_context = made(service), made(service, user_context=context)
-    assert [s.chunk_id for s in with_context.sources] == [s.chunk_id for s in plain.sources]
-    assert with_context.evidence == plain.evidence
+    assert [s.chunk_id for s in with_context.shown] == [s.chunk_id for s in plain.shown]
+    assert with_context.retrieval
+    assert plain.retrieval
+    assert with_context.retrieval.evidence == plain.retrieval.evidence
     answer = quill.ask(service, QUESTION, user_context=context)
     assert answer.segments == quill.ask(service, QUESTION).segments
 

@@ -12,7 +12,7 @@ import pytest
 from api import quill
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
-from chapterverse_api.answering.models import Models
+from chapterverse_api.answering.resources import Models
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.retrieval import reading

@@ -27,7 +27,7 @@ from chapterverse_api.contract import (
     SourceChunk,
     dump,
 )
-from chapterverse_api.conversation.message_formats import ExternalMessage, read_messages
+from chapterverse_api.ext.agents.message_formats import ExternalMessage, read_messages
 from chapterverse_api.generation.prompts import estimate_tokens
 from chapterverse_api.validation import make_query
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from chapterverse.errors import InputError, ProviderError
-from chapterverse_api.answering.context import AnswerContext, DraftSources
-from chapterverse_api.answering.drafting import make_delta
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.response import explain_degradation, make_answer, make_refusal
+from chapterverse_api.answering.response import make_answer, make_refusal
+from chapterverse_api.answering.segments import make_delta
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.contract import AnswerEvent
+from chapterverse_api.contract import ChatResponse, Delta
 from chapterverse_api.ext.agents.structured_output.data import (
     DataProblem,
     LeafCheck,
@@ -28,7 +27,7 @@ from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
-from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
+from chapterverse_api.grounding.results import VerifiedDraft
 
 #: How often at most data that fits a schema is asked for.
 DATA_TRIES = 2
@@ -48,22 +47,18 @@ class SchemaAnswer:
             raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
         self._schema = read_schema(name, resources.settings.schemas)
 
-    def answer(self, sources: DraftSources, turn: Turn, writer: Writer) -> Generator[AnswerEvent, None, bool]:
-        """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
-        context = sources.context
-        filled = fill_schema(context, turn, self._schema, writer, sources.idf)
+    def answer(self, turn: Turn, writer: Writer) -> Generator[Delta, None, ChatResponse | None]:
+        """Answer with data; return None if the model gave none that fits. Data without any citation is a refusal."""
+        filled = fill_schema(turn, self._schema, writer)
         if filled is None:
-            return False
-        degraded, verified = explain_degradation(sources, turn), filled.verified
+            return None
+        degraded, verified = turn.explain_degradation(), filled.verified
         name = turn.models.generator.name
         turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
         if not verified.cited:
-            yield from turn.end(make_refusal(context, degraded, turn))
-            return True
+            return make_refusal(turn, degraded)
         yield from map(make_delta, verified.spans)
-        response = make_answer(context, verified, degraded, turn, data=filled.data, data_citations=filled.citations)
-        yield from turn.end(response)
-        return True
+        return make_answer(turn, verified, degraded, data=filled.data, data_citations=filled.citations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +75,7 @@ class FilledSchema:
     verified: VerifiedDraft
 
 
-def fill_schema(
-    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer, idf: IdfFunction
-) -> FilledSchema | None:
+def fill_schema(turn: Turn, schema: ResponseSchema, writer: Writer) -> FilledSchema | None:
     """Return the data that a model finds in the passages; None if it failed, which is in the log.
 
     Raises:
@@ -90,11 +83,12 @@ def fill_schema(
     """
     try:
         with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            data = _write(context, turn, schema, writer)
+            data = _write(turn, schema, writer)
     except ProviderError as error:
         turn.log_failure("generator", error)
         return None
-    check = LeafCheck(context.request.passages, context.request.language, idf)
+    request = turn.sources.request
+    check = LeafCheck(request.passages, request.language, turn.sources.idf)
     cited: dict[tuple[str | int, ...], str] = {}
     spans: list[Span] = []
     for leaf in leaves(data):
@@ -110,10 +104,10 @@ def fill_schema(
     return FilledSchema(data, mirror(data, cited), verified)
 
 
-def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:
-    draft_request, nonce = context.request, new_nonce()
+def _write(turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:
+    draft_request, nonce = turn.sources.request, new_nonce()
     instructions = data_instructions(draft_request, nonce, schema)
-    links = AddressFilter(draft_request.passages, site=SiteText(context.snapshot))
+    links = AddressFilter(draft_request.passages, site=SiteText(turn.sources.snapshot))
     request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
     return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)

@@ -19,9 +19,10 @@ from chapterverse.text import lexical
 from chapterverse.text.plain import plain
 from chapterverse.text.sentences import split
 from chapterverse_api import phrases
-from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.pipeline import answer_turn
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.contract import AnswerStatus, ChatQuery, ChatResponse, Delta, Events, Meta, Segment
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import AnswerStatus, ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.generation.draft import OMISSION, Span
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.verifier import verify
@@ -33,8 +34,8 @@ from chapterverse_api.validation import make_query
 Place: TypeAlias = tuple[str, str]
 #: Kinds of segments.
 SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
-#: Answers a question, as `answer_query` does.
-AnswerFunction: TypeAlias = Callable[[ChatQuery, Resources], Events]
+#: Answers a question, as `answer_turn` does.
+AnswerFunction: TypeAlias = Callable[[Turn], Events]
 
 #: Shorter sentences have nothing to check; the verifier skips them too.
 _MIN_WORDS = 3
@@ -94,7 +95,7 @@ class AnswerJudgement(AnswerCounts):
 
 
 def judge_answer(
-    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_query
+    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_turn
 ) -> AnswerJudgement:
     """Answer a question as for a reader, and return counts for its figures.
 
@@ -104,7 +105,7 @@ def judge_answer(
     """
     query = make_query(query=question, conversation_history=history or [])
     resources.index.snapshot()
-    response, seconds = _time_answer(answer(query, resources))
+    response, seconds = _time_answer(answer(Turn.open(query, resources)))
     snapshot = resources.index.snapshot()
     return {
         "status": response.status,

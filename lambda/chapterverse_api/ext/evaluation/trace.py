@@ -9,9 +9,9 @@ from chapterverse.calibration import count_terms
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
-from chapterverse_api.answering.context import AnswerContext
-from chapterverse_api.answering.pipeline import AnswerTrace, answer_query
+from chapterverse_api.answering.pipeline import answer_turn
 from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, least_probability
@@ -38,12 +38,10 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         InputError: a filter names no known field, or the page is of another site.
         IndexFault: no index can be read.
     """
-    trace = AnswerTrace()
-    *_, response = answer_query(query, resources, trace=trace)
+    turn = Turn.open(query, resources)
+    *_, response = answer_turn(turn)
     assert isinstance(response, ChatResponse)
-    assert trace.progress is not None
-    progress, sources = trace.progress, trace.sources
-    context = sources.context if sources else None
+    progress, sources = turn.progress, turn.sources
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -54,35 +52,35 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "processed_at": progress.processed_at,
         "model": progress.model,
         "generator": resources.models.generator.name,
-        "faq": _faq(context.faq) if context and context.faq else None,
-        "nearest_faq": _nearest_faq(query, context, resources) if context and not context.faq else None,
-        "memories": _memories(context) if context else [],
-        "retrieval": _retrieval(context, resources) if context else None,
-        "tools": [use.model_dump(mode="json") for use in sources.tool_uses] if sources else [],
-        "sentences": [asdict(check) for check in trace.verified.checks] if trace.verified else [],
+        "faq": _faq(sources.faq) if sources.faq else None,
+        "nearest_faq": _nearest_faq(query, sources, resources),
+        "memories": _memories(sources),
+        "retrieval": _retrieval(sources, resources),
+        "tools": [use.model_dump(mode="json") for use in sources.tool_uses],
+        "sentences": [asdict(check) for check in turn.verified.checks] if turn.verified else [],
         "response": response.model_dump(mode="json"),
     }
 
 
-def _nearest_faq(query: ChatQuery, context: AnswerContext, resources: Resources) -> dict[str, Any] | None:
+def _nearest_faq(query: ChatQuery, sources: Sources, resources: Resources) -> dict[str, Any] | None:
     """Return the likeliest FAQ entry, which did not answer, and the least probability with which it would have."""
-    if context.retrieval is None or context.snapshot is None:
+    if sources.retrieval is None or sources.snapshot is None:
         return None
-    match = find_faq_entry(query, context.snapshot, resources.index, likely=False)
+    match = find_faq_entry(query, sources.snapshot, resources.index, likely=False)
     return _faq(match) | {"least": least_probability()} if match else None
 
 
-def _memories(context: AnswerContext) -> list[dict[str, Any]]:
-    sources = {source.chunk_id: source.id for source in context.sources}
+def _memories(sources: Sources) -> list[dict[str, Any]]:
+    ids = {source.chunk_id: source.id for source in sources.shown}
     return [
         {
             "source_file_path": memory.chunk.source_file_path,
             "rank": round(memory.score, 4),
             "evidence": round(memory.evidence, 4),
             "components": _round(memory),
-            "source": sources.get(memory.chunk.chunk_id),
+            "source": ids.get(memory.chunk.chunk_id),
         }
-        for memory in context.memories
+        for memory in sources.memories
     ]
 
 
@@ -115,9 +113,9 @@ def _faq(match: FaqMatch) -> dict[str, Any]:
     }
 
 
-def _retrieval(context: AnswerContext, resources: Resources) -> dict[str, Any] | None:
+def _retrieval(sources: Sources, resources: Resources) -> dict[str, Any] | None:
     """Return the query and the results; None without a search."""
-    retrieval, snapshot = context.retrieval, context.snapshot
+    retrieval, snapshot = sources.retrieval, sources.snapshot
     if retrieval is None or snapshot is None:
         return None
     return {
@@ -134,12 +132,12 @@ def _retrieval(context: AnswerContext, resources: Resources) -> dict[str, Any] |
         "failures": {part: str(error) for part, error in retrieval.failures.items()},
         "timings": {stage: round(seconds, 6) for stage, seconds in retrieval.timings.items()},
         "total": retrieval.total,
-        "candidates": _candidates(context, retrieval, snapshot.head, resources),
+        "candidates": _candidates(sources, retrieval, snapshot.head, resources),
     }
 
 
-def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resources: Resources) -> list[dict[str, Any]]:
-    sources = {source.chunk_id: source.id for source in context.sources}
+def _candidates(sources: Sources, retrieval: Retrieval, head: Head, resources: Resources) -> list[dict[str, Any]]:
+    ids = {source.chunk_id: source.id for source in sources.shown}
     return [
         {
             "rank": round(candidate.score, 4),
@@ -151,9 +149,9 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
             "type": candidate.chunk.type,
             "components": _round(candidate),
             "contributions": {name: round(value, 4) for name, value in contributions(candidate.components).items()},
-            "source": sources.get(candidate.chunk.chunk_id),
+            "source": ids.get(candidate.chunk.chunk_id),
             # What was left out at first may be a source after all: it stands beside the best one, or was looked up.
-            "omitted": None if candidate.chunk.chunk_id in sources else context.omissions.get(candidate.chunk.chunk_id),
+            "omitted": None if candidate.chunk.chunk_id in ids else sources.omissions.get(candidate.chunk.chunk_id),
         }
         for candidate in retrieval.candidates
     ]

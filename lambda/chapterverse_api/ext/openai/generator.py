@@ -22,9 +22,9 @@ from chapterverse.providers.errors import PromptTooLong
 from chapterverse.providers.replies import Fault
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.chat_reply import RequestRejected, read_texts
+from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts
+from chapterverse_api.ext.openai.model_loader import ModelLoader
 from chapterverse_api.generation.draft import ModelText, Span, to_spans
-from chapterverse_api.generation.model_loader import ModelLoader
 from chapterverse_api.generation.prompts import (
     MAX_ANSWER_TOKENS,
     MAX_REASONING_TOKENS,

@@ -25,13 +25,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from math import log
 from typing import NamedTuple
 
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.quoting.blocks import QuotableBlock, read_blocks
+from chapterverse_api.generation.passage import Passage, PassageReading
+from chapterverse_api.generation.quoting.blocks import QuotableBlock, QuotablePart, read_blocks
 from chapterverse_api.generation.requests import GenerationRequest
 
 #: Passages whose parts are scored; those further down hardly ever answer.
@@ -61,57 +62,11 @@ class PartFeatures(NamedTuple):
     part_read: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ParsedSection:
-    """A passage's section with its blocks."""
-
-    passage: Passage
-    text: str
-    blocks: Sequence[QuotableBlock]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredPart:
-    """A part of a section with its score.
-
-    Attributes:
-        block, part: the place of the block and of the part; a block of code is one part.
-    """
-
-    section: ParsedSection
-    block: int
-    part: int
-    features: PartFeatures
-    score: float
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """Return its section and block."""
-        return self.section.passage.id, self.block
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return _span(self.section.blocks[self.block], self.part)
-
-    @property
-    def text(self) -> str:
-        return self.section.text[slice(*self.span)]
-
-
-def score_parts(request: GenerationRequest) -> list[ScoredPart]:
-    """Return the parts of the passages with their scores, in order."""
-    scored, weights = [], load_weights(read=is_read(request))
-    for part, features in _features(request):
-        value = sum(w * x for w, x in zip(weights, features, strict=True))
-        scored.append(ScoredPart(part.section, part.block, part.part, features, value))
-    return scored
-
-
 class QuestionWords:
-    """The words of a question, to look up in texts."""
+    """The words of a question, to look up in texts of its language."""
 
     def __init__(self, request: GenerationRequest) -> None:
-        self._language = request.language
+        self.language = request.language
         self._weights: list[float] = []
         self._places: dict[int, list[int]] = {}
         wholes: list[int] = []
@@ -130,101 +85,113 @@ class QuestionWords:
 
     def read(self, text: str) -> frozenset[int]:
         """Return the places of the question's words, or of their parts, that a text holds."""
-        terms = (term for word in lexical.words(text, self._language) for term in word.terms)
+        terms = (term for word in lexical.words(text, self.language) for term in word.terms)
         return frozenset(place for term in terms for place in self._places.get(term, ()))
 
     def share(self, places: frozenset[int]) -> float:
         """Return the share of the question that the words at these places make up."""
         return sum(self._weights[i] for i in places) / self._total
 
-    def rare_share(self, places: frozenset[int], counts: Counter[int], parts: int) -> float:
-        """Return a share in which a word counts by how few of a section's parts hold it."""
-        return sum(self._weights[i] * log(1 + parts / (1 + counts[i])) for i in places) / self._total
+    def rare_shares(self, parts: Sequence[frozenset[int]]) -> list[float]:
+        """Return for each part of a section a share in which a word counts by how few of the parts hold it."""
+        counts = Counter(place for places in parts for place in places)
+        rarity = {place: log(1 + len(parts) / (1 + count)) for place, count in counts.items()}
+        return [sum(self._weights[i] * rarity[i] for i in places) / self._total for places in parts]
 
     def coverage(self, text: str) -> float:
         """Return the share of the question that a text holds."""
         return self.share(self.read(text))
 
 
-@dataclass(frozen=True, slots=True)
-class _UnscoredPart:
-    section: ParsedSection
-    passage: int
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedSection:
+    """A passage's section with its blocks, and the words that are looked up in it."""
+
+    passage: Passage
+    words: QuestionWords
+    blocks: Sequence[QuotableBlock]
+
+    @classmethod
+    def read(cls, passages: Sequence[Passage], words: QuestionWords) -> list[ParsedSection]:
+        """Return the sections whose parts are scored."""
+        return [cls(p, words, read_blocks(p.section)) for p in passages[:MAX_PASSAGES]]
+
+    def text_of(self, place: QuotableBlock | QuotablePart) -> str:
+        return self.passage.section[place.start : place.end]
+
+
+class _Part(NamedTuple):
+    """A part before it is scored: the numbers of block and part, its text, and the question's words in it."""
+
     block: int
     part: int
     text: str
-    word_places: frozenset[int]
+    words: frozenset[int]
 
 
-def _span(block: QuotableBlock, part: int) -> tuple[int, int]:
-    return (block.start, block.end) if block.kind == "code" else (block.parts[part].start, block.parts[part].end)
+@dataclass(frozen=True, slots=True)
+class ScoredPart:
+    """A part of a section with its score.
+
+    Attributes:
+        block, part: the place of the block and of the part; a block of code is one part.
+    """
+
+    section: ParsedSection
+    block: int
+    part: int
+    text: str
+    features: PartFeatures
+    score: float
+
+    @property
+    def is_code(self) -> bool:
+        return self.section.blocks[self.block].kind == "code"
 
 
-def _within(text: str, selection: str) -> bool:
-    """Whether a selection holds a part; white space does not count."""
-    return bool(selection) and " ".join(text.split()) in selection
-
-
-def _parts(section: ParsedSection, passage: int, question: QuestionWords, selection: str) -> Iterator[_UnscoredPart]:
-    quota = _MAX_PARTS
-    for at, block in enumerate(section.blocks):
-        parts = range(1 if block.kind == "code" else len(block.parts))
-        # A label says nothing without what it stands over.
-        for part in parts[: 0 if block.label else quota]:
-            text = section.text[slice(*_span(block, part))]
-            # A heading's own words answer nothing.
-            if text.strip("#*_ \n") not in ("", *section.passage.path) and not _within(text, selection):
-                yield _UnscoredPart(section, passage, at, part, text, question.read(text))
-                quota -= 1
-
-
-def _features(request: GenerationRequest) -> Iterator[tuple[_UnscoredPart, PartFeatures]]:
-    """Yield the parts of the passages with their features, in the order of the passages."""
-    question, selection = QuestionWords(request), " ".join(request.selection.split())
-    sections = [ParsedSection(p, p.section, read_blocks(p.section)) for p in request.passages[:MAX_PASSAGES]]
-    by_section = [list(_parts(section, n, question, selection)) for n, section in enumerate(sections)]
-    paths = [question.read(" ".join(section.passage.path)) for section in sections]
-    rare = [_rare(question, parts) for parts in by_section]
-    rarest = max((v for values in rare for v in values), default=0.0) or 1.0
+def score_parts(request: GenerationRequest) -> list[ScoredPart]:
+    """Return the parts of the passages with their scores, in order."""
+    words, selection, scored = QuestionWords(request), " ".join(request.selection.split()), list[ScoredPart]()
+    sections = ParsedSection.read(request.passages, words)
+    by_section = [list(_find_parts(section, selection)) for section in sections]
+    rare_shares = [words.rare_shares([part.words for part in parts]) for parts in by_section]
+    rarest = max(chain.from_iterable(rare_shares), default=0.0) or 1.0
     first = max((section.passage.score for section in sections), default=0.0) or 1.0
-    by_model = is_read(request)
-    read = {s.passage.id: _passage_read(s.passage) if by_model else 0.0 for s in sections}
-    for section, parts, path, rarities in zip(sections, by_section, paths, rare, strict=True):
-        passage = section.passage
-        for part, rarity in zip(parts, rarities, strict=True):
+    is_read = any(section.passage.reading for section in sections)
+    weights = load_weights(read=is_read)
+    for section, parts, rare in zip(sections, by_section, rare_shares, strict=True):
+        passage, path = section.passage, words.read(" ".join(section.passage.path))
+        reading = passage.reading or PassageReading(0.0, {})
+        for part, rare_share in zip(parts, rare, strict=True):
             features = PartFeatures(
-                with_path=question.share(part.word_places | path),
-                lead=question.coverage(part.text[:_LEAD_CHARS].rpartition(" ")[0] or part.text[:_LEAD_CHARS]),
-                rare=rarity / rarest,
+                with_path=words.share(part.words | path),
+                lead=words.coverage(part.text[:_LEAD_CHARS].rpartition(" ")[0] or part.text[:_LEAD_CHARS]),
+                rare=rare_share / rarest,
                 relative_rank=passage.score / first,
                 whole=float(passage.is_whole_section),
                 parts=log(1 + len(parts)) / log(1 + _MAX_PARTS),
                 depth=len(passage.path) / _MAX_DEPTH,
                 code=float(section.blocks[part.block].kind == "code"),
-                passage_read=read[passage.id],
-                part_read=_part_read(passage, part.text) if by_model else 0.0,
+                passage_read=max(MIN_LOG, log(reading.best) if reading.best > 0 else MIN_LOG) if is_read else 0.0,
+                part_read=max(MIN_LOG, reading.parts.get(part.text.strip(), MIN_LOG)) if is_read else 0.0,
             )
-            yield part, features
+            score = sum(weight * value for weight, value in zip(weights, features, strict=True))
+            scored.append(ScoredPart(section, part.block, part.part, part.text, features, score))
+    return scored
 
 
-def _rare(question: QuestionWords, parts: Sequence[_UnscoredPart]) -> list[float]:
-    """Return for each part of a section the share in which rare words of the section count more."""
-    counts = Counter(i for part in parts for i in part.word_places)
-    return [question.rare_share(part.word_places, counts, len(parts)) for part in parts]
-
-
-def is_read(request: GenerationRequest) -> bool:
-    """Whether the reading model has read any of the passages."""
-    return any(passage.reading for passage in request.passages[:MAX_PASSAGES])
-
-
-def _passage_read(passage: Passage) -> float:
-    return max(MIN_LOG, log(passage.reading.best)) if passage.reading and passage.reading.best > 0 else MIN_LOG
-
-
-def _part_read(passage: Passage, text: str) -> float:
-    parts = passage.reading.parts if passage.reading else {}
-    return max(MIN_LOG, parts.get(text.strip(), MIN_LOG))
+def _find_parts(section: ParsedSection, selection: str) -> Iterator[_Part]:
+    quota = _MAX_PARTS
+    for at, block in enumerate(section.blocks):
+        parts: Sequence[QuotableBlock | QuotablePart] = [block] if block.kind == "code" else block.parts
+        # A label says nothing without what it stands over.
+        for number, part in enumerate(parts[: 0 if block.label else quota]):
+            text = section.text_of(part)
+            is_selected = bool(selection) and " ".join(text.split()) in selection
+            # A heading's own words answer nothing.
+            if text.strip("#*_ \n") not in ("", *section.passage.path) and not is_selected:
+                yield _Part(at, number, text, section.words.read(text))
+                quota -= 1
 
 
 @cache

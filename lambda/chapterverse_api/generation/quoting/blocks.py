@@ -8,8 +8,9 @@ the section, so that a quote is verbatim.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from chapterverse.text.sentences import split
@@ -22,6 +23,12 @@ _ITEM = re.compile(r"((?:> ?)* *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
 _MEANING = re.compile(r":[ \t]+(?=\S)")
 # What stands over a tab, an admonition or a list says nothing without what follows.
 _LABEL = re.compile(r"(?:> ?)?(?:\*\*[^*\n]+\*\*:?|\[![A-Za-z]+\][^\n]*|:::[^\n]*|#{1,6} [^\n]*)")
+
+#: A tab's label as readers of pages write it, on a line of its own.
+TAB_LABEL = re.compile(r"^\*\*([^*\n]+)\*\*$", re.MULTILINE)
+#: What stands between the names of one label: "macOS / Linux".
+_BETWEEN = re.compile(r"[/,&|]| and | or ")
+_NAME = re.compile(r"\w+(?:[.-]\w+)*[+#]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +225,43 @@ def _lines(section: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for line in section[start:end].split("\n"):
         yield at, at + len(line)
         at += len(line) + 1
+
+
+class TabNames:
+    """The names in a reader's context."""
+
+    def __init__(self, context: str) -> None:
+        self._places: dict[str, int] = {}
+        for place, word in enumerate(_names_of(context)):
+            self._places.setdefault(word, place)
+
+    def choose(self, labels: Iterable[str]) -> str | None:
+        """Return the label that is named first; None if there are fewer than two, or none is named."""
+        offered = list(dict.fromkeys(labels))
+        places = {label: place for label in offered if (place := self._place(label)) is not None}
+        return min(places, key=places.__getitem__) if len(offered) > 1 and places else None
+
+    def _place(self, label: str) -> int | None:
+        """Return where the context names a label with all words of one of its names; None if it does not."""
+        names = (_names_of(name) for name in _BETWEEN.split(label))
+        places_by_name = [[self._places.get(word, -1) for word in name] for name in names if name]
+        return min((min(places) for places in places_by_name if min(places) >= 0), default=None)
+
+
+def read_tabs(text: str, blocks: Sequence[QuotableBlock]) -> list[str | None]:
+    """Return for each block of a section the label of the tab that it is in; None outside of tabs.
+
+    Text does not say where the last tab ends, so it is taken to have no more blocks than the longest of the others.
+    """
+    tabs: list[str | None] = []
+    starts: list[int] = []
+    for at, block in enumerate(blocks):
+        label = TAB_LABEL.fullmatch(text[block.start : block.end].strip()) if block.label else None
+        starts += [at] if label else []
+        tabs.append(label[1] if label else tabs[-1] if tabs else None)
+    longest = max((end - start for start, end in pairwise(starts)), default=0)
+    return [tab if not starts[1:] or at < starts[-1] + longest else None for at, tab in enumerate(tabs)]
+
+
+def _names_of(text: str) -> list[str]:
+    return _NAME.findall(text.casefold())

@@ -8,16 +8,15 @@ subsections, so their names follow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.generation.draft import OMISSION
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.quoting.answer_scores import ParsedSection, QuestionWords, ScoredPart
+from chapterverse_api.generation.quoting.answer_scores import ParsedSection, ScoredPart
 from chapterverse_api.generation.quoting.blocks import QuotableBlock, QuotablePart, close_fence, sentences
-from chapterverse_api.generation.requests import GenerationRequest
 
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
 MAX_WHOLE_WORDS, MAX_WHOLE_TABLE_WORDS, MAX_WHOLE_LIST_WORDS = 110, 60, 160
@@ -46,21 +45,18 @@ class Quote:
     """Parts of one section's blocks.
 
     Attributes:
+        mark: the part that answers, as it stands in the text; None if it is not known.
         parts_by_block: the place of each quoted block, with the places of its parts that are quoted.
-        mark: the part that answers, as it stands in the text.
     """
 
     section: ParsedSection
-    mark: str | None
+    mark: str | None = None
     parts_by_block: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def around(cls, best: ScoredPart, request: GenerationRequest) -> Quote:
+    def around(cls, best: ScoredPart) -> Quote:
         """Return a part's block with what introduces it and what it introduces."""
-        blocks, at = best.section.blocks, best.block
-        quote = cls(best.section, None)
-        place = _best_line(best, request) if blocks[at].kind == "code" else best.part
-        quote.parts_by_block[at] = quote._fitting(at, place)
+        quote, blocks, at = cls.of_part(best, whole=True), best.section.blocks, best.block
         # Above a list, a table or code stands a paragraph, and above that may be labels.
         top = at
         while 0 < top > at - _MAX_CHAIN_BLOCKS and (
@@ -74,26 +70,24 @@ class Quote:
         ):
             end += 1
             quote.parts_by_block[end] = quote._fitting(end, 0, from_start=True)
-        quote.mark = _mark(best, request)
-        if quote.mark and quote.mark not in quote._block(blocks[at], quote.parts_by_block[at]):
-            quote.mark = None
+        mark = _mark(best)
+        quote.mark = mark if mark and mark in quote._block(at) else None
         return quote
 
     @classmethod
-    def of_part(cls, best: ScoredPart, request: GenerationRequest) -> Quote:
-        """Return a part alone, or the lines of code around it."""
-        quote, is_code = cls(best.section, None), best.section.blocks[best.block].kind == "code"
-        quote.parts_by_block[best.block] = (
-            quote._fitting(best.block, _best_line(best, request)) if is_code else [best.part]
-        )
+    def of_part(cls, best: ScoredPart, *, whole: bool = False) -> Quote:
+        """Return a part alone, or as much as fits of the code or the `whole` block around it."""
+        quote, place = cls(best.section), _best_line(best) if best.is_code else best.part
+        is_wide = whole or best.is_code
+        quote.parts_by_block[best.block] = quote._fitting(best.block, place) if is_wide else [place]
         return quote
 
     @classmethod
     def beginning(cls, section: ParsedSection, max_words: int) -> Quote:
         """Return the first blocks of a section without its headings, unmarked: as many as begin below `max_words`."""
-        quote = cls(section, None)
+        quote = cls(section)
         for at, block in enumerate(section.blocks):
-            text = section.text[block.start : block.end].strip("#*_ \n")
+            text = section.text_of(block).strip("#*_ \n")
             if text and text not in section.passage.path and quote.words <= max_words:
                 quote.parts_by_block[at] = quote._fitting(at, 0, from_start=True)
         return quote
@@ -104,27 +98,38 @@ class Quote:
         Args:
             from_start: entries and rows are shown in order, and not only the one that answers.
         """
-        block, text = self.section.blocks[at], self.section.text
-        sizes = [count_words(text[p.start : p.end]) for p in block.parts]
-        every = list(range(len(sizes)))
+        block = self.section.blocks[at]
         if block.kind == "code":
-            every = self._remaining_lines(block) or every
-            part = sum(line < part for line in every)
-            first = max(0, part - CUT_CODE_LINES // 2) if part >= CUT_CODE_LINES else 0
-            return every if len(every) <= MAX_WHOLE_CODE_LINES else every[first : first + CUT_CODE_LINES]
+            return self._fitting_lines(block, part)
+        sizes = [count_words(self.section.text_of(p)) for p in block.parts]
+        every, total = list(range(len(sizes))), sum(sizes)
         if block.kind in ("entries", "table") and not from_start:
-            return every if sum(sizes) <= MAX_WHOLE_TABLE_WORDS else [part]
+            return every if total <= MAX_WHOLE_TABLE_WORDS else [part]
         max_words = MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
-        if sum(sizes) <= max_words:
+        if total <= max_words:
             return every
         # A list goes on from its beginning, a paragraph from the sentence.
         order = [*range(part + 1, len(every)), *range(part - 1, -1, -1)] if block.kind == "paragraph" else every
-        return _add_while_short({part, *_ancestors(block.parts, part)}, order, sizes, max_words)
+        places = {part, *_ancestors(block.parts, part)}
+        words = sum(sizes[i] for i in places)
+        for i in order:
+            words += 0 if i in places else sizes[i]
+            if words > max_words:
+                break
+            places.add(i)
+        return sorted(places)
 
-    def _remaining_lines(self, block: QuotableBlock) -> list[int]:
-        """Return the places of the lines of code that a diff doesn't remove: what a reader is to write."""
-        is_diff = _DIFF_HEAD.match(block.head) is not None
-        return [i for i, p in enumerate(block.parts) if not (is_diff and self.section.text.startswith("-", p.start))]
+    def _fitting_lines(self, block: QuotableBlock, line: int) -> list[int]:
+        """Return the lines of code around one of them that fit; of a diff those that it doesn't remove."""
+        every = list(range(len(block.parts)))
+        if _DIFF_HEAD.match(block.head):
+            # What a reader is to write.
+            every = [i for i in every if not self.section.text_of(block.parts[i]).startswith("-")] or every
+        if len(every) <= MAX_WHOLE_CODE_LINES:
+            return every
+        before = sum(i < line for i in every)
+        first = max(0, before - CUT_CODE_LINES // 2) if before >= CUT_CODE_LINES else 0
+        return every[first : first + CUT_CODE_LINES]
 
     def without(self, other: Quote) -> Quote:
         """Return the quote without the blocks of another one."""
@@ -133,42 +138,44 @@ class Quote:
 
     @property
     def words(self) -> int:
-        return count_words(" ".join(self._pieces(None)))
+        return count_words(self.text(omissions=False))
 
     @property
     def lines(self) -> frozenset[str]:
         """Return its longer lines, which no other quote may hold."""
-        lines = (" ".join(line.split()) for line in "\n".join(self._pieces(None)).split("\n"))
+        lines = (" ".join(line.split()) for line in self.text(omissions=False).split("\n"))
         return frozenset(line for line in lines if line.count(" ") >= _MIN_UNIQUE_WORDS - 1)
 
-    def text(self, request: GenerationRequest | None = None) -> str:
-        """Return the quote as it is shown; without a request, without the lines that state what is left out."""
-        return "".join(self._pieces(request))
+    def text(self, *, omissions: bool = True) -> str:
+        """Return the quote as it is shown, with or without the lines that state what is left out."""
+        return "".join(self._pieces(omissions=omissions))
 
-    def _pieces(self, request: GenerationRequest | None) -> Iterator[str]:
+    def _pieces(self, *, omissions: bool) -> Iterator[str]:
         section, last, stated = self.section, None, False
         for at in sorted(self.parts_by_block):
-            block, places = section.blocks[at], self.parts_by_block[at]
+            block = section.blocks[at]
             if last is not None:
-                between = section.text[section.blocks[last].end : block.start]
+                between = section.passage.section[section.blocks[last].end : block.start]
                 yield between if last == at - 1 and "\n" in between else "\n\n"
-                if request and last < at - 1 and not stated:
+                if omissions and last < at - 1 and not stated:
                     yield f"{OMISSION}\n\n"
             last = at
-            yield self._block(block, places)
-            count = self._count_omitted(at) if request else None
+            yield self._block(at)
+            if not omissions:
+                continue
+            count = self._count_omitted(at)
             stated = count is not None
-            if request and count is not None:
-                yield f"\n\n{_omission_line(section.passage, count, request)}"
-            elif request and block.announces and at == len(section.blocks) - 1 and section.passage.subsections:
-                yield f"\n\n{_contents(section.passage, request)}"
+            if count is not None:
+                yield f"\n\n{_omission_line(section, count)}"
+            elif block.announces and at == len(section.blocks) - 1 and section.passage.subsections:
+                yield f"\n\n{_contents(section)}"
 
     def _count_omitted(self, at: int) -> int | None:
         """Return how many parts of a block are not shown, 0 if that is not known; None if all are shown."""
+        block, count = self.section.blocks[at], len(self.section.blocks[at].parts) - len(self.parts_by_block[at])
         if self._omits_unknown_number(at):
             return 0
-        block = self.section.blocks[at]
-        return None if block.kind == "paragraph" else len(block.parts) - len(self.parts_by_block[at]) or None
+        return None if block.kind == "paragraph" else count or None
 
     def _omits_unknown_number(self, at: int) -> bool:
         block, places, last = self.section.blocks[at], self.parts_by_block[at], len(self.section.blocks) - 1
@@ -189,38 +196,24 @@ class Quote:
         goes_on = block.kind == "code" and any(b.kind == "code" and b.head == block.head for b in beside)
         return goes_on and len(places) < len(block.parts)
 
-    def _block(self, block: QuotableBlock, places: Sequence[int]) -> str:
-        text = self.section.text
-        runs = [(block.parts[a], block.parts[b]) for a, b in _runs(places)]
-        pieces = [text[a.start : b.end] if b.end - a.start <= MAX_PART_CHARS else self._short(a, b) for a, b in runs]
+    def _block(self, at: int) -> str:
+        block, places = self.section.blocks[at], self.parts_by_block[at]
+        pieces = [self._run(block.parts[first], block.parts[last]) for first, last in _runs(places)]
         if block.kind == "code":
             return "\n".join((block.head, *([OMISSION] if places and places[0] else []), *pieces, block.fence))
         if len(places) == len(block.parts) and block.end - block.start <= MAX_PART_CHARS:
-            pieces = [text[block.start : block.end].rstrip()]
+            pieces = [self.section.text_of(block).rstrip()]
         elif block.head:
             pieces.insert(0, block.head)
         return "\n".join(close_fence(piece) for piece in pieces)
 
-    def _short(self, first: QuotablePart, last: QuotablePart) -> str:
+    def _run(self, first: QuotablePart, last: QuotablePart) -> str:
         """Return a run of parts, or as many characters of one as may be shown, up to a whole line or word."""
-        text = self.section.text[first.start : last.end]
+        text = self.section.passage.section[first.start : last.end]
         if first is not last or len(text) <= MAX_PART_CHARS:
             return text
         head = text[:MAX_PART_CHARS]
         return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
-
-
-def _add_while_short(places: set[int], order: Iterable[int], sizes: Sequence[int], max_words: int) -> list[int]:
-    """Return the places with further ones in this order, until the next one would exceed the limit."""
-    words = sum(sizes[i] for i in places)
-    for i in order:
-        if i in places:
-            continue
-        words += sizes[i]
-        if words > max_words:
-            break
-        places.add(i)
-    return sorted(places)
 
 
 def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:
@@ -233,30 +226,24 @@ def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:
 
 def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and last of each run of adjacent places."""
-    if not places:
-        return
-    start = last = places[0]
-    for place in places[1:]:
-        if place != last + 1:
-            yield start, last
-            start = place
-        last = place
-    yield start, last
+    for _, run in groupby(enumerate(places), key=lambda numbered: numbered[1] - numbered[0]):
+        adjacent = [place for _, place in run]
+        yield adjacent[0], adjacent[-1]
 
 
-def _omission_line(passage: Passage, count: int, request: GenerationRequest) -> str:
+def _omission_line(section: ParsedSection, count: int) -> str:
     """Return the line that states what is left out, with its number of items, rows or lines if it is known (else 0)."""
+    passage, more = section.passage, phrases.for_language(section.words.language).more
     place = _place(passage.path[-1] if passage.path else "", passage.url or "")
-    return (
-        phrases.for_language(request.language).more.format(count=count, place=place) if count else f"{OMISSION} {place}"
-    )
+    return more.format(count=count, place=place) if count else f"{OMISSION} {place}"
 
 
-def _contents(passage: Passage, request: GenerationRequest) -> str:
+def _contents(section: ParsedSection) -> str:
     """Return the line that names the subsections of a section whose last words announce them."""
-    named = ", ".join(_place(*subsection) for subsection in passage.subsections[:_MAX_SUBSECTIONS])
-    count = len(passage.subsections) - _MAX_SUBSECTIONS
-    return f"{OMISSION} {named} {_omission_line(passage, count, request)}" if count > 0 else f"{OMISSION} {named}"
+    below = section.passage.subsections
+    named = f"{OMISSION} {', '.join(_place(*subsection) for subsection in below[:_MAX_SUBSECTIONS])}"
+    count = len(below) - _MAX_SUBSECTIONS
+    return f"{named} {_omission_line(section, count)}" if count > 0 else named
 
 
 def _place(heading: str, url: str) -> str:
@@ -265,14 +252,12 @@ def _place(heading: str, url: str) -> str:
     return f"[{label}]({url})" if url and not _NO_ADDRESS.search(url) else f"*{label}*"
 
 
-def _mark(best: ScoredPart, request: GenerationRequest) -> str | None:
+def _mark(best: ScoredPart) -> str | None:
     """Return the sentence, the text of the item or of the entry, the row or the line of code that answers."""
     section, block = best.section, best.section.blocks[best.block]
-    text = best.text
-    if block.kind == "code":
-        line = block.parts[_best_line(best, request)] if block.parts else block
-        return section.text[line.start : line.end].strip() or None
-    text = text.split("\n\n")[0]
+    if best.is_code:
+        return section.text_of(block.parts[_best_line(best)] if block.parts else block).strip() or None
+    text = best.text.split("\n\n")[0]
     if block.kind == "entries":
         text = text.partition("\n")[2] or text
     text = _LABEL_LINE.sub("", text)
@@ -281,14 +266,14 @@ def _mark(best: ScoredPart, request: GenerationRequest) -> str | None:
         at = marker.end()
     text = text[at:]
     if count_words(text) > _MAX_MARK_WORDS and block.kind != "table":
-        text = max(sentences(text), key=QuestionWords(request).coverage, default=text)
+        text = max(sentences(text), key=section.words.coverage, default=text)
     return text.strip() or None
 
 
-def _best_line(best: ScoredPart, request: GenerationRequest) -> int:
+def _best_line(best: ScoredPart) -> int:
     """Return the place of the line of code that holds most of the question's words, the first of equals."""
-    lines, coverage = best.section.blocks[best.block].parts, QuestionWords(request).coverage
-    return max(range(len(lines)), key=lambda i: coverage(best.section.text[lines[i].start : lines[i].end]), default=0)
+    section, lines = best.section, best.section.blocks[best.block].parts
+    return max(range(len(lines)), key=lambda i: section.words.coverage(section.text_of(lines[i])), default=0)
 
 
 def count_words(text: str) -> int:

@@ -226,8 +226,8 @@ def test_a_request_of_another_form_is_one_sentence(settings: Settings, body: Any
 def test_a_start_without_plans_does_not_load_them() -> None:
     program = "import sys, chapterverse_api.service, chapterverse_api.app as a; a.create_app(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    lazy = {"plans", "tool_rounds", "docs_tools", "structured"}
-    assert not {f"chapterverse_api.answering.{name}" for name in lazy} & set(done.stdout.split())
+    lazy = {"answering.tools", "ext.agents.plans", "ext.agents.structured"}
+    assert not {f"chapterverse_api.{name}" for name in lazy} & set(done.stdout.split())
 
 
 def test_only_what_may_cost_something_is_counted(settings: Settings, model: OpenAIServer) -> None:

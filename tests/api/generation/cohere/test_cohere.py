@@ -23,7 +23,7 @@ from api.generation.cohere.drafts import (
 from chapterverse.errors import ConfigurationError
 from chapterverse.net import JsonClient
 from chapterverse.settings import Settings
-from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
+from chapterverse_api.answering.segments import DraftReader, DraftSentence
 from chapterverse_api.ext.cohere.generator import CohereGenerator
 from chapterverse_api.generation import prompts
 from chapterverse_api.generation.draft import Span
@@ -151,7 +151,7 @@ THREE = f"{TEXT} It opens the API. It is a secret of yours."
 def heard(reply: ChatReply, server: CohereServer) -> list[tuple[str, tuple[str, ...]]]:
     """Return what is claimed for each sentence."""
     server.say(reply)
-    return [(one.text, one.claimed) for one in sentences(generator(server).generate(REQUEST))]
+    return [(one.span.text, one.span.citations) for one in sentences(generator(server).generate(REQUEST))]
 
 
 def sentences(spans: Iterable[Span]) -> Iterator[DraftSentence]:

@@ -16,10 +16,9 @@ from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence
 from chapterverse_api.generation.draft import Draft
-from chapterverse_api.generation.extractive import Extractive
+from chapterverse_api.generation.extractive import MAX_ANSWER_WORDS, MAX_SECTIONS, Extractive
 from chapterverse_api.generation.passage import Passage, Subsection
 from chapterverse_api.generation.prompts import REFUSAL
-from chapterverse_api.generation.quoting.answer import MAX_ANSWER_WORDS, MAX_SECTIONS
 from chapterverse_api.generation.quoting.answer_scores import MAX_PASSAGES, PartFeatures, load_weights, score_parts
 from chapterverse_api.generation.quoting.quote import (
     CUT_CODE_LINES,

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.generation.quoting.blocks import read_blocks
-from chapterverse_api.generation.quoting.tabs import TabNames, read_tabs
+from chapterverse_api.generation.quoting.blocks import TabNames, read_blocks, read_tabs
 
 SYSTEMS = ["Linux", "macOS", "Windows 11"]
 

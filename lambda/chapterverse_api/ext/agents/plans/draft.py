@@ -16,9 +16,7 @@ from pydantic import ValidationError
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse_api.answering.context import DraftSources
-from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_tools import TurnTools
+from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.ext.agents.plans.contract import (
     MAX_STEPS,
     MAX_TEXT_CHARS,
@@ -34,11 +32,14 @@ from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanPro
 from chapterverse_api.ext.agents.structured import ask_for_data
 from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, read_data
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
+from chapterverse_api.generation.prompts import conversation, data_instructions, new_nonce
 from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
+from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.links.site_text import SiteText
+
+#: Tokens of a plan of twenty steps.
+MAX_PLAN_TOKENS = 3000
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
@@ -57,29 +58,30 @@ class PlanDraft:
     failure: str | None = None
 
 
-def draft_plan(sources: DraftSources, turn: Turn, tools: TurnTools | None) -> PlanDraft:
+def draft_plan(turn: Turn) -> PlanDraft:
     """Return the plan that a model makes of the passages, or else a page's numbered steps."""
-    passages, failure = sources.context.request.passages, None
+    passages, failure = turn.sources.request.passages, None
     if not passages:
         return PlanDraft()
     if writer := turn.models.writer:
         try:
             with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
-                return PlanDraft(_ask_model(sources, turn, writer, tools), "model")
+                return PlanDraft(_ask_model(turn, writer), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
             # The budget has a reason of its own.
             spent = turn.models.turn_budget.reason
             failure = None if spent else "The plan is a page's own, since the model failed."
-    plan = _read_numbered_steps(passages) if sources.context.may_be_quoted else None
+    plan = _read_numbered_steps(passages) if turn.sources.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)
 
 
-def _ask_model(sources: DraftSources, turn: Turn, writer: Writer, tools: TurnTools | None) -> Plan:
-    specs, draft_request, nonce = tools.specs if tools else (), sources.context.request, new_nonce()
-    tools_json = json.dumps([asdict(spec) for spec in specs]) if tools else ""
-    instructions = plan_instructions(draft_request, nonce, SCHEMA, tools_json)
-    links = AddressFilter(draft_request.passages, site=SiteText(sources.context.snapshot))
+def _ask_model(turn: Turn, writer: Writer) -> Plan:
+    sources, specs, nonce = turn.sources, turn.tools.specs if turn.tools else (), new_nonce()
+    draft_request = sources.request
+    tools_json = json.dumps([asdict(spec) for spec in specs]) if turn.tools else ""
+    instructions = _instructions(draft_request, nonce, tools_json)
+    links = AddressFilter(draft_request.passages, site=SiteText(sources.snapshot))
 
     def read(text: str) -> Plan:
         plan = _read_plan(read_data(text, SCHEMA, links))
@@ -89,6 +91,34 @@ def _ask_model(sources: DraftSources, turn: Turn, writer: Writer, tools: TurnToo
     request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_PLAN_TOKENS, turn.deadline)
     failure = "The model's plan could not be run, not even when it was asked once more."
     return ask_for_data(writer, request, SCHEMA, read, failure)
+
+
+def _instructions(request: GenerationRequest, nonce: str, tools: str) -> str:
+    """Return the system prompt for a plan.
+
+    Args:
+        tools: the tools that the plan may call, as JSON; empty without any.
+    """
+    rules = (
+        (
+            "The plan leads the reader through what the last question asks, one step at a time, in at most 20 steps. "
+            "The first step begins. next names the step that follows; null ends the plan. Every step is reached, and "
+            "from every step the end is."
+        ),
+        (
+            "action tells the reader one thing to do, in the sources' own words. ask_user asks one thing that decides "
+            "how to go on; give the answers as options, each with its next, or a variable for what the reader writes."
+        ),
+        (
+            "decide compares a variable by its conditions, and takes next where none holds. compute calculates with "
+            "two numbers or variables."
+        ),
+        f"call_tool calls one of these tools: {tools}. A value in braces is a variable's."
+        if tools
+        else "There is no tool to call: use no step of the kind call_tool.",
+        "citations holds the numbers of the sources that say the step. What a kind does not use is null.",
+    )
+    return data_instructions(request, nonce, SCHEMA, "You plan steps for a reader", *rules)
 
 
 def _read_plan(data: dict[str, Any]) -> Plan:
@@ -115,13 +145,13 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _cite_steps(plan: Plan, sources: DraftSources) -> Plan:
+def _cite_steps(plan: Plan, sources: Sources) -> Plan:
     """Return a plan in which each step that is shown cites a source that supports it.
 
     Raises:
         PlanProblem: no source says an action, or holds a word of a question.
     """
-    request = sources.context.request
+    request = sources.request
     check, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
     for step in plan.steps:
         source_id = None

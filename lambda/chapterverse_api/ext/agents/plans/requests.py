@@ -7,13 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chapterverse_api.answering.context import DraftSources, log_context
 from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.response import explain_degradation
-from chapterverse_api.answering.sources import find_sources
+from chapterverse_api.answering.search import find_sources, log_sources
 from chapterverse_api.answering.turn import Turn
-from chapterverse_api.answering.turn_tools import TurnTools
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.contract import dump
 from chapterverse_api.conversation.transcript import Signer
@@ -22,7 +19,7 @@ from chapterverse_api.ext.agents.plans.contract import PlanRequest, PlanResponse
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, advance, begin
 from chapterverse_api.ext.agents.plans.state import PlanState
-from chapterverse_api.generation.requests import ToolCall
+from chapterverse_api.generation.requests import ToolCall, TurnTools
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import parse_request
@@ -65,27 +62,27 @@ def respond(
     """
     call = _caller(tools, deadline)
     if request.state is None:
-        turn = Turn.open(request.as_query(), resources, deadline=deadline, origins=origins, turn_budget=turn_budget)
-        turn.log_query()
-        with turn.noting_failure():
-            return _begin(turn, tools, call)
+        turn = Turn.open(
+            request.as_query(), resources, deadline=deadline, origins=origins, turn_budget=turn_budget, tools=tools
+        )
+        with turn.running():
+            return _begin(turn, call)
     state = PlanState.unseal(request.state, resources.signer)
     position = advance(state.plan, state.position, request.input, call)
     return _response(replace(state, position=position), resources.signer)
 
 
-def _begin(turn: Turn, tools: TurnTools | None, call: CallTool) -> PlanResponse:
-    context = find_sources(turn)
-    log_context(turn, context)
-    sources = DraftSources.from_documents(context)
-    draft = draft_plan(sources, turn, tools)
+def _begin(turn: Turn, call: CallTool) -> PlanResponse:
+    turn.sources = sources = find_sources(turn)
+    log_sources(turn)
+    draft = draft_plan(turn)
     plan = draft.plan
     cited = {i for step in plan.steps for i in step.citations} if plan else set()
     turn.complete("planned" if plan else "not_in_docs", len(cited))
-    degraded = explain_degradation(sources, turn, draft.failure, remembered=False)
+    degraded = turn.explain_degradation(draft.failure, remembered=False)
     if plan is None:
-        return PlanResponse(status="not_in_docs", nearest=list(context.nearest), degraded_reason=degraded)
-    state = PlanState(plan, begin(plan, call), [source for source in context.sources if source.id in cited])
+        return PlanResponse(status="not_in_docs", nearest=list(sources.nearest), degraded_reason=degraded)
+    state = PlanState(plan, begin(plan, call), [source for source in sources.shown if source.id in cited])
     signer = turn.resources.signer
     return _response(state, signer, plan=plan.steps, planned_by=draft.planned_by, degraded_reason=degraded)
 

@@ -10,7 +10,7 @@ from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answering.metering import usual_cost
-from chapterverse_api.answering.models import TurnModels
+from chapterverse_api.answering.resources import TurnModels
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.fields import (
     OVERHEAD_TOKENS,

@@ -22,7 +22,6 @@ from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
 from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.turn_tools import ToolResult
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.agents.structured_output.data import MAX_LEAVES, leaf_line, leaves
@@ -39,7 +38,7 @@ from chapterverse_api.ext.agents.tools.registry import (
 )
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ToolCall, ToolSpec
+from chapterverse_api.generation.requests import ToolCall, ToolResult, ToolSpec
 from chapterverse_api.observability import log
 
 _MAX_TOOLS, _MAX_BYTES = 16, 32_000
@@ -150,7 +149,7 @@ class SiteTools:
 
 @dataclass(frozen=True, slots=True)
 class BoundTools:
-    """The tools for one turn. Implements `chapterverse_api.answering.turn_tools.TurnTools`."""
+    """The tools for one turn. Implements `chapterverse_api.generation.requests.TurnTools`."""
 
     tools: SiteTools
     context: ToolContext

@@ -15,9 +15,8 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answering.metering import usual_cost
-from chapterverse_api.answering.models import TurnModels
-from chapterverse_api.answering.request_size import MAX_VOTES
+from chapterverse_api.answering.metering import MAX_VOTES, usual_cost
+from chapterverse_api.answering.resources import TurnModels
 from chapterverse_api.answering.second_votes import SecondVotes
 from chapterverse_api.answering.segments import check_sentence
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
