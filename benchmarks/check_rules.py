@@ -23,7 +23,6 @@ from labelled_answers import FOLDS, Answer, Report, load
 
 from chapterverse_api.grounding import (
     analyzed_text,
-    checked_sentence,
     claims,
     cues,
     features,
@@ -56,12 +55,12 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "most of a clause missing": lambda: _off(verdict, "_MAX_CLAUSE_MISSING_SHARE", 2.0),
     "many words missing in a row": _without_feature("missing_run"),
     "a contradiction of the same subject": lambda: _off(verdict, "_MIN_SAME_SUBJECT", 2.0),
-    "citations move": lambda: _off(checked_sentence, "most_similar", lambda *_: []),
+    "citations move": lambda: _off(verifier, "most_similar", lambda *_: []),
     "a citation that nobody claims needs more": lambda: _off(
         verifier, "load_model", lambda: _with_threshold(load_model().threshold)
     ),
-    "words without a claim": lambda: _off(checked_sentence, "says_nothing", lambda *_: False),
-    "sentences that are no claim": lambda: _off(checked_sentence, "is_claim", lambda *_: True),
+    "words without a claim": lambda: _off(verifier, "says_nothing", lambda *_: False),
+    "sentences that are no claim": lambda: _off(verifier, "is_claim", lambda *_: True),
     "forms of a heading, a colon, a gap": lambda: _off(claims, "_is_announcement", lambda *_: False),
     "statements of a gap": lambda: _off(claims, "_states_only_gaps", lambda *_: False),
     "according to the docs": lambda: _off(analyzed_text, "_ATTRIBUTION", _NEVER),

@@ -16,9 +16,9 @@ from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_err
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import ReasoningFilter, join_surrogates, strip_controls, without_end_mark
 from chapterverse_api.generation.refusal_word import in_plain_words, refuses
-from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
+from chapterverse_api.grounding.verifier import CitedRanges
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000

@@ -38,7 +38,7 @@ from chapterverse_api.generation.requests import (
 from chapterverse_api.retrieval.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 
 if TYPE_CHECKING:
-    from chapterverse_api.grounding.checkers.protocols import CheckRequest
+    from chapterverse_api.grounding.checkers import CheckRequest
 
 #: Tokens of a usual prompt at most: rules and tools, persona, notes of the owner, sources, a short conversation.
 _PROMPT_TOKENS = 3_000 + math.ceil(

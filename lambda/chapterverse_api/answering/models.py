@@ -21,12 +21,12 @@ from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.generation.protocols import AnswerGenerator, LoadedModel, Writer
 from chapterverse_api.observability import log
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
+from chapterverse_api.retrieval.rerankers import Reranker
 
 if TYPE_CHECKING:
     from chapterverse.reading.model import ReadingModel
     from chapterverse_api.generation.model_loader import ModelLoader
-    from chapterverse_api.grounding.checkers.protocols import Checker
+    from chapterverse_api.grounding.checkers import Checker
 
 
 #: The parts that have a circuit breaker, by the names in `degraded` of the status.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, utf8_length
 from chapterverse_api.budget.prices import Use
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
-from chapterverse_api.retrieval.rerankers.response import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
+from chapterverse_api.retrieval.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
 FRAME_TOKENS = 200

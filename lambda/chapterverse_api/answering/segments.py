@@ -17,9 +17,8 @@ from chapterverse.text.sentences import Sentence
 from chapterverse_api.answering.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.generation.draft import Span, damage_error
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.checked_sentence import CheckedSentence
-from chapterverse_api.grounding.links.site_text import SiteText
-from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
+from chapterverse_api.grounding.links.known_text import SiteText
+from chapterverse_api.grounding.results import CheckedSentence, IdfFunction, VerifiedDraft
 from chapterverse_api.grounding.verifier import Verifier
 
 if TYPE_CHECKING:

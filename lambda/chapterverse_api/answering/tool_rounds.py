@@ -20,7 +20,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, frame_bytes
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall, Usage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
 
 #: How often a model may call tools in place of an answer, and how many calls it gets in all.
 TOOL_ROUNDS, TOOL_CALLS = 2, 6

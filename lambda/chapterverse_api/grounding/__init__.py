@@ -12,8 +12,7 @@ if there is none, or if a cited passage contradicts the sentence. A claim withou
 clearly supports it. Otherwise it is shown without one, and counted as unsupported.
 
     Verdict           of some passages on one sentence (`judge`)
-    CheckedSentence   a sentence with the citations that hold, until a second vote decides (`Verifier.check`)
-    SentenceCheck     its result, for a trace
+    CheckedSentence   a sentence with the citations that hold (`Verifier.check`)
     VerifiedDraft     the results of a whole draft (`verify`)
     SourceVerdict     of all passages on one sentence that cites none (`Verifier.verdict`)
 

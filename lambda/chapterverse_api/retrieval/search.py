@@ -22,7 +22,7 @@ from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.answerability import answer_features, answerability
 from chapterverse_api.retrieval.hybrid import Wording
 from chapterverse_api.retrieval.memories import weigh_memories
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
+from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.spelling import correct
 

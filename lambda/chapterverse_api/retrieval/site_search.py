@@ -29,7 +29,7 @@ from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
 from chapterverse_api.retrieval.follow_up_search import NO_FOLLOW_UP, FollowUp, search_follow_up
 from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.retrieval.reading import read_candidates
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
+from chapterverse_api.retrieval.rerankers import Reranker
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve, retrieve_again
 

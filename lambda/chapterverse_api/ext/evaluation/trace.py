@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from chapterverse.calibration import count_terms
@@ -59,7 +58,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "memories": _memories(context) if context else [],
         "retrieval": _retrieval(context, resources) if context else None,
         "tools": [use.model_dump(mode="json") for use in sources.tool_uses] if sources else [],
-        "sentences": [asdict(check) for check in trace.verified.checks] if trace.verified else [],
+        "sentences": [check.as_json() for check in trace.verified.checks] if trace.verified else [],
         "response": response.model_dump(mode="json"),
     }
 

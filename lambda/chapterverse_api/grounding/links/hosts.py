@@ -3,7 +3,7 @@
 What a client can follow or run goes wherever it stands: a scheme, with or without slashes, and a host before a path or
 a port, behind a user, or where a command connects (`host_commands`). The name of a host alone goes too, but not in
 code, where `os.name` is none. In code also stay hosts that lead to no other network: the reader's own machine or
-network (`numeric_hosts`), and reserved names (`host_names`). What the sources or the site hold may always stand.
+network (`host_names`), and reserved names. What the sources or the site hold may always stand.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from chapterverse_api.grounding.links.host_names import (
     SPECIAL_SCHEMES,
     TOP_LEVEL,
     is_host,
+    is_numeric_address,
     is_program_name,
+    leads_nowhere,
 )
 from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
 from chapterverse_api.grounding.links.markup import Piece
-from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address, leads_nowhere
 from chapterverse_api.grounding.links.readings import read_code, read_prose, strip_invisible
 
 # A shell reads two lines as one behind a backslash.

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from chapterverse_api.grounding.links.elements import ELEMENTS
 from chapterverse_api.grounding.links.known_text import KnownText
 
 #: Characters after which a bracket or a tag that is still open counts as text.
@@ -38,6 +37,19 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 # A target that leads out of the page.
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+#: Elements of HTML: any other name, as in `<name>`, is a placeholder and stays.
+_ELEMENTS = frozenset(
+    """
+    a abbr address animate applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br
+    button canvas center cite code col colgroup content data datalist dd del details dfn dialog dir div dl dt em embed
+    fieldset figcaption figure font footer foreignobject form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr
+    html i iframe image img input ins isindex kbd keygen label legend li link listing main map mark marquee math menu
+    meta meter nav nobr noembed noframes noscript object ol optgroup option output p param picture plaintext portal pre
+    progress q rp rt ruby s samp script search section select set shadow slot small source span strike strong style sub
+    summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul use var video wbr xmp
+    """.split()
+)
 
 
 class Piece(NamedTuple):
@@ -307,7 +319,7 @@ class MarkupFilter:
             (self._keep if self._known.holds_address(inner) else self._drop)(end)
             return
         name = _NAME.match(self._text, self._at + 1)
-        element = name is not None and name.group().lower() in ELEMENTS
+        element = name is not None and name.group().lower() in _ELEMENTS
         placeholder = tag is None or not re.search(r"[=:/\\\"'`]", inner)
         if name is not None and not element and placeholder:
             self._keep(self._at + 1)

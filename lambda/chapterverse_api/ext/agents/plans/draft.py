@@ -38,7 +38,7 @@ from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, n
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
