@@ -17,9 +17,9 @@ from chapterverse_api.contract import Mode, Nearest, SearchedAs, SourceChunk, To
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import estimate_tokens
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import primary
 

@@ -17,11 +17,10 @@ from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
-from chapterverse_api.retrieval.site_search import site_filter
+from chapterverse_api.retrieval.site_search import FollowUp, search_follow_up, site_filter
 from chapterverse_api.validation import make_query
 
 #: Types of documents that inform an answer and are no results of a search.

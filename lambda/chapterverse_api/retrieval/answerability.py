@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 from chapterverse.calibration import Calibration, WeightedQuestion, match_word
 from chapterverse.calibration.regression import logistic
 from chapterverse.text.json_text import load_json
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 
 AnswerVerdict = Literal["yes", "perhaps", "no"]
 
@@ -41,7 +41,7 @@ _MARGIN = 1e-4
 
 
 class AnswerFeatures(NamedTuple):
-    """See the module's docstring."""
+    """The features of a result, as the module describes them."""
 
     evidence: float
     matched: float
@@ -109,7 +109,11 @@ def answerability(features: AnswerFeatures | None) -> Answerability:
     """Return how likely there is an answer; 0 without features."""
     if features is None:
         return NO_ANSWER
-    return Answerability(**{name: _probability(_model()[name], features) for name in Answerability._fields})
+    docs, first = (
+        logistic(weights["bias"] + sum(weights[name] * value for name, value in features._asdict().items()))
+        for weights in (_model()["docs"], _model()["first"])
+    )
+    return Answerability(docs, first)
 
 
 def verdict(
@@ -128,11 +132,6 @@ def verdict(
         sure = evidence >= calibration.floor
     perhaps = probabilities.docs >= (MIN_ON_TOPIC if model_judges else least["perhaps"])
     return "yes" if sure else "perhaps" if perhaps else "no"
-
-
-def _probability(weights: Mapping[str, float], features: AnswerFeatures) -> float:
-    logit = weights["bias"] + sum(weights[name] * value for name, value in features._asdict().items())
-    return logistic(logit)
 
 
 @cache

@@ -17,7 +17,7 @@ from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 
 #: A memory that scores lower than this share of the best page is dropped.
 MIN_PAGE_SCORE_SHARE = 0.6

@@ -15,8 +15,7 @@ from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text.plain import plain
 from chapterverse.text.utf8 import PROSE_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.passage import Passage, Subsection
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 MAX_PASSAGES_TOKENS = 2560

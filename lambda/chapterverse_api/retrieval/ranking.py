@@ -4,18 +4,32 @@ A hit's score is the weighted sum of its lexical and dense scores, each scaled t
 its place and wording. Ties are broken by chunk id. The weights were chosen on one public question set (ray-v1, 145
 questions) and on our own documentation (152), whose pages are few and long. `benchmarks/heuristics.py` says what each
 wins on sites that it was not chosen on; `benchmarks/README.md` reports other sets, and what was tried and not taken.
+
+    title    share of the page title's words that the question holds
+    heading  share of the nearest heading's words that it holds
+    here     1 for the page that the reader is on, else 0
+    defines  1 if the heading is the subject that the question wants defined, or a sentence defines it, else 0
+    kind     1 for a kind of page that the question does not ask for, else 0
+
+A question probably asks for a heading whose words it all holds, and not for a long one of which it holds some. So the
+share is of the heading's words and not of the question's.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
-from chapterverse.model import Chunk
+from chapterverse.calibration import ChunkFeatures
+from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit
+from chapterverse.text import lexical
+from chapterverse_api.generation.passage import PassageReading
 from chapterverse_api.index.addresses import page_of
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.features import QueryFeatures
+from chapterverse_api.retrieval.frames import find_definitions
 
 #: What each feature adds to the fused value, which is 1 for the best hit.
 WEIGHTS = {"title": 0.1, "heading": 0.15, "here": 0.1, "defines": 0.3, "kind": -0.15}
@@ -24,6 +38,92 @@ _MAX_SUM = 1 + sum(w for w in WEIGHTS.values() if w > 0)
 
 #: The address and the heading path that all chunks of one section have in common.
 SectionKey: TypeAlias = tuple[str, tuple[str, ...]]
+#: Separators of the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
+_NAME_ENDS = re.compile(r":\s|\s\(|\)")
+_SIGNATURE = re.compile(r"(?<=[^\s(])\(.*")
+
+
+class Candidate(NamedTuple):
+    """A search result: a chunk, its ranking score, its calibrated evidence (0 to 1) and the parts of both.
+
+    Attributes:
+        components: the parts of the score.
+        features: the features of the evidence; None if the question has no words.
+        reading: what the reading model makes of it; None if it was not read.
+    """
+
+    chunk: Chunk
+    lexical: SparseVector
+    score: float
+    evidence: float
+    components: Mapping[str, float]
+    features: ChunkFeatures | None
+    reading: PassageReading | None = None
+
+
+class QueryFeatures:
+    """A question as chunks in one language are compared with it.
+
+    Args:
+        defined_subject: the subject that the question wants defined; empty if it wants something else.
+        lower_kinds: content types that the question does not ask for.
+        synonyms: terms that count like the question's own in titles and headings.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        language: str,
+        *,
+        defined_subject: str = "",
+        lower_kinds: AbstractSet[str] = frozenset(),
+        synonyms: AbstractSet[int] = frozenset(),
+    ) -> None:
+        self.language = language
+        self.terms = lexical.terms_of(lexical.words(question, language)) | synonyms
+        self._defined = _words(defined_subject, language)[1] if defined_subject else frozenset[int]()
+        self._lower_kinds = lower_kinds
+        # Chunks of a page have its title in common.
+        self._shares: dict[str, float] = {}
+
+    def features(self, chunk: Chunk) -> dict[str, float]:
+        """Return each feature of a chunk, 0 to 1."""
+        return {
+            "title": self._share(chunk.chapter_title),
+            "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
+            "defines": float(bool(self._defined) and self._defines(chunk)),
+            "kind": float(chunk.content_type in self._lower_kinds),
+        }
+
+    def _defines(self, chunk: Chunk) -> bool:
+        # A stub has the name for a heading, too, and says what it is of, not what it is.
+        if chunk.content_type in self._lower_kinds:
+            return False
+        heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
+        named = (*find_names(heading), *find_definitions(chunk.text, self.language))
+        return any(_words(name, self.language)[1] == self._defined for name in named)
+
+    def _share(self, text: str) -> float:
+        if text not in self._shares:
+            words, terms = _words(text, self.language)
+            # Most headings share no word with the question.
+            matches = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
+            self._shares[text] = matches / len(words) if words else 0.0
+        return self._shares[text]
+
+
+@functools.lru_cache(maxsize=16_384)
+def _words(heading: str, language: str) -> tuple[tuple[lexical.WordTerms, ...], frozenset[int]]:
+    """Return the terms of each word, and of all of them."""
+    words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
+    return words, frozenset(term for terms in words for term in terms)
+
+
+@functools.lru_cache(maxsize=16_384)
+def find_names(heading: str) -> tuple[str, ...]:
+    """Return the names that a heading has: "Class: Pool" and "Pool", "Pool.close(error)" and "Pool.close", "close"."""
+    parts = [part.strip(" `*_") for part in _NAME_ENDS.split(_SIGNATURE.sub("", heading))]
+    return tuple(dict.fromkeys((heading, *filter(None, (*parts, *(part.rpartition(".")[2] for part in parts))))))
 
 
 class Ranked(NamedTuple):

@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from chapterverse_api.generation.quoting.tabs import LABEL, TabNames
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 
 #: Scores this near to each other are a tie.
 TIE = 0.01

@@ -15,7 +15,7 @@ from chapterverse_api.contract import (
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.results import Retrieval
 
 

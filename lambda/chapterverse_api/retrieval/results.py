@@ -9,7 +9,7 @@ from chapterverse.calibration import Calibration, WeightedQuestion
 from chapterverse.errors import ProviderError
 from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.retrieval.answerability import NO_ANSWER, Answerability, AnswerVerdict, verdict
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 
 #: From this share of the best score on, a chunk is a source even without evidence of its own.
 MIN_RELATIVE_SCORE = 0.6

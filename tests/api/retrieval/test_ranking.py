@@ -9,8 +9,7 @@ from chapterverse.model import Chunk
 from chapterverse.store import Hit
 from chapterverse.text import lexical
 from chapterverse_api.index.addresses import page_of
-from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.ranking import Ranked, fuse, rank
+from chapterverse_api.retrieval.ranking import QueryFeatures, Ranked, fuse, rank
 
 QUESTION = "How do I clear the cache?"
 WORDS = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]

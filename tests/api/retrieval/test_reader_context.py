@@ -11,7 +11,7 @@ from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.sources import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.reader_context import TIE, break_ties_by_context
 from chapterverse_api.service import Service
 

@@ -12,9 +12,8 @@ from chapterverse_api.answering.context import AnswerContext
 from chapterverse_api.answering.pipeline import AnswerTrace, answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, least_probability
-from chapterverse_api.retrieval.ranking import contributions
+from chapterverse_api.retrieval.ranking import Candidate, contributions
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import find_faq_entry
 
