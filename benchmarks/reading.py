@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from understanding import FOREIGN, Site, _answers, _page, rows_about
 
-from chapterverse.reading.factory import open_reading_model
+from chapterverse.reading import open_reading_model
 from chapterverse.reading.model import ReadingModel
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.retrieval import reading

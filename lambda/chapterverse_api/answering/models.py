@@ -11,7 +11,7 @@ from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ConfigurationError, IndexMismatch, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.model import EmbedderCard, Head
-from chapterverse.reading.factory import open_reading_model
+from chapterverse.reading import open_reading_model
 from chapterverse.settings import Settings
 from chapterverse_api.answering.metering import Metered
 from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
