@@ -26,11 +26,10 @@ from chapterverse_api.grounding import (
     claims,
     cues,
     features,
-    literals,
     verdict,
     verifier,
 )
-from chapterverse_api.grounding.support_model import load_model
+from chapterverse_api.grounding.verdict import load_model
 
 _NEVER = re.compile(r"(?!)")
 _off = mock.patch.object
@@ -80,9 +79,9 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "words that changed places": lambda: _off(features, "_is_exchanged", lambda *_: False),
     "only one clause of two negated": lambda: _off(features, "_negation_mismatch", lambda *_: 0.0),
     "a denied cell": lambda: _off(features, "_denies", lambda *_: False),
-    "number words": lambda: _off(literals, "_values", lambda _: {}),
-    "units": lambda: _off(literals, "_UNITS", dict[str, str]()),
-    "and/or is no path": lambda: _off(literals, "_ALTERNATIVE", _NEVER),
+    "number words": lambda: _off(cues, "_values", lambda _: {}),
+    "units": lambda: _off(cues, "_UNITS", dict[str, str]()),
+    "and/or is no path": lambda: _off(cues, "_ALTERNATIVE", _NEVER),
     "placeholders in code": lambda: _off(verdict, "_PLACEHOLDER", _NEVER),
     "comments behind code": lambda: _off(verdict, "_TRAILING_COMMENT", _NEVER),
     "marks of items and prompts": lambda: _off(analyzed_text, "_LINE_MARKS", _NEVER),

@@ -13,7 +13,7 @@ from chapterverse.text import lexical
 from chapterverse.text.sentences import split, strip_marks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding import cues
-from chapterverse_api.grounding.literals import LiteralMatch, find_literals, words_to_digits
+from chapterverse_api.grounding.cues import LiteralMatch, find_literals, words_to_digits
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MAX_WORDS = 400
@@ -168,6 +168,10 @@ class AnalyzedText:
                 pair = f"{surface}_{following}"
                 located += [(kind, i) for kind in (*kinds.get(surface, ()), *kinds.get(pair, ()))]
         return located
+
+    @property
+    def negation_count(self) -> int:
+        return self.count_negations(0, len(self.surfaces))
 
     def count_negations(self, start: int, end: int) -> int:
         """Return how many negations are between two positions."""

@@ -22,8 +22,7 @@ from chapterverse_api.grounding.analyzed_text import (
 )
 from chapterverse_api.grounding.claims import is_claim, leaves_open, says_nothing
 from chapterverse_api.grounding.results import CheckedSentence, IdfFunction, SourceVerdict, VerifiedDraft
-from chapterverse_api.grounding.support_model import SupportModel, load_model
-from chapterverse_api.grounding.verdict import Verdict, judge, most_similar
+from chapterverse_api.grounding.verdict import SupportModel, Verdict, judge, load_model, most_similar
 
 #: The share of a sentence's words, by rarity, that may repeat words of the question that no source holds; set by hand.
 #: Of 1,270 true claims the highest was .15.
