@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
@@ -180,6 +180,7 @@ class Verifier:
         )
 
 
+@dataclass(slots=True)
 class _SupportSearch:
     """Searches the passages that support one sentence.
 
@@ -188,10 +189,11 @@ class _SupportSearch:
         contradiction: the passage that contradicts the sentence with the highest score, and this score.
     """
 
-    def __init__(self, sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage], model: SupportModel) -> None:
-        self._sentence, self._sources, self._model = sentence, sources, model
-        self.best: Verdict | None = None
-        self.contradiction: tuple[AnalyzedPassage, float] | None = None
+    sentence: AnalyzedSentence
+    sources: Sequence[AnalyzedPassage]
+    model: SupportModel
+    best: Verdict | None = None
+    contradiction: tuple[AnalyzedPassage, float] | None = None
 
     def find_sources(self, cited: Sequence[AnalyzedPassage], *, uncited: bool) -> Sequence[AnalyzedPassage]:
         """Return the cited passages that support the sentence, alone or together, or else another one.
@@ -207,8 +209,8 @@ class _SupportSearch:
             # Another passage that merely shares its words doesn't support a sentence that a cited one contradicts.
             if supporting or any(verdict.outcome == "contradicts" for verdict in verdicts):
                 return supporting
-        candidates = [source for source in self._sources if source not in cited] if uncited else []
-        for source in most_similar(self._sentence, candidates):
+        candidates = [source for source in self.sources if source not in cited] if uncited else []
+        for source in most_similar(self.sentence, candidates):
             verdict = self._judge([source], is_cited=False)
             if verdict.supports:
                 return [source]
@@ -218,8 +220,8 @@ class _SupportSearch:
         return []
 
     def _judge(self, sources: Sequence[AnalyzedPassage], *, is_cited: bool = True) -> Verdict:
-        rivals = [s for s in self._sources if s not in sources]
-        verdict = judge(self._sentence, sources, rivals, self._model, is_cited=is_cited)
+        rivals = [s for s in self.sources if s not in sources]
+        verdict = judge(self.sentence, sources, rivals, self.model, is_cited=is_cited)
         if self.best is None or verdict.score > self.best.score:
             self.best = verdict
         if verdict.outcome == "contradicts" and (not self.contradiction or verdict.score > self.contradiction[1]):
@@ -228,7 +230,7 @@ class _SupportSearch:
 
     def _sources_of_clauses(self, cited: Sequence[AnalyzedPassage]) -> list[AnalyzedPassage]:
         """Return the passages that contain most of a clause of the sentence."""
-        sources = [clause.source for clause in self._sentence.align(cited).clauses]
+        sources = [clause.source for clause in self.sentence.align(cited).clauses]
         return [source for source in cited if source in sources] or [cited[0]]
 
 
