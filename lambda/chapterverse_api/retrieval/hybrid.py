@@ -21,7 +21,7 @@ from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.retrieval import ranking
 from chapterverse_api.retrieval.frames import QuestionFrame, drop_details, lower_kinds, read_frame
-from chapterverse_api.retrieval.ranking import Candidate, QueryFeatures, Ranked
+from chapterverse_api.retrieval.ranking import Candidate, QueryFeatures
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 MAX_CANDIDATES = 50
@@ -114,7 +114,7 @@ class Wording:
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)
 
-    def sides(self, snapshot: Snapshot, filters: FilterTree | None) -> list[Ranked]:
+    def sides(self, snapshot: Snapshot, filters: FilterTree | None) -> list[Candidate]:
         """Return the chunks that say what the sides of a comparison are; none for any other question."""
         if not self.frame or not self.compares:
             return []
@@ -169,7 +169,7 @@ class HybridHits:
     by_id: Mapping[str, Hit]
     by_meaning: Sequence[Hit]
 
-    def rank_hits(self, dense_weight: float, page: str = "") -> list[Ranked]:
+    def rank_hits(self, dense_weight: float, page: str = "") -> list[Candidate]:
         """Return the hits best first.
 
         Args:
@@ -181,9 +181,9 @@ class HybridHits:
         features = self.wording.features(self.by_id.values(), self.terms)
         return ranking.rank(self.by_id, fused, features, page)
 
-    def without_details(self, ranked: Sequence[Ranked], snapshot: Snapshot) -> HybridHits:
+    def without_details(self, ranked: Sequence[Candidate], snapshot: Snapshot) -> HybridHits:
         """Return the hits for the question without those details of a log line that the first one does not hold."""
-        held = frozenset(ranked[0].hit.lexical.indices) if ranked else frozenset[int]()
+        held = frozenset(ranked[0].lexical.indices) if ranked else frozenset[int]()
         languages, subject = self.wording.languages, self.wording.subject
 
         def keep(detail: str) -> str:
@@ -194,33 +194,33 @@ class HybridHits:
         question = self.question if text == subject else read_question(text, languages, snapshot)[0]
         return replace(self, question=question) if question.has_words else self
 
-    def candidates(self, ranked: Sequence[Ranked], calibration: Calibration) -> list[Candidate]:
+    def candidates(self, ranked: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
         """Return ranked hits with the evidence that they are about the question's subject."""
         cosines = {h.chunk.chunk_id: h.score for h in self.by_meaning}
         # A chunk that is not among the nearest has at most the cosine of the last of them.
         lowest = min(cosines.values(), default=None)
         # A title is evidence for the best chunk of its page only; the others need words of their own.
-        titles = {r.hit.chunk.source_file_path: r.components["title"] for r in ranked}
+        titles = {r.chunk.source_file_path: r.components["title"] for r in ranked}
         idf = self.terms.idf
         matching = Matching(self.question, idf) if self.question.has_words else None
         candidates = []
-        for hit, score, components in ranked:
-            cosine = cosines.get(hit.chunk.chunk_id)
-            cosine_bound, title = lowest if cosine is None else cosine, titles.pop(hit.chunk.source_file_path, 0.0)
-            features = matching.features(hit.lexical.among(idf), cosine_bound, title) if matching else None
-            components = components if cosine is None else {**components, "cosine": cosine}
+        for c in ranked:
+            cosine, title = cosines.get(c.chunk.chunk_id), titles.pop(c.chunk.source_file_path, 0.0)
+            bound = lowest if cosine is None else cosine
+            features = matching.features(c.lexical.among(idf), bound, title) if matching else None
+            components = c.components if cosine is None else {**c.components, "cosine": cosine}
             evidence = calibration.of(features) if features else 0.0
-            candidates.append(Candidate(hit.chunk, hit.lexical, score, evidence, components, features))
+            candidates.append(c._replace(evidence=evidence, components=components, features=features))
         return candidates
 
 
-def _one_of_each(sides: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+def _one_of_each(sides: Sequence[Sequence[Candidate]]) -> list[Candidate]:
     """Return the best chunk of each side, of one page if one has all of them; none if a side has none."""
     if not all(sides):
         return []
-    best: dict[str, list[Ranked]] = {}
+    best: dict[str, list[Candidate]] = {}
     for side in sides:
-        of_pages = {r.hit.chunk.source_file_path: r for r in reversed(side)}
+        of_pages = {r.chunk.source_file_path: r for r in reversed(side)}
         for path, ranked in of_pages.items():
             best.setdefault(path, []).append(ranked)
     pages = [of_page for of_page in best.values() if len(of_page) == len(sides)]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
@@ -47,8 +47,9 @@ class Candidate(NamedTuple):
     """A search result: a chunk, its ranking score, its calibrated evidence (0 to 1) and the parts of both.
 
     Attributes:
+        score: 0 to 1, never rising from one to the next; it orders, and is no measure of how good a result is.
         components: the parts of the score.
-        features: the features of the evidence; None if the question has no words.
+        features: the features of the evidence; None if the question has no words, or before it is computed.
         reading: what the reading model makes of it; None if it was not read.
     """
 
@@ -57,7 +58,7 @@ class Candidate(NamedTuple):
     score: float
     evidence: float
     components: Mapping[str, float]
-    features: ChunkFeatures | None
+    features: ChunkFeatures | None = None
     reading: PassageReading | None = None
 
 
@@ -126,19 +127,6 @@ def find_names(heading: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((heading, *filter(None, (*parts, *(part.rpartition(".")[2] for part in parts))))))
 
 
-class Ranked(NamedTuple):
-    """A hit with the score that orders it.
-
-    Attributes:
-        score: 0 to 1, never rising from one to the next; it orders, and is no measure of how good a hit is.
-        components: the parts of the score.
-    """
-
-    hit: Hit
-    score: float
-    components: Mapping[str, float]
-
-
 def fuse(
     term_weights: Mapping[str, Mapping[int, float]], idf: Mapping[int, float], by_meaning: Sequence[Hit], weight: float
 ) -> dict[str, dict[str, float]]:
@@ -169,8 +157,8 @@ def rank(
     scores: Mapping[str, Mapping[str, float]],
     features: Mapping[str, QueryFeatures],
     current_page: str,
-) -> list[Ranked]:
-    """Return the hits best first, ties by chunk id; of several with one text only the best.
+) -> list[Candidate]:
+    """Return the hits best first, without evidence, ties by chunk id; of several with one text only the best.
 
     Args:
         hits: by chunk id.
@@ -189,11 +177,19 @@ def rank(
         bonus = 0.0
         for name, weight in WEIGHTS.items():
             bonus += weight * parts[name]
-        ranked.append(Ranked(hit, max(0.0, parts["fused"] + bonus) / _MAX_SUM, parts))
-    best = dict[str, Ranked]()
-    for one in sorted(ranked, key=lambda one: (-one.score, one.hit.chunk.chunk_id)):
-        # A section or a file may be included on several pages.
-        best.setdefault(one.hit.chunk.text, one)
+        score = max(0.0, parts["fused"] + bonus) / _MAX_SUM
+        ranked.append(Candidate(chunk, hit.lexical, score, 0.0, parts))
+    return once_a_text(ranked)
+
+
+def once_a_text(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates best first, and of those with one text only the best.
+
+    A section or a file may be included on several pages.
+    """
+    best = dict[str, Candidate]()
+    for candidate in sorted(candidates, key=lambda c: (-c.score, c.chunk.chunk_id)):
+        best.setdefault(candidate.chunk.text, candidate)
     return list(best.values())
 
 
@@ -212,12 +208,12 @@ def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> l
     """Return the candidates of a comparison behind those that define its sides, which get the score of the first."""
     if not candidates or not sides:
         return list(candidates)
-    ahead = {section(side.chunk): _with_score(side, candidates[0].score) for side in sides}
+    first = candidates[0].score
+    ahead = {
+        section(side.chunk): side._replace(score=first, components={**side.components, "side": first - side.score})
+        for side in sides
+    }
     return [*ahead.values(), *(c for c in candidates if section(c.chunk) not in ahead)]
-
-
-def _with_score(side: Candidate, score: float) -> Candidate:
-    return side._replace(score=score, components={**side.components, "side": score - side.score})
 
 
 def section(chunk: Chunk) -> SectionKey:

@@ -9,7 +9,7 @@ from chapterverse.calibration import Calibration, WeightedQuestion
 from chapterverse.errors import ProviderError
 from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.retrieval.answerability import NO_ANSWER, Answerability, AnswerVerdict, verdict
-from chapterverse_api.retrieval.ranking import Candidate
+from chapterverse_api.retrieval.ranking import Candidate, once_a_text
 
 #: From this share of the best score on, a chunk is a source even without evidence of its own.
 MIN_RELATIVE_SCORE = 0.6
@@ -120,12 +120,9 @@ def merge_retrievals(question_only: Retrieval, in_context: Retrieval) -> Retriev
             if other:
                 half = half._replace(score=half.score + other.score, evidence=max(half.evidence, other.evidence))
             merged[c.chunk.chunk_id] = half
-    texts: dict[str, Candidate] = {}
-    for c in sorted(merged.values(), key=lambda c: (-c.score, c.chunk.chunk_id)):
-        texts.setdefault(c.chunk.text, c)
     return replace(
         question_only,
-        candidates=tuple(texts.values()),
+        candidates=tuple(once_a_text(merged.values())),
         question=in_context.question,
         total=len(merged),
         failures={**question_only.failures, **in_context.failures},
