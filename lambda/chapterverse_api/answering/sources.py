@@ -15,7 +15,6 @@ from chapterverse_api.answering.context import AnswerContext, make_request, make
 from chapterverse_api.answering.small_talk import opening_language, small_talk_language
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.first_pages import find_first_pages
 from chapterverse_api.retrieval.passages import (
@@ -26,7 +25,7 @@ from chapterverse_api.retrieval.passages import (
     make_passages,
 )
 from chapterverse_api.retrieval.ranking import Candidate
-from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.results import MIN_ON_TOPIC, Retrieval
 from chapterverse_api.retrieval.site_search import (
     FollowUp,
     SearchResources,

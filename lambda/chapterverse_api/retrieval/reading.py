@@ -22,9 +22,8 @@ from chapterverse.text.plain import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import PassageReading
 from chapterverse_api.generation.quoting.blocks import read_blocks
-from chapterverse_api.retrieval.answerability import Answerability
 from chapterverse_api.retrieval.ranking import Candidate, section
-from chapterverse_api.retrieval.results import MIN_CONFIDENCE, Retrieval
+from chapterverse_api.retrieval.results import MIN_CONFIDENCE, Answerability, Retrieval
 
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
 #: .750, in two thirds of the time (`benchmarks/reading.py`).

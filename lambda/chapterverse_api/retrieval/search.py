@@ -19,11 +19,10 @@ from chapterverse.net.retry import observing_retries
 from chapterverse.store import Snapshot
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval import ranking
-from chapterverse_api.retrieval.answerability import answer_features, answerability
 from chapterverse_api.retrieval.hybrid import Wording
 from chapterverse_api.retrieval.memories import weigh_memories
 from chapterverse_api.retrieval.rerankers import Reranker
-from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.results import Retrieval, answer_features, answerability
 from chapterverse_api.retrieval.spelling import correct
 
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"

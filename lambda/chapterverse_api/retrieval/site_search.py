@@ -29,13 +29,12 @@ from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.answerability import matched_share
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
 from chapterverse_api.retrieval.memories import select_memories
 from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.rerankers import Reranker
-from chapterverse_api.retrieval.results import Retrieval, merge_retrievals
+from chapterverse_api.retrieval.results import Retrieval, matched_share, merge_retrievals
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve, retrieve_again
 
 if TYPE_CHECKING:

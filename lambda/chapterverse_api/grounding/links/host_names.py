@@ -1,12 +1,20 @@
-"""Tells hosts, by name or in numbers as browsers and shells read them, from files, modules, products and versions."""
+"""Tells hosts, by name or in numbers as browsers and shells read them, from files, modules, products and versions.
+
+Renderers, browsers and shells read some words otherwise than they are written: `read_prose` and `read_code` say how.
+"""
 
 from __future__ import annotations
 
+import html
 import re
 import socket
 import unicodedata
+from collections.abc import Iterator
 from importlib import resources
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import unquote
+
+from chapterverse.text.invisible import INVISIBLE
 
 
 def strip_marks(text: str) -> str:
@@ -64,6 +72,17 @@ _NUMERIC_PATH = re.compile(r"/\d[\d./]*")
 _DATE_OR_THOUSANDS = re.compile(r"(?:19|20)\d\d[01]\d[0-3]\d|\d+000|\d{1,3}(?:\.\d{3})+")
 #: Characters of the longest number of four parts that is a version, "11.8.172.15", and the greatest that begins one.
 _MAX_VERSION_CHARS, _MAX_VERSION_START = 11, 39
+# Invisible characters may split a word that readers see as one, and so may selectors of glyphs, but for those of emoji.
+_SPLITTING = re.compile(f"[{INVISIBLE}]|(?<![\u2000-\u3fff\U0001f000-\U0001faff])[\ufe00-\ufe0f](?!\u20e3)")
+# Letters of some scripts are written with the joiners too; in an address all of them only hide it.
+_JOINERS = re.compile(f"[{INVISIBLE}\u200c\u200d\ufe00-\ufe0f]")
+_EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+# What renderers remove: the escapes, and the marks of emphasis, code, links and HTML.
+_ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_TAG = re.compile(r"<[^<>\d][^<>]*>")
+_MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}^$|]")
+# What shells remove.
+_QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
 
 
 def is_host(name: str) -> bool:
@@ -166,3 +185,36 @@ def _is_network(text: str) -> bool:
         return ip_network(text).num_addresses > 2
     except ValueError:
         return False
+
+
+def strip_invisible(text: str) -> str:
+    """Return a text without characters that show nothing."""
+    return text if text.isascii() else _SPLITTING.sub("", text)
+
+
+def read_code(text: str, *, in_shell: bool) -> Iterator[str]:
+    """Yield code as a browser or a shell may come to read it, where that differs."""
+    plain = _decode(text)
+    yield from {plain, _QUOTING.sub("", plain) if in_shell else plain, plain.replace("\\\n", "")} - {text}
+
+
+def read_prose(word: str) -> Iterator[str]:
+    """Yield a word as a renderer or a browser may come to read it."""
+    plain = re.sub(r"\\(?=[\n\"'])|(?<=\\)\n", "", _decode(word))
+    rendered = _ESCAPED.sub("", plain)
+    readings = (plain, rendered, plain.replace("\\", ""), plain.replace("\\", "/"), rendered.replace("\\", "/"))
+    for reading in dict.fromkeys(readings):
+        for visible in dict.fromkeys((reading, _MARKS.sub("", reading), _MARKS.sub("", _TAG.sub("", reading)))):
+            yield _EDGES.sub("", visible)
+
+
+def _decode(text: str) -> str:
+    """Return a text without percent signs, entities, marks on letters and other forms of them."""
+    for _ in range(3):
+        decoded = unquote(html.unescape(text))
+        if decoded == text:
+            break
+        text = decoded
+    if text.isascii():
+        return text
+    return strip_marks(_JOINERS.sub("", text)).replace("。", ".")

@@ -25,10 +25,12 @@ from chapterverse_api.grounding.links.host_names import (
     is_numeric_address,
     is_program_name,
     leads_nowhere,
+    read_code,
+    read_prose,
+    strip_invisible,
 )
 from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
 from chapterverse_api.grounding.links.markup import Piece
-from chapterverse_api.grounding.links.readings import read_code, read_prose, strip_invisible
 
 # A shell reads two lines as one behind a backslash.
 _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
