@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁһкмтвнАЕОРСУХІЈЅКМТВНαοεικνρτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "aeopcyxijsdhkmtbhAEOPCYXIJSKMTBHaoeiknptuxABEZHIKMNOPTYX",
 )
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 # All are bounded, for a text may be one endless word.
 _CODE = re.compile(r"(`{1,3})([^`\n]{1,200})\1")
 _NUMBER = re.compile(
@@ -68,11 +69,6 @@ def kinds(language: str) -> dict[str, tuple[int, ...]]:
     return kinds_by_word
 
 
-def negation(language: str) -> str:
-    """Return a word that negates, "" where none is known."""
-    return next(iter(_words()["cues"].get(language, {}).get("negation", "").split()), "")
-
-
 @cache
 def _cell_values() -> dict[str, bool]:
     values = _words()["cells"]
@@ -82,6 +78,22 @@ def _cell_values() -> dict[str, bool]:
 def cell_value(cell: str) -> bool | None:
     """Return what a cell of a table says of its column; None if it holds more than a yes or a no."""
     return _cell_values().get(cell.strip(" *_`\ufe0f").casefold())
+
+
+def split_row(row: str) -> list[str]:
+    """Return the cells of a table's row."""
+    return [cell.strip() for cell in _CELL_BORDER.split(row.strip().strip("|"))]
+
+
+def read_row(row: str, columns: Sequence[str], language: str) -> str:
+    """Return a row in which a bare "No" or "✓" is the value of its column: "not Required", "Required"."""
+    negations = _words()["cues"].get(lexical.primary_subtag(language), {}).get("negation", "")
+    read = []
+    for n, cell in enumerate(split_row(row)):
+        value, column = cell_value(cell), columns[n] if n < len(columns) else ""
+        denied = f"{negations.partition(' ')[0]} {column}" if column else ""
+        read.append(cell if value is None else column if value else denied)
+    return " | ".join(read)
 
 
 @cache

@@ -82,17 +82,15 @@ def explain_omissions(
 
 def drop_irrelevant(candidates: Sequence[Candidate], question: WeightedQuestion) -> list[Candidate]:
     """Return the candidates without those behind the first that hold hardly anything of the question."""
-    shares = [_share(candidate, question) for candidate in candidates]
+    weighted = list(zip(question.words, question.weights, strict=True))
+    shares = [
+        sum(weight for word, weight in weighted if any(not terms.isdisjoint(alternative) for alternative in word))
+        for terms in (frozenset(candidate.lexical.indices) for candidate in candidates)
+    ]
     least = MIN_SHARE * max(shares, default=0.0)
     return [
         c for n, (c, share) in enumerate(zip(candidates, shares, strict=True)) if n < MIN_SECTIONS or share >= least
     ]
-
-
-def _share(candidate: Candidate, question: WeightedQuestion) -> float:
-    terms = frozenset(candidate.lexical.indices)
-    pairs = zip(question.words, question.weights, strict=True)
-    return sum(weight for word, weight in pairs if any(terms.intersection(alternative) for alternative in word))
 
 
 def make_passages(
