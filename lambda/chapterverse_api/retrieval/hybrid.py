@@ -9,7 +9,7 @@ often wrong: with .45 to .6 for it nothing was lost there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Self
@@ -106,11 +106,18 @@ class Wording:
 
     def find(self, snapshot: Snapshot, filters: FilterTree | None, vector: Sequence[float] | None) -> HybridHits:
         """Return the hits by words, and by a dense vector if there is one."""
-        question, terms = self._terms(snapshot)
-        by_words = self._lexical(terms, filters, snapshot)
-        by_meaning = (
-            snapshot.search_dense(vector, MAX_CANDIDATES, resolve(filters, snapshot)) if vector is not None else []
-        )
+        question, idf = read_question(self.subject, self.languages, snapshot)
+        if self.frame and self.frame.kind == "definition":
+            # What is defined is a name: other words for it are other things.
+            question = replace(question, synonyms=())
+        terms = SearchTerms.with_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
+        narrowed = resolve(filters, snapshot)
+        by_words = list(snapshot.search_lexical(terms.vector, MAX_CANDIDATES, narrowed))
+        if self.defines:
+            # The name of the site's subject is on every page, so the page that defines it could be missed.
+            openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
+            by_words += snapshot.search_lexical(terms.vector, MAX_OPENINGS, openings)
+        by_meaning = snapshot.search_dense(vector, MAX_CANDIDATES, narrowed) if vector is not None else []
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)
 
@@ -123,34 +130,6 @@ class Wording:
         ]
         ranked = [side.find(snapshot, filters, None).rank_hits(0.0) for side in each]
         return _one_of_each([[r for r in of_side if r.components["defines"]] for of_side in ranked])
-
-    def features(self, hits: Iterable[Hit], terms: SearchTerms) -> dict[str, QueryFeatures]:
-        """Return the question's features for the ranking, for each language of the hits."""
-        subject, defined = self.subject, self.subject if self.defines else ""
-        languages = {hit.chunk.language for hit in hits}
-        return {
-            tag: QueryFeatures(subject, tag, defined_subject=defined, lower_kinds=self.lower, synonyms=terms.synonyms)
-            for tag in languages
-        }
-
-    def _terms(self, snapshot: Snapshot) -> tuple[WeightedQuestion, SearchTerms]:
-        """Return the words, weighted by an index, and what is searched for by them."""
-        question, idf = read_question(self.subject, self.languages, snapshot)
-        if self.frame and self.frame.kind == "definition":
-            # What is defined is a name: other words for it are other things.
-            question = replace(question, synonyms=())
-        return question, SearchTerms.with_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
-
-    def _lexical(self, terms: SearchTerms, filters: FilterTree | None, snapshot: Snapshot) -> list[Hit]:
-        """Return the best hits by words, and for a definition also the best beginnings of pages.
-
-        The name of the site's subject is on every page, so the page that defines it could be missed.
-        """
-        best = list(snapshot.search_lexical(terms.vector, MAX_CANDIDATES, resolve(filters, snapshot)))
-        if not self.defines:
-            return best
-        openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-        return [*best, *snapshot.search_lexical(terms.vector, MAX_OPENINGS, openings)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +157,17 @@ class HybridHits:
         """
         weights = {chunk_id: hit.lexical.among(self.terms.values) for chunk_id, hit in self.by_id.items()}
         fused = ranking.fuse(weights, self.terms.values, self.by_meaning, dense_weight)
-        features = self.wording.features(self.by_id.values(), self.terms)
+        subject = self.wording.subject
+        features = {
+            language: QueryFeatures(
+                subject,
+                language,
+                defined_subject=subject if self.wording.defines else "",
+                lower_kinds=self.wording.lower,
+                synonyms=self.terms.synonyms,
+            )
+            for language in {hit.chunk.language for hit in self.by_id.values()}
+        }
         return ranking.rank(self.by_id, fused, features, page)
 
     def without_details(self, ranked: Sequence[Candidate], snapshot: Snapshot) -> HybridHits:
