@@ -2,7 +2,7 @@
 
 A claim is a sentence that says something about the subject, and so needs a source; other sentences are recognized first
 (`claims`). Every sentence is split into clauses and aligned with the sentences, items, rows and lines of code of the
-passages (`analyzed_text`). Features of the pair (`features`) go into a small trained model (`support_model`); a
+passages (`analyzed_text`). Features of the pair (`features`) go into a small trained model (`verdict`); a
 verbatim sentence of a passage needs no model. `verdict.judge` decides whether passages support a sentence, contradict
 it or are silent.
 

@@ -9,7 +9,7 @@ The sentence's words are compared with those of its sources and, more strictly, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -26,9 +26,6 @@ from chapterverse_api.grounding.analyzed_text import (
     holds,
 )
 from chapterverse_api.grounding.cues import LiteralMatch
-
-#: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
-Rarity = Callable[[int], float]
 
 #: The features of the model. The verdict uses `contradictions`, `missing_names` and `missing_run` besides.
 NAMES = (
@@ -63,9 +60,16 @@ _MAX_CAPITALS_CHARS = 2_000
 
 
 def measure_support(
-    sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage], rivals: Sequence[AnalyzedPassage], rarity: Rarity
+    sentence: AnalyzedSentence,
+    sources: Sequence[AnalyzedPassage],
+    rivals: Sequence[AnalyzedPassage],
+    rarity: Callable[[int], float],
 ) -> dict[str, float]:
-    """Return the features of a sentence and the sources that it cites, among the others that were sent."""
+    """Return the features of a sentence and the sources that it cites, among the others that were sent.
+
+    Args:
+        rarity: how rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
+    """
     alignment = sentence.align(sources)
     values = _word_features(sentence, sources, rivals, alignment, rarity)
     digits = frozenset[str]().union(*(source.digits for source in sources))
@@ -92,7 +96,7 @@ def _word_features(
     sources: Sequence[AnalyzedPassage],
     rivals: Sequence[AnalyzedPassage],
     alignment: Alignment,
-    rarity: Rarity,
+    rarity: Callable[[int], float],
 ) -> dict[str, float]:
     """Weigh the words that the sources, or the excerpts of them, lack.
 
@@ -104,12 +108,13 @@ def _word_features(
     surfaces = {terms[0]: surface for surface, terms in zip(sentence.surfaces, sentence.terms, strict=True) if terms}
     unlike = (t for t in missing if not any(surfaces[t][:SHARED_PREFIX_CHARS] in s.prefixes for s in sources))
     elsewhere = frozenset[int]().union(*(rival.terms for rival in rivals))
+    runs = (len(list(run)) for is_missing, run in groupby(terms, missing.__contains__) if is_missing)
     clauses = (sentence.terms_between(*clause) for clause in sentence.clauses)
     clause_share = max((_share(c, missing) for c in clauses if len(c) >= _MIN_CLAUSE_WORDS), default=0.0)
     return {
         "unaligned_share": 1 - _share(terms, alignment.terms),
         "missing_share": _share(terms, missing),
-        "missing_run": float(_longest_run(terms, missing)),
+        "missing_run": float(max(runs, default=0)),
         "clause_missing_share": clause_share,
         "missing_rarity": sum(map(rarity, unlike)),
         "elsewhere_rarity": sum(rarity(t) for t in missing if t in elsewhere),
@@ -118,11 +123,6 @@ def _word_features(
 
 def _share(terms: Sequence[int], among: frozenset[int] | set[int]) -> float:
     return sum(t in among for t in terms) / max(1, len(terms))
-
-
-def _longest_run(terms: Sequence[int], among: Collection[int]) -> int:
-    """Return how many terms in a row are among these, at most."""
-    return max((sum(1 for _ in run) for is_among, run in groupby(terms, among.__contains__) if is_among), default=0)
 
 
 def _lacks_identifier(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> bool:

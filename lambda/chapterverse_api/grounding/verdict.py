@@ -137,12 +137,14 @@ def judge(
     if not sources or sentence.is_empty:
         return Verdict("silent", -VERBATIM_SCORE)
     if sentence.kind == "code":
-        return _judge_code(sentence, sources)
+        lines = sentence.code_lines
+        holds = bool(lines) and any(_in_order(lines, source.lines) for source in sources)
+        return Verdict("supports", VERBATIM_SCORE) if holds else Verdict("silent", -VERBATIM_SCORE)
     text = sentence.normalized.strip(" .!…")
     if _holds_sentence(text, sources):
         return Verdict("supports", VERBATIM_SCORE)
+    # It is from there.
     if _holds_sentence(text, rivals):
-        # It is from there.
         return Verdict("silent", -VERBATIM_SCORE)
     words = len(sentence.content_positions)
     # Numbers alone say nothing of anything, but an item of a list may be one.
@@ -211,15 +213,8 @@ def _contains_brief(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassag
     return False
 
 
-def _judge_code(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> Verdict:
-    """Compare code line by line, in order and verbatim, except placeholders."""
-    lines = sentence.code_lines
-    if lines and any(_in_order(lines, source.lines) for source in sources):
-        return Verdict("supports", VERBATIM_SCORE)
-    return Verdict("silent", -VERBATIM_SCORE)
-
-
 def _in_order(lines: Sequence[str], source_lines: Sequence[str]) -> bool:
+    """Whether a source has these lines of code, in order and verbatim, except placeholders."""
     rest = iter(source_lines)
     return all(any(_same_line(line, source_line) for source_line in rest) for line in lines)
 

@@ -28,8 +28,7 @@ class SiteIndex:
 
     def __init__(self, store: Store, settings: Settings, check: Callable[[Head], None]) -> None:
         self._site, self._place = settings.site, settings.store
-        self._version = settings.docs_version
-        self._base_url = settings.base_url
+        self._version, self._base_url = settings.docs_version, settings.base_url
         self.disabled_types = settings.disabled_types
         pinned = Scope(self._site, self._version) if self._site and self._version is not None else None
         self._live = LiveIndex(store, check, pinned, self._site)
