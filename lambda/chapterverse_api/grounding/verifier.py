@@ -87,7 +87,7 @@ class Verifier:
         # What only announces leaves its citation to what follows: code that no source holds must not seem to have one.
         announces = not claims and analyzed.text.endswith((":", "："))
         citations: tuple[str, ...] = ()
-        if not (is_damaged or announces or self._needs_none(analyzed)):
+        if not (is_damaged or announces or self._are_silent_on(analyzed)):
             cited = [self._sources[i] for i in cited_ids if i in self._sources]
             # A sentence that needs no source gets none that the generator doesn't cite.
             citations = tuple(s.id for s in search.find_sources(cited, uncited=claims or bool(cited_ids)))
@@ -109,7 +109,7 @@ class Verifier:
         self._checked.append(checked)
         return checked
 
-    def _needs_none(self, sentence: AnalyzedSentence) -> bool:
+    def _are_silent_on(self, sentence: AnalyzedSentence) -> bool:
         """Whether the sources are silent on a sentence: it says nothing, or of what they don't know.
 
         Many of its words then repeat words of the question that no source holds in any form.
@@ -155,7 +155,10 @@ class Verifier:
     def check_quote(self, span: Span) -> Iterator[Span]:
         """Yield a quote with the citations that hold: whole if the passage that it cites holds it verbatim."""
         if is_verbatim(span, self._passages):
-            self._checked.append(CheckedSentence(span.text, span.citations, span.citations, True, "supports", 1.0))
+            ids = span.citations
+            self._checked.append(
+                CheckedSentence(span.text, ids, ids, is_claim=True, outcome="supports", support_probability=1.0)
+            )
             yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):
