@@ -81,7 +81,6 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "a denied cell": lambda: _off(features, "_denies", lambda *_: False),
     "number words": lambda: _off(cues, "_values", lambda _: {}),
     "units": lambda: _off(cues, "_UNITS", dict[str, str]()),
-    "and/or is no path": lambda: _off(cues, "_ALTERNATIVE", _NEVER),
     "placeholders in code": lambda: _off(verdict, "_PLACEHOLDER", _NEVER),
     "comments behind code": lambda: _off(verdict, "_TRAILING_COMMENT", _NEVER),
     "marks of items and prompts": lambda: _off(analyzed_text, "_LINE_MARKS", _NEVER),

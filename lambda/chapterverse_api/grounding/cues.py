@@ -39,8 +39,6 @@ _ORDINALS = ("st", "nd", "rd", "th")
 _RUN = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]{0,60}|[\w./:$~{}@+#*=-]{2,120}(?![\w./:$~{}@+#*=-])")
 # With a digit, an underscore, a slash or a dot inside, in camel case, in capitals, an option or a variable.
 _IDENTIFIER = re.compile(r"\d|\w_\w|^_\w|/|\w[.:]\w|[a-z][A-Z]|^[A-Z][A-Z0-9]{2,}$|^--?[a-zA-Z]|^\$")
-# "and/or" is no path.
-_ALTERNATIVE = re.compile(r"[A-Za-zÀ-ÿ]{1,30}/[A-Za-zÀ-ÿ]{1,30}")
 _SPELLED = re.compile(r"[^\W\d]{2,20}(?:-[^\W\d]{2,20})?")
 _NEXT_WORD = re.compile(r"[\s-]{0,3}([^\W\d]{1,20}|%)")
 
@@ -145,7 +143,7 @@ def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
     ends = [number.end() for number in numbers]
     for match in _RUN.finditer(rest):
         form = match.group().rstrip(".:/=*#") if match.group()[0] in "-/" else match.group().strip(".:/=*#-")
-        is_identifier = len(form) > 1 and _IDENTIFIER.search(form) and not _ALTERNATIVE.fullmatch(form)
+        is_identifier = len(form) > 1 and _IDENTIFIER.search(form)
         # The first number that ends behind the beginning of the match begins behind its end, or there is none.
         following = bisect_right(ends, match.start())
         if is_identifier and (following == len(numbers) or numbers[following].start() >= match.end()):
