@@ -24,7 +24,7 @@ from typing import NamedTuple
 from understanding import FOREIGN, HELD, REPORTED, Site, _answers, _page, rows_about
 
 from chapterverse_api import retrieval
-from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC, AnswerFeatures, answer_features
+from chapterverse_api.retrieval.results import MIN_ON_TOPIC, AnswerFeatures, answer_features
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 MODEL = Path(retrieval.__file__).with_name("answerability.json")

@@ -23,15 +23,13 @@ from labelled_answers import FOLDS, Answer, Report, load
 
 from chapterverse_api.grounding import (
     analyzed_text,
-    checked_sentence,
     claims,
     cues,
     features,
-    literals,
     verdict,
     verifier,
 )
-from chapterverse_api.grounding.support_model import load_model
+from chapterverse_api.grounding.verdict import load_model
 
 _NEVER = re.compile(r"(?!)")
 _off = mock.patch.object
@@ -56,12 +54,12 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "most of a clause missing": lambda: _off(verdict, "_MAX_CLAUSE_MISSING_SHARE", 2.0),
     "many words missing in a row": _without_feature("missing_run"),
     "a contradiction of the same subject": lambda: _off(verdict, "_MIN_SAME_SUBJECT", 2.0),
-    "citations move": lambda: _off(checked_sentence, "most_similar", lambda *_: []),
+    "citations move": lambda: _off(verifier, "most_similar", lambda *_: []),
     "a citation that nobody claims needs more": lambda: _off(
         verifier, "load_model", lambda: _with_threshold(load_model().threshold)
     ),
-    "words without a claim": lambda: _off(checked_sentence, "says_nothing", lambda *_: False),
-    "sentences that are no claim": lambda: _off(checked_sentence, "is_claim", lambda *_: True),
+    "words without a claim": lambda: _off(verifier, "says_nothing", lambda *_: False),
+    "sentences that are no claim": lambda: _off(verifier, "is_claim", lambda *_: True),
     "forms of a heading, a colon, a gap": lambda: _off(claims, "_is_announcement", lambda *_: False),
     "statements of a gap": lambda: _off(claims, "_states_only_gaps", lambda *_: False),
     "according to the docs": lambda: _off(analyzed_text, "_ATTRIBUTION", _NEVER),
@@ -81,9 +79,8 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "words that changed places": lambda: _off(features, "_is_exchanged", lambda *_: False),
     "only one clause of two negated": lambda: _off(features, "_negation_mismatch", lambda *_: 0.0),
     "a denied cell": lambda: _off(features, "_denies", lambda *_: False),
-    "number words": lambda: _off(literals, "_values", lambda _: {}),
-    "units": lambda: _off(literals, "_UNITS", dict[str, str]()),
-    "and/or is no path": lambda: _off(literals, "_ALTERNATIVE", _NEVER),
+    "number words": lambda: _off(cues, "_values", lambda _: {}),
+    "units": lambda: _off(cues, "_UNITS", dict[str, str]()),
     "placeholders in code": lambda: _off(verdict, "_PLACEHOLDER", _NEVER),
     "comments behind code": lambda: _off(verdict, "_TRAILING_COMMENT", _NEVER),
     "marks of items and prompts": lambda: _off(analyzed_text, "_LINE_MARKS", _NEVER),

@@ -45,8 +45,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.features import NAMES, measure_support
 from chapterverse_api.grounding.results import VerifiedDraft
-from chapterverse_api.grounding.support_model import MIN_SECTION_SHARE, SupportModel, load_model
-from chapterverse_api.grounding.verdict import CLASH_PENALTY, is_ruled_out
+from chapterverse_api.grounding.verdict import CLASH_PENALTY, MIN_SECTION_SHARE, SupportModel, is_ruled_out, load_model
 from chapterverse_api.grounding.verifier import verify
 
 ROOT = Path(__file__).resolve().parent.parent

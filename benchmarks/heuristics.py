@@ -32,7 +32,7 @@ from understanding import Site
 from chapterverse.calibration import evidence
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.retrieval import hybrid, ranking, search
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 
 #: Which signs to leave out was chosen on the first, and nothing on the others.

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from understanding import FOREIGN, Site, _answers, _page, rows_about
 
-from chapterverse.reading.factory import open_reading_model
+from chapterverse.reading import open_reading_model
 from chapterverse.reading.model import ReadingModel
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.retrieval import reading
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.results import MIN_CONFIDENCE
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 

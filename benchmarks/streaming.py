@@ -22,7 +22,7 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse_api.answering.segments import Segments
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.support_model import load_model
+from chapterverse_api.grounding.verdict import load_model
 
 TOKEN, TOKENS_A_SECOND = 4, 40
 

@@ -21,8 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chapterverse.reading.encoding import EncodedPassage, PairEncoder, readable
-from chapterverse.reading.wordpiece import WordPiece
+from chapterverse.reading.encoding import EncodedPassage, PairEncoder, WordPiece, readable
 
 #: Sites whose questions no weight is trained on: two to choose settings with, two to report.
 TUNED_SITES = frozenset(("helm", "textual"))

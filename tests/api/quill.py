@@ -27,7 +27,7 @@ from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.generation.protocols import AnswerGenerator
-from chapterverse_api.retrieval.rerankers.protocols import Reranker as Ranks
+from chapterverse_api.retrieval.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service
 
 SCOPE = Scope("quill")

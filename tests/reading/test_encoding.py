@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chapterverse.reading.encoding import MAX_PAIR_TOKENS, MAX_QUESTION_TOKENS, PairEncoder, readable
-from chapterverse.reading.wordpiece import WordPiece
+from chapterverse.reading.encoding import MAX_PAIR_TOKENS, MAX_QUESTION_TOKENS, PairEncoder, WordPiece, readable
 
 VOCABULARY = Path(__file__).parents[2] / "reading/chapterverse_reading/vocabulary.txt"
 ENCODER = PairEncoder(WordPiece(VOCABULARY.read_text("utf-8").split("\n")))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from chapterverse.reading.wordpiece import WordPiece
+from chapterverse.reading.encoding import WordPiece
 
 ROOT = Path(__file__).parents[2]
 VOCABULARY = (ROOT / "reading/chapterverse_reading/vocabulary.txt").read_text("utf-8").split("\n")

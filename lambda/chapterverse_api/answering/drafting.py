@@ -18,7 +18,7 @@ from chapterverse_api.generation.draft import silence_error
 from chapterverse_api.generation.extractive import Extractive
 from chapterverse_api.generation.protocols import AnswerGenerator
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes

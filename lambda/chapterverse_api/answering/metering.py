@@ -28,10 +28,10 @@ from chapterverse_api.generation.requests import (
     ToolCall,
 )
 from chapterverse_api.retrieval.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
-from chapterverse_api.retrieval.rerankers.response import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
+from chapterverse_api.retrieval.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
-    from chapterverse_api.grounding.checkers.protocols import CheckRequest
+    from chapterverse_api.grounding.checkers import CheckRequest
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
 FRAME_TOKENS = 200

@@ -11,7 +11,7 @@ from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.model import EmbedderCard, Head
-from chapterverse.reading.factory import open_reading_model
+from chapterverse.reading import open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse_api.answering.metering import Metered
@@ -26,11 +26,11 @@ from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.generation.protocols import AnswerGenerator, LoadedModel, ModelLoader, Writer
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
+from chapterverse_api.retrieval.rerankers import Reranker
 
 if TYPE_CHECKING:
     from chapterverse.reading.model import ReadingModel
-    from chapterverse_api.grounding.checkers.protocols import Checker
+    from chapterverse_api.grounding.checkers import Checker
 
 #: The parts that have a circuit breaker, by the names in `degraded` of the status.
 _PARTS = ("generator", "embedder", "reranker", "checker")

@@ -19,11 +19,8 @@ from chapterverse_api.conversation.detection import opening_language, small_talk
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import estimate_tokens
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.first_pages import find_first_pages
-from chapterverse_api.retrieval.follow_up_search import FollowUp
 from chapterverse_api.retrieval.passages import (
     Omission,
     choose,
@@ -31,8 +28,10 @@ from chapterverse_api.retrieval.passages import (
     explain_omissions,
     make_passages,
 )
-from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.ranking import Candidate
+from chapterverse_api.retrieval.results import MIN_ON_TOPIC, Retrieval
 from chapterverse_api.retrieval.site_search import (
+    FollowUp,
     SearchResources,
     SiteResults,
     find_faq_entry,

@@ -12,7 +12,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import utf8_length
 from chapterverse_api.answering.metering import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
+from chapterverse_api.grounding.checkers import Checker, CheckRequest
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
 VOTE_SECONDS = 3.0

@@ -29,12 +29,10 @@ from chapterverse_api.generation.reasoning import (
     without_end_mark,
 )
 from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.grounding.checked_sentence import CheckedSentence
-from chapterverse_api.grounding.cited_ranges import CitedRanges
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
-from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
-from chapterverse_api.grounding.verifier import Verifier
+from chapterverse_api.grounding.links.known_text import SiteText
+from chapterverse_api.grounding.results import CheckedSentence, IdfFunction, VerifiedDraft
+from chapterverse_api.grounding.verifier import CitedRanges, Verifier
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.second_votes import SecondVotes, Vote

@@ -30,7 +30,7 @@ from chapterverse_api.generation.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOK
 from chapterverse_api.generation.reasoning import join_surrogates
 from chapterverse_api.generation.requests import GenerationRequest, ToolCall, ToolResult, ToolSpec, Usage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.passages import choose, make_passages

@@ -25,9 +25,9 @@ from chapterverse_api.generation.requests import GenerationRequest, TurnTools
 from chapterverse_api.grounding.results import VerifiedDraft
 from chapterverse_api.observability import log, metrics
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch
 from chapterverse_api.retrieval.passages import Omission
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.results import Retrieval
 
 #: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.

@@ -14,11 +14,10 @@ from chapterverse_api.answering.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
-from chapterverse_api.retrieval.site_search import site_filter
+from chapterverse_api.retrieval.site_search import FollowUp, search_follow_up, site_filter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import make_query
 

@@ -2,7 +2,7 @@
 
 A claim is a sentence that says something about the subject, and so needs a source; other sentences are recognized first
 (`claims`). Every sentence is split into clauses and aligned with the sentences, items, rows and lines of code of the
-passages (`analyzed_text`). Features of the pair (`features`) go into a small trained model (`support_model`); a
+passages (`analyzed_text`). Features of the pair (`features`) go into a small trained model (`verdict`); a
 verbatim sentence of a passage needs no model. `verdict.judge` decides whether passages support a sentence, contradict
 it or are silent.
 
@@ -12,8 +12,7 @@ if there is none, or if a cited passage contradicts the sentence. A claim withou
 clearly supports it. Otherwise it is shown without one, and counted as unsupported.
 
     Verdict           of some passages on one sentence (`judge`)
-    CheckedSentence   a sentence with the citations that hold, until a second vote decides (`Verifier.check`)
-    SentenceCheck     its result, for a trace
+    CheckedSentence   a sentence with the citations that hold (`Verifier.check`)
     VerifiedDraft     the results of a whole draft (`verify`)
     SourceVerdict     of all passages on one sentence that cites none (`Verifier.verdict`)
 

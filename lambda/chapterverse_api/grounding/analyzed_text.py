@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split, strip_marks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding import cues
-from chapterverse_api.grounding.literals import LiteralMatch, find_literals, words_to_digits
+from chapterverse_api.grounding.cues import LiteralMatch, find_literals, words_to_digits
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 MAX_WORDS = 400
@@ -47,7 +48,6 @@ _DIGITS = re.compile(r"(?<![\w.])\.\d+|\d+(?:\.\d+)*(?:,\d{3})*")
 _FENCE_LINE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+.-]{0,30}(?:\s+[\w-]{1,30}=\S{1,80})?\s*")
 _LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s")
 _LINE_MARKS = re.compile(r"\A[\s>]*(?:[$%!*-]\s)?")
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _CLAUSE_WORDS = frozenset("and but so because while whereas which unless if when although though or then".split())
 _PAUSES = frozenset(";:,()—–|。，；：")
 _NOT_ONLY = frozenset(("only", "just", "merely", "longer", "matter", "more", "later"))
@@ -158,16 +158,19 @@ class AnalyzedText:
         """The kind and position of each cue."""
         kinds = cues.kinds(self.language_code)
         located = []
-        for i, surface in enumerate(self.surfaces):
-            following = self.surfaces[i + 1] if i + 1 < len(self.surfaces) else ""
+        for i, (surface, following) in enumerate(zip(self.surfaces, [*self.surfaces[1:], ""], strict=False)):
             if surface.endswith("n't"):
                 located.append((cues.NEGATION, i))
             elif surface in ("not", "no") and following in _NOT_ONLY:
                 continue
             else:
-                pair = f"{surface}_{following}"
-                located += [(kind, i) for kind in (*kinds.get(surface, ()), *kinds.get(pair, ()))]
+                found = (*kinds.get(surface, ()), *kinds.get(f"{surface}_{following}", ()))
+                located += [(kind, i) for kind in found]
         return located
+
+    @property
+    def negation_count(self) -> int:
+        return self.count_negations(0, len(self.surfaces))
 
     def count_negations(self, start: int, end: int) -> int:
         """Return how many negations are between two positions."""
@@ -190,8 +193,8 @@ class AnalyzedText:
         # A cell of a table says nothing of the words in others.
         start = next((i + 1 for i in range(position - 1, start - 1, -1) if self.surfaces[i] == "|"), start)
         end = next((i for i in range(position + 1, min(end, len(self.surfaces))) if self.surfaces[i] == "|"), end)
-        before = self.terms_between(start, position)[-_CONTEXT_BEFORE:]
-        return before + self.terms_between(position + 1, end)[:_CONTEXT_AFTER]
+        before, after = self.terms_between(start, position), self.terms_between(position + 1, end)
+        return before[-_CONTEXT_BEFORE:] + after[:_CONTEXT_AFTER]
 
     @cached_property
     def literals(self) -> tuple[LiteralMatch, ...]:
@@ -274,11 +277,8 @@ class AnalyzedPassage:
 
 def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterator[Excerpt]:
     """Yield the excerpts of a section, each with the terms of its headings, its introduction or its table's head."""
-    heading: frozenset[int] = frozenset()
-    introduction: frozenset[int] = frozenset()
-    table_head: frozenset[int] = frozenset()
-    columns: list[str] = []
-    count = 0
+    heading = introduction = table_head = frozenset[int]()
+    columns, count = list[str](), 0
     for sentence in split(section):
         if not sentence.plain_text or count > _MAX_EXCERPTS:
             continue
@@ -289,15 +289,16 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
                     count += 1
                     yield Excerpt(line, language, "code", path | heading | introduction, line.strip())
             continue
-        kind = _kind(sentence.kind, raw)
         is_row = raw.startswith("|")
+        kind = "row" if is_row else "item" if _LIST_ITEM.match(raw) else "prose"
+        kind = sentence.kind if sentence.kind == "heading" else kind
         context = path | heading | (table_head if is_row else introduction)
-        text = _read_row(raw, columns, language) if kind == "row" else sentence.plain_text
+        text = cues.read_row(raw, columns, language) if kind == "row" else sentence.plain_text
         excerpt = Excerpt(text, language, kind, context, raw.rstrip())
         count += 1
         yield excerpt
         if kind == "heading" and is_row:
-            table_head, columns = excerpt.term_set | introduction, _cells(raw)
+            table_head, columns = excerpt.term_set | introduction, cues.split_row(raw)
         elif kind == "heading":
             heading, introduction = excerpt.term_set, frozenset()
         elif kind == "prose" and sentence.plain_text.endswith((":", "：")):
@@ -306,29 +307,7 @@ def _read_excerpts(section: str, language: str, path: frozenset[int]) -> Iterato
             introduction = frozenset()
 
 
-def _read_row(row: str, columns: Sequence[str], language: str) -> str:
-    """Return a row in which a bare "No" or "✓" is the value of its column: "not Required", "Required"."""
-    read = []
-    for n, cell in enumerate(_cells(row)):
-        value = cues.cell_value(cell)
-        column = columns[n] if n < len(columns) else ""
-        negation = cues.negation(lexical.primary_subtag(language))
-        read.append(cell if value is None else column if value else f"{negation} {column}" if column else "")
-    return " | ".join(read)
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in _CELL_BORDER.split(row.strip().strip("|"))]
-
-
-def _kind(kind: str, raw: str) -> str:
-    if kind == "heading":
-        return kind
-    return "row" if raw.startswith("|") else "item" if _LIST_ITEM.match(raw) else "prose"
-
-
-@dataclass(frozen=True, slots=True)
-class AlignedClause:
+class AlignedClause(NamedTuple):
     """A clause of a sentence, by its positions, and the excerpt that says most of it, with its source."""
 
     start: int
@@ -394,7 +373,7 @@ class AnalyzedSentence(AnalyzedText):
             for start, end in self.clauses
         ]
         best, _ = self._best_excerpt(set(self.idf), sources)
-        excerpts = dict.fromkeys(e for e in (best, *(clause.excerpt for clause in clauses)) if e is not None)
+        excerpts = dict.fromkeys(e for e in (best, *(clause.excerpt for clause in clauses)) if e)
         return Alignment(best, clauses, list(excerpts)[:_MAX_ALIGNED])
 
     def _best_excerpt(

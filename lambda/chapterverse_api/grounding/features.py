@@ -9,10 +9,10 @@ The sentence's words are compared with those of its sources and, more strictly, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import NamedTuple, TypeVar
 
 from chapterverse_api.grounding import cues
 from chapterverse_api.grounding.analyzed_text import (
@@ -25,10 +25,7 @@ from chapterverse_api.grounding.analyzed_text import (
     Excerpt,
     holds,
 )
-from chapterverse_api.grounding.literals import LiteralMatch
-
-#: How rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
-Rarity = Callable[[int], float]
+from chapterverse_api.grounding.cues import LiteralMatch
 
 #: The features of the model. The verdict uses `contradictions`, `missing_names` and `missing_run` besides.
 NAMES = (
@@ -60,31 +57,32 @@ _NAMES = re.compile(r"--?[a-z][\w-]*|[^\W\d]\w*(?:-\w+)*")
 _CAPITALIZED = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]{2,30}(?![\w-])")
 #: The characters of a sentence that are searched for capitalized words.
 _MAX_CAPITALS_CHARS = 2_000
-_T = TypeVar("_T")
-
-
-class _Cue(NamedTuple):
-    """A cue: its index in `cues.KINDS`, and the terms around it."""
-
-    kind: int
-    context: frozenset[int]
 
 
 def measure_support(
-    sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage], rivals: Sequence[AnalyzedPassage], rarity: Rarity
+    sentence: AnalyzedSentence,
+    sources: Sequence[AnalyzedPassage],
+    rivals: Sequence[AnalyzedPassage],
+    rarity: Callable[[int], float],
 ) -> dict[str, float]:
-    """Return the features of a sentence and the sources that it cites, among the others that were sent."""
+    """Return the features of a sentence and the sources that it cites, among the others that were sent.
+
+    Args:
+        rarity: how rare a term is in documentation of any kind, 0 to 1; 1 for one that is not listed.
+    """
     alignment = sentence.align(sources)
     values = _word_features(sentence, sources, rivals, alignment, rarity)
-    digits = _union([s.digits for s in sources])
-    values["missing_digits"] = float(sum(d not in digits for d in dict.fromkeys(sentence.digits)))
+    digits = frozenset[str]().union(*(source.digits for source in sources))
+    values["missing_digits"] = float(len({*sentence.digits} - digits))
     values |= _cue_features(sentence, alignment)
     values["in_code"] = float(any(e.kind == "code" for e in alignment.excerpts))
     values["clause_negation_mismatch"] = _clause_negation_mismatch(sentence, alignment)
+    negations = sentence.negation_count + alignment.best.negation_count if alignment.best else 0
+    min_likeness = _MIN_LIKENESS_OF_DENIED if negations % 2 else _MIN_LIKENESS
     contradictions = (
         any(_has_opposite(sentence, clause) for clause in alignment.clauses),
         _has_another_number(sentence, alignment),
-        values["clause_negation_mismatch"] >= _min_likeness(sentence, alignment.best),
+        values["clause_negation_mismatch"] >= min_likeness,
         _is_exchanged(sentence, alignment),
     )
     values["contradictions"] = float(sum(contradictions))
@@ -98,24 +96,25 @@ def _word_features(
     sources: Sequence[AnalyzedPassage],
     rivals: Sequence[AnalyzedPassage],
     alignment: Alignment,
-    rarity: Rarity,
+    rarity: Callable[[int], float],
 ) -> dict[str, float]:
     """Weigh the words that the sources, or the excerpts of them, lack.
 
     A missing word that begins like a word of a source is not in `missing_rarity`. `elsewhere_rarity` is of the missing
     words that another source contains.
     """
-    terms, held = sentence.content_terms, _union([s.terms for s in sources])
+    terms, held = sentence.content_terms, frozenset[int]().union(*(source.terms for source in sources))
     missing = {terms[0] for terms in sentence.terms if terms and not holds(held, terms)}
-    surfaces, prefixes = _surfaces_by_term(sentence), _union([s.prefixes for s in sources])
-    unlike = (t for t in missing if surfaces[t][:SHARED_PREFIX_CHARS] not in prefixes)
-    elsewhere = _union([s.terms for s in rivals])
+    surfaces = {terms[0]: surface for surface, terms in zip(sentence.surfaces, sentence.terms, strict=True) if terms}
+    unlike = (t for t in missing if not any(surfaces[t][:SHARED_PREFIX_CHARS] in s.prefixes for s in sources))
+    elsewhere = frozenset[int]().union(*(rival.terms for rival in rivals))
+    runs = (len(list(run)) for is_missing, run in groupby(terms, missing.__contains__) if is_missing)
     clauses = (sentence.terms_between(*clause) for clause in sentence.clauses)
     clause_share = max((_share(c, missing) for c in clauses if len(c) >= _MIN_CLAUSE_WORDS), default=0.0)
     return {
         "unaligned_share": 1 - _share(terms, alignment.terms),
         "missing_share": _share(terms, missing),
-        "missing_run": float(_longest_run(terms, missing)),
+        "missing_run": float(max(runs, default=0)),
         "clause_missing_share": clause_share,
         "missing_rarity": sum(map(rarity, unlike)),
         "elsewhere_rarity": sum(rarity(t) for t in missing if t in elsewhere),
@@ -124,22 +123,6 @@ def _word_features(
 
 def _share(terms: Sequence[int], among: frozenset[int] | set[int]) -> float:
     return sum(t in among for t in terms) / max(1, len(terms))
-
-
-def _longest_run(terms: Sequence[int], among: Collection[int]) -> int:
-    """Return how many terms in a row are among these, at most."""
-    return max((sum(1 for _ in run) for is_among, run in groupby(terms, among.__contains__) if is_among), default=0)
-
-
-def _surfaces_by_term(sentence: AnalyzedSentence) -> dict[int, str]:
-    """Return for each content term of a sentence the last word that has it."""
-    return {sentence.content_terms[i]: sentence.surfaces[p] for i, p in enumerate(sentence.content_positions)}
-
-
-def _union(sets: Sequence[frozenset[_T]]) -> frozenset[_T]:
-    if len(sets) == 1:
-        return sets[0]
-    return frozenset().union(*sets)
 
 
 def _lacks_identifier(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> bool:
@@ -196,16 +179,17 @@ def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str,
     """Weigh, for each kind of cue, those that only the sentence has."""
     others = [cue for excerpt in alignment.excerpts for cue in _locate_cues(excerpt)]
     added = [0.0] * len(cues.KINDS)
-    for cue in _locate_cues(sentence):
-        share = len(cue.context & alignment.terms) / max(1, len(cue.context))
-        alike = [other for other in others if other.kind == cue.kind]
-        if share >= _MIN_CUE_CONTEXT and not any(cue.context & other.context for other in alike):
-            added[cue.kind] += share * (_MOVED_CUE_VALUE if alike else 1.0)
+    for kind, context in _locate_cues(sentence):
+        share = len(context & alignment.terms) / max(1, len(context))
+        alike = [other for other_kind, other in others if other_kind == kind]
+        if share >= _MIN_CUE_CONTEXT and not any(context & other for other in alike):
+            added[kind] += share * (_MOVED_CUE_VALUE if alike else 1.0)
     return {f"added_{name}_cues": value for name, value in zip(cues.KINDS, added, strict=True)}
 
 
-def _locate_cues(text: AnalyzedText) -> list[_Cue]:
-    return [_Cue(kind, frozenset(text.nearby_terms(position))) for kind, position in text.cues[:_MAX_CUES]]
+def _locate_cues(text: AnalyzedText) -> list[tuple[int, frozenset[int]]]:
+    """Return each cue's kind, and the terms around it."""
+    return [(kind, frozenset(text.nearby_terms(position))) for kind, position in text.cues[:_MAX_CUES]]
 
 
 def _clause_negation_mismatch(sentence: AnalyzedSentence, alignment: Alignment) -> float:
@@ -218,13 +202,15 @@ def _clause_negation_mismatch(sentence: AnalyzedSentence, alignment: Alignment) 
 
 def _denies(sentence: AnalyzedSentence, row: Excerpt) -> bool:
     """Whether one side denies what the other states; what is denied of something that it doesn't name is no denial."""
-    sides: tuple[tuple[AnalyzedText, Collection[int]], ...] = ((sentence, row.terms_with_context), (row, sentence.idf))
+    sides: tuple[tuple[AnalyzedText, AbstractSet[int]], ...] = (
+        (sentence, row.terms_with_context),
+        (row, sentence.idf.keys()),
+    )
     denials = [
-        (cue.context, other)
+        (context, terms)
         for text, terms in sides
-        for other in (frozenset(terms),)
-        for cue in _locate_cues(text)
-        if cue.kind == cues.NEGATION and cue.context & other
+        for kind, context in _locate_cues(text)
+        if kind == cues.NEGATION and context & terms
     ]
     return len(denials) % 2 == 1 and any(context <= other for context, other in denials)
 
@@ -248,12 +234,6 @@ def _negation_mismatch(sentence: AnalyzedSentence, aligned: AlignedClause) -> fl
     if sentence.language_code in _CONCORD:
         counts = [min(count, 1) for count in counts]
     return likeness if sum(counts) % 2 else 0.0
-
-
-def _min_likeness(sentence: AnalyzedSentence, best: Excerpt | None) -> float:
-    sides: tuple[AnalyzedText, ...] = (sentence, best) if best else ()
-    negations = sum(side.count_negations(0, len(side.surfaces)) for side in sides)
-    return _MIN_LIKENESS_OF_DENIED if negations % 2 else _MIN_LIKENESS
 
 
 def _is_exchanged(sentence: AnalyzedSentence, alignment: Alignment) -> bool:

@@ -1,17 +1,27 @@
-"""Judges a sentence by passages: they support it, contradict it, or are silent. Every check uses `judge`."""
+"""Judges a sentence by passages: they support it, contradict it, or are silent. Every check uses `judge`.
+
+The trained part is a logistic regression over `features`, in `weights.json`. `benchmarks/grounding.py DATA --train`
+writes that file; its docstring says from what. Inference is plain Python.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from chapterverse.calibration.evidence import logistic
+from chapterverse.text.json_text import load_json
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.features import measure_support
-from chapterverse_api.grounding.support_model import SupportModel
 
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
+
+#: A term that is in a smaller share of the sections of documentation of any kind is not listed.
+MIN_SECTION_SHARE = 0.004
 
 # All values below are set by hand.
 
@@ -41,7 +51,58 @@ _TRAILING_COMMENT = re.compile(r"\s(?:#|//)\s.*")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SupportModel:
+    """The trained weights.
+
+    Attributes:
+        feature_names: the names of the features, in the order of the coefficients.
+        coefficients, intercept: the regression.
+        threshold: the score from which a sentence counts as supported.
+        uncited_threshold: this score for a sentence that the generator gives no citation.
+        vote_threshold: the score below which a second vote is requested.
+        slope, offset: turn a score into a probability.
+        section_shares: the share of sections, over sites of any kind, that contain each common term.
+    """
+
+    feature_names: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    intercept: float
+    threshold: float
+    uncited_threshold: float
+    vote_threshold: float
+    slope: float
+    offset: float
+    section_shares: Mapping[int, float]
+
+    def score(self, values: Mapping[str, float]) -> float:
+        """Return the log odds that the sources say the sentence, before calibration."""
+        return self.intercept + sum(
+            weight * values[name] for name, weight in zip(self.feature_names, self.coefficients, strict=True)
+        )
+
+    def probability(self, score: float) -> float:
+        return logistic(self.slope * score + self.offset)
+
+    def rarity(self, term: int) -> float:
+        """Return how rare a term is in documentation of any kind: 1 for one that is not listed, .15 for "use"."""
+        share = self.section_shares.get(term)
+        return 1.0 if share is None else max(0.15, min(1.0, 1 - 0.25 * math.log(share / MIN_SECTION_SHARE)))
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> SupportModel:
+        """Return the model that `weights.json` holds; shares of sections are in thousandths there."""
+        lists = {name: tuple(document[name]) for name in ("feature_names", "coefficients")}
+        shares = {int(term): share / 1000 for term, share in document["section_shares"].items()}
+        return cls(**{**document, **lists, "section_shares": shares})
+
+
+@cache
+def load_model() -> SupportModel:
+    """Return the model that comes with the service."""
+    return SupportModel.from_json(load_json("chapterverse_api.grounding", "weights.json"))
+
+
+class Verdict(NamedTuple):
     """The judgement of passages on a sentence.
 
     Attributes:
@@ -76,12 +137,14 @@ def judge(
     if not sources or sentence.is_empty:
         return Verdict("silent", -VERBATIM_SCORE)
     if sentence.kind == "code":
-        return _judge_code(sentence, sources)
+        lines = sentence.code_lines
+        holds = bool(lines) and any(_in_order(lines, source.lines) for source in sources)
+        return Verdict("supports", VERBATIM_SCORE) if holds else Verdict("silent", -VERBATIM_SCORE)
     text = sentence.normalized.strip(" .!…")
     if _holds_sentence(text, sources):
         return Verdict("supports", VERBATIM_SCORE)
+    # It is from there.
     if _holds_sentence(text, rivals):
-        # It is from there.
         return Verdict("silent", -VERBATIM_SCORE)
     words = len(sentence.content_positions)
     # Numbers alone say nothing of anything, but an item of a list may be one.
@@ -139,7 +202,7 @@ def is_verbatim_in(source: AnalyzedPassage, normalized: str) -> bool:
 
 def _contains_brief(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> bool:
     """Whether a clause of a source contains all words of a short sentence, and is negated like it."""
-    terms, is_negated = set(sentence.content_terms), sentence.count_negations(0, len(sentence.surfaces)) > 0
+    terms, is_negated = set(sentence.content_terms), sentence.negation_count > 0
     # The parts of a number are terms as well: "3.9" holds no 9.
     holding = (source for source in sources if source.digits.issuperset(sentence.digits))
     for excerpt in (excerpt for source in holding for excerpt in source.excerpts):
@@ -150,15 +213,8 @@ def _contains_brief(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassag
     return False
 
 
-def _judge_code(sentence: AnalyzedSentence, sources: Sequence[AnalyzedPassage]) -> Verdict:
-    """Compare code line by line, in order and verbatim, except placeholders."""
-    lines = sentence.code_lines
-    if lines and any(_in_order(lines, source.lines) for source in sources):
-        return Verdict("supports", VERBATIM_SCORE)
-    return Verdict("silent", -VERBATIM_SCORE)
-
-
 def _in_order(lines: Sequence[str], source_lines: Sequence[str]) -> bool:
+    """Whether a source has these lines of code, in order and verbatim, except placeholders."""
     rest = iter(source_lines)
     return all(any(_same_line(line, source_line) for source_line in rest) for line in lines)
 

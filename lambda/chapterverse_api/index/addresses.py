@@ -57,7 +57,7 @@ def version_at(url: str, heads: Sequence[Head]) -> Head | None:
 
 
 def _without_language(page: str, head: Head) -> str:
-    """Return a page's address without the folder of a language of a version, if it is in one."""
+    """Return a page's address without the folder of a version's language, if it is in one."""
     folder = _folder(head.base_url)
     language, _, rest = page.removeprefix(folder).partition("/")
     is_translation = page.startswith(folder) and language.lower() in (tag.lower() for tag in head.languages)

@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -101,9 +102,8 @@ class LiveIndex:
         self._outage: IndexUnavailable | None = None
         self._last_check = 0.0
         self._fetching = False
-        self._refreshing: Thread | None = None
+        self._refreshing = self._inspecting = Thread()
         self._inspection = _Inspection((), float("-inf"), intact=False)
-        self._inspecting: Thread | None = None
         self._opening, self._starting = Lock(), Lock()
 
     @property
@@ -129,7 +129,7 @@ class LiveIndex:
             return self._store.heads()
         if self._heads is None and self.trouble is None:
             self._check_once()
-        elif not 0 <= self._clock() - self._last_check < self._store.max_age:
+        elif not self._is_recent(self._last_check, self._store.max_age):
             self._refresh_behind()
         # Read in this order: a successful check sets the heads before it clears the trouble.
         trouble = self.trouble
@@ -169,14 +169,16 @@ class LiveIndex:
         with self._starting:
             last = self._inspection
             is_new = last.heads != heads
-            is_due = is_new or not 0 <= self._clock() - last.since < self._store.max_age
-            if is_due and (self._inspecting is None or not self._inspecting.is_alive()):
-                self._inspecting = Thread(target=self._inspect, args=(heads,), name="chapterverse-intact", daemon=True)
-                self._inspecting.start()
+            is_due = is_new or not self._is_recent(last.since, self._store.max_age)
+            if is_due and not self._inspecting.is_alive():
+                self._inspecting = _start("chapterverse-intact", partial(self._inspect, heads))
             inspecting = self._inspecting
-        if inspecting and (is_new or self._freezes):
+        if inspecting.ident and (is_new or self._freezes):
             inspecting.join(_MAX_WAIT_SECONDS if is_new else _MOMENT_SECONDS)
         return self._inspection.intact
+
+    def _is_recent(self, since: float, seconds: float) -> bool:
+        return 0 <= self._clock() - since < seconds
 
     def _inspect(self, heads: Sequence[Head]) -> None:
         is_intact = False
@@ -260,7 +262,7 @@ class LiveIndex:
 
     def _fetch(self, head: Head) -> Snapshot:
         rejected = self._rejected.get(head.scope)
-        if rejected and rejected.head == head and 0 <= self._clock() - rejected.since < _REFETCH_SECONDS:
+        if rejected and rejected.head == head and self._is_recent(rejected.since, _REFETCH_SECONDS):
             raise rejected.failure.with_traceback(None)
         try:
             snapshot = self._store.snapshot(head.scope)
@@ -283,10 +285,9 @@ class LiveIndex:
 
     def _refresh_behind(self) -> None:
         with self._starting:
-            if self._refreshing is None or not self._refreshing.is_alive():
+            if not self._refreshing.is_alive():
                 self._last_check = self._clock()
-                self._refreshing = Thread(target=self._refresh, name="chapterverse-index", daemon=True)
-                self._refreshing.start()
+                self._refreshing = _start("chapterverse-index", self._refresh)
             refreshing = self._refreshing
         if self._freezes:
             overdue = self._fetching and self._clock() - self._last_check >= _OVERDUE_SECONDS
@@ -330,6 +331,12 @@ class LiveIndex:
         if trouble is not None and _describe(trouble) != _describe(self.trouble):
             rejections.report(trouble)
         self.trouble = trouble
+
+
+def _start(name: str, work: Callable[[], None]) -> Thread:
+    thread = Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def _missing_error(scope: Scope) -> IndexMissing:

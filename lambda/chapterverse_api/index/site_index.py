@@ -28,8 +28,7 @@ class SiteIndex:
 
     def __init__(self, store: Store, settings: Settings, check: Callable[[Head], None]) -> None:
         self._site, self._place = settings.site, settings.store
-        self._version = settings.docs_version
-        self._base_url = settings.base_url
+        self._version, self._base_url = settings.docs_version, settings.base_url
         self.disabled_types = settings.disabled_types
         pinned = Scope(self._site, self._version) if self._site and self._version is not None else None
         self._live = LiveIndex(store, check, pinned, self._site)
@@ -75,10 +74,8 @@ class SiteIndex:
             self._check_version(version, heads)
         requested = version if version is not None else self._version
         at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
-        return self._live.snapshot(at if requested is None and at else self._only_head(heads, requested))
-
-    def _only_head(self, heads: Sequence[Head], version: str | None) -> Head:
-        return only_head(heads, self._site, version, place=self._place)
+        head = at if requested is None and at else only_head(heads, self._site, requested, place=self._place)
+        return self._live.snapshot(head)
 
     def persona(self, snapshot: Snapshot | None) -> Persona:
         """Return the owner's persona, read once per generation; an empty one if personas are switched off."""

@@ -15,8 +15,7 @@ from itertools import chain
 from chapterverse.calibration import WeightedQuestion, match_word
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 from chapterverse_api.retrieval.results import Retrieval
 
 #: Sections that are offered. A heading that stands more often is a form that many pages share.

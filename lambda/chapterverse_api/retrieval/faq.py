@@ -18,7 +18,7 @@ None of them may lower the probability, so a question that is nearer to an entry
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ MAX_ENTRIES = 10
 
 
 class EntryFeatures(NamedTuple):
-    """See the module's docstring."""
+    """The features of an entry, as the module describes them."""
 
     matched: float
     held: float
@@ -92,10 +92,13 @@ def score_entries(question: str, snapshot: Snapshot, filters: Filter) -> Iterato
     question_terms = {term for word in words.words for terms in word for term in terms}
     for hit in entries:
         heading = hit.chunk.section_heading or ""
-        word_terms = [word.terms for word in lexical.words(heading, hit.chunk.language)]
-        score, shared = _bm25(hit, idf), _share(words, {term for terms in word_terms for term in terms})
+        # Each word once.
+        own_words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, hit.chunk.language)))
+        own_weights = tuple(max(weights.get(term, 0.0) for term in terms) for terms in own_words)
+        entry = WeightedQuestion(tuple((terms,) for terms in own_words), own_weights)
+        score, shared = _bm25(hit, idf), _share(words, {term for terms in own_words for term in terms})
         features = EntryFeatures(
-            matched=_share(_weigh_entry(word_terms, weights), question_terms),
+            matched=_share(entry, question_terms),
             held=_share(words, frozenset(hit.lexical.indices)),
             rarity=shared * sum(words.weights) / math.log(max(2, snapshot.head.chunks)),
             letters=_dice(_trigrams(searched), _trigrams(heading)),
@@ -110,15 +113,6 @@ def probability(features: EntryFeatures, weights: Mapping[str, float] | None = N
     """Return how likely an entry of these features answers the question, 0 to 1; by default with our own weights."""
     model = weights or _model()
     return logistic(model["bias"] + sum(model.get(name, 0.0) * value for name, value in features._asdict().items()))
-
-
-def _weigh_entry(word_terms: Iterable[lexical.WordTerms], weights: Mapping[int, float]) -> WeightedQuestion:
-    """Return an entry's question with the weights of its words, each once."""
-    distinct = tuple(dict.fromkeys(word_terms))
-    return WeightedQuestion(
-        tuple((terms,) for terms in distinct),
-        tuple(max(weights.get(term, 0.0) for term in terms) for terms in distinct),
-    )
 
 
 def _of_type(kind: str, filters: Filter) -> Filter:

@@ -22,20 +22,15 @@ def find_first_pages(snapshot: Snapshot, language: str) -> list[Chunk]:
     languages = snapshot.head.languages
     spoken = next((tag for tag in languages if lexical.primary_subtag(tag) == lexical.primary_subtag(language)), None)
     spoken = spoken or snapshot.head.main_language
-    chunks = _search(snapshot, spoken)
+    vector = lexical.query_vector(phrases.for_language(spoken).beginning, (spoken,))
+    only = In("language", (spoken,)) if len(languages) > 1 else None
+    chunks = [hit.chunk for hit in snapshot.search_lexical(vector, _MAX_HITS, only)]
     titled = [snapshot.page(chunk.source_file_path)[0] for chunk in _sort(chunks, "chapter_title", spoken)]
     home = _one_a_page((c for c in snapshot.page("home", "content_type") if c.language == spoken), 1)
     # The home page has a place, even behind many others.
     paths = {chunk.source_file_path for chunk in home}
     pages = _one_a_page((c for c in titled if c.source_file_path not in paths), MAX_FIRST_PAGES - len(home))
     return [*pages, *home] or _one_a_page(_sort(chunks, "section_heading", spoken), MAX_FIRST_PAGES)
-
-
-def _search(snapshot: Snapshot, language: str) -> list[Chunk]:
-    words = phrases.for_language(language).beginning
-    only = In("language", (language,)) if len(snapshot.head.languages) > 1 else None
-    hits = snapshot.search_lexical(lexical.query_vector(words, (language,)), _MAX_HITS, only)
-    return [hit.chunk for hit in hits]
 
 
 def _sort(chunks: Iterable[Chunk], heading: str, language: str) -> list[Chunk]:

@@ -17,7 +17,7 @@ from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 
 #: A memory that scores lower than this share of the best page is dropped.
 MIN_PAGE_SCORE_SHARE = 0.6
@@ -50,7 +50,7 @@ def select_memories(
     for hit in snapshot.search_lexical(vector, MAX_CANDIDATES, And((In("type", (MEMORY,)), filters))):
         features = matching.features(hit.lexical.among(idf))
         evidence, importance = calibration.of(features), _importance(hit.chunk) / _MAX_IMPORTANCE
-        recency = _recency(hit.chunk.created_at or hit.chunk.timestamp, now)
+        recency = _recency(hit.chunk, now)
         if evidence >= calibration.floor:
             parts = {"importance": importance, "recency": recency}
             score = evidence * importance * recency
@@ -71,9 +71,8 @@ def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> 
 
 
 def _weigh(candidate: Candidate, now: datetime) -> Candidate:
-    chunk = candidate.chunk
-    importance = (_importance(chunk) - _MIN_IMPORTANCE) / (_MAX_IMPORTANCE - _MIN_IMPORTANCE)
-    recency = _recency(chunk.created_at or chunk.timestamp, now)
+    importance = (_importance(candidate.chunk) - _MIN_IMPORTANCE) / (_MAX_IMPORTANCE - _MIN_IMPORTANCE)
+    recency = _recency(candidate.chunk, now)
     bonus = MAX_IMPORTANCE_BONUS * importance + MAX_RECENCY_BONUS * recency
     return candidate._replace(
         score=min(1.0, candidate.score + bonus),
@@ -85,10 +84,10 @@ def _importance(chunk: Chunk) -> int:
     return min(max(chunk.importance, _MIN_IMPORTANCE), _MAX_IMPORTANCE)
 
 
-def _recency(date: str, now: datetime) -> float:
+def _recency(chunk: Chunk, now: datetime) -> float:
     """Return 1 for now, half for each half-life before; 0 without a date."""
     try:
-        then = datetime.fromisoformat(date)
+        then = datetime.fromisoformat(chunk.created_at or chunk.timestamp)
     except ValueError:
         return 0.0
     then = then if then.tzinfo else then.replace(tzinfo=UTC)

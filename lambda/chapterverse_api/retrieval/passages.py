@@ -15,8 +15,7 @@ from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text.plain import plain
 from chapterverse.text.utf8 import PROSE_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.passage import Passage, Subsection
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 MAX_PASSAGES_TOKENS = 2560
@@ -83,17 +82,15 @@ def explain_omissions(
 
 def drop_irrelevant(candidates: Sequence[Candidate], question: WeightedQuestion) -> list[Candidate]:
     """Return the candidates without those behind the first that hold hardly anything of the question."""
-    shares = [_share(candidate, question) for candidate in candidates]
+    weighted = list(zip(question.words, question.weights, strict=True))
+    shares = [
+        sum(weight for word, weight in weighted if any(not terms.isdisjoint(alternative) for alternative in word))
+        for terms in (frozenset(candidate.lexical.indices) for candidate in candidates)
+    ]
     least = MIN_SHARE * max(shares, default=0.0)
     return [
         c for n, (c, share) in enumerate(zip(candidates, shares, strict=True)) if n < MIN_SECTIONS or share >= least
     ]
-
-
-def _share(candidate: Candidate, question: WeightedQuestion) -> float:
-    terms = frozenset(candidate.lexical.indices)
-    pairs = zip(question.words, question.weights, strict=True)
-    return sum(weight for word, weight in pairs if any(terms.intersection(alternative) for alternative in word))
 
 
 def make_passages(

@@ -14,9 +14,8 @@ from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import estimate_tokens
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import MAX_PASSAGES_TOKENS, MAX_SECTIONS, make_passages
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 
 #: Tokens of the sources up to which a prompt is filled with what stands around the best section.
 FILLED_TOKENS = MAX_PASSAGES_TOKENS * 3 // 4

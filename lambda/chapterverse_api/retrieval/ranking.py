@@ -4,18 +4,32 @@ A hit's score is the weighted sum of its lexical and dense scores, each scaled t
 its place and wording. Ties are broken by chunk id. The weights were chosen on one public question set (ray-v1, 145
 questions) and on our own documentation (152), whose pages are few and long. `benchmarks/heuristics.py` says what each
 wins on sites that it was not chosen on; `benchmarks/README.md` reports other sets, and what was tried and not taken.
+
+    title    share of the page title's words that the question holds
+    heading  share of the nearest heading's words that it holds
+    here     1 for the page that the reader is on, else 0
+    defines  1 if the heading is the subject that the question wants defined, or a sentence defines it, else 0
+    kind     1 for a kind of page that the question does not ask for, else 0
+
+A question probably asks for a heading whose words it all holds, and not for a long one of which it holds some. So the
+share is of the heading's words and not of the question's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
-from chapterverse.model import Chunk
+from chapterverse.calibration import ChunkFeatures
+from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit
+from chapterverse.text import lexical
+from chapterverse_api.generation.passage import PassageReading
 from chapterverse_api.index.addresses import page_of
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.features import QueryFeatures
+from chapterverse_api.retrieval.frames import find_definitions
 
 #: What each feature adds to the fused value, which is 1 for the best hit.
 WEIGHTS = {"title": 0.1, "heading": 0.15, "here": 0.1, "defines": 0.3, "kind": -0.15}
@@ -24,19 +38,93 @@ _MAX_SUM = 1 + sum(w for w in WEIGHTS.values() if w > 0)
 
 #: The address and the heading path that all chunks of one section have in common.
 SectionKey: TypeAlias = tuple[str, tuple[str, ...]]
+#: Separators of the names in a heading: "Class: Pool", "Server (blackd)"; and what follows the name of a function.
+_NAME_ENDS = re.compile(r":\s|\s\(|\)")
+_SIGNATURE = re.compile(r"(?<=[^\s(])\(.*")
 
 
-class Ranked(NamedTuple):
-    """A hit with the score that orders it.
+class Candidate(NamedTuple):
+    """A search result: a chunk, its ranking score, its calibrated evidence (0 to 1) and the parts of both.
 
     Attributes:
-        score: 0 to 1, never rising from one to the next; it orders, and is no measure of how good a hit is.
+        score: 0 to 1, never rising from one to the next; it orders, and is no measure of how good a result is.
         components: the parts of the score.
+        features: the features of the evidence; None if the question has no words, or before it is computed.
+        reading: what the reading model makes of it; None if it was not read.
     """
 
-    hit: Hit
+    chunk: Chunk
+    lexical: SparseVector
     score: float
+    evidence: float
     components: Mapping[str, float]
+    features: ChunkFeatures | None = None
+    reading: PassageReading | None = None
+
+
+class QueryFeatures:
+    """A question as chunks in one language are compared with it.
+
+    Args:
+        defined_subject: the subject that the question wants defined; empty if it wants something else.
+        lower_kinds: content types that the question does not ask for.
+        synonyms: terms that count like the question's own in titles and headings.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        language: str,
+        *,
+        defined_subject: str = "",
+        lower_kinds: AbstractSet[str] = frozenset(),
+        synonyms: AbstractSet[int] = frozenset(),
+    ) -> None:
+        self.language = language
+        self.terms = lexical.terms_of(lexical.words(question, language)) | synonyms
+        self._defined = _words(defined_subject, language)[1] if defined_subject else frozenset[int]()
+        self._lower_kinds = lower_kinds
+        # Chunks of a page have its title in common.
+        self._shares: dict[str, float] = {}
+
+    def features(self, chunk: Chunk) -> dict[str, float]:
+        """Return each feature of a chunk, 0 to 1."""
+        return {
+            "title": self._share(chunk.chapter_title),
+            "heading": self._share(chunk.heading_path[-1]) if chunk.heading_path else 0.0,
+            "defines": float(bool(self._defined) and self._defines(chunk)),
+            "kind": float(chunk.content_type in self._lower_kinds),
+        }
+
+    def _defines(self, chunk: Chunk) -> bool:
+        # A stub has the name for a heading, too, and says what it is of, not what it is.
+        if chunk.content_type in self._lower_kinds:
+            return False
+        heading = chunk.heading_path[-1] if chunk.heading_path else chunk.chapter_title
+        named = (*find_names(heading), *find_definitions(chunk.text, self.language))
+        return any(_words(name, self.language)[1] == self._defined for name in named)
+
+    def _share(self, text: str) -> float:
+        if text not in self._shares:
+            words, terms = _words(text, self.language)
+            # Most headings share no word with the question.
+            matches = 0 if terms.isdisjoint(self.terms) else sum(not self.terms.isdisjoint(word) for word in words)
+            self._shares[text] = matches / len(words) if words else 0.0
+        return self._shares[text]
+
+
+@functools.lru_cache(maxsize=16_384)
+def _words(heading: str, language: str) -> tuple[tuple[lexical.WordTerms, ...], frozenset[int]]:
+    """Return the terms of each word, and of all of them."""
+    words = tuple(dict.fromkeys(word.terms for word in lexical.words(heading, language)))
+    return words, frozenset(term for terms in words for term in terms)
+
+
+@functools.lru_cache(maxsize=16_384)
+def find_names(heading: str) -> tuple[str, ...]:
+    """Return the names that a heading has: "Class: Pool" and "Pool", "Pool.close(error)" and "Pool.close", "close"."""
+    parts = [part.strip(" `*_") for part in _NAME_ENDS.split(_SIGNATURE.sub("", heading))]
+    return tuple(dict.fromkeys((heading, *filter(None, (*parts, *(part.rpartition(".")[2] for part in parts))))))
 
 
 def fuse(
@@ -69,8 +157,8 @@ def rank(
     scores: Mapping[str, Mapping[str, float]],
     features: Mapping[str, QueryFeatures],
     current_page: str,
-) -> list[Ranked]:
-    """Return the hits best first, ties by chunk id; of several with one text only the best.
+) -> list[Candidate]:
+    """Return the hits best first, without evidence, ties by chunk id; of several with one text only the best.
 
     Args:
         hits: by chunk id.
@@ -89,11 +177,19 @@ def rank(
         bonus = 0.0
         for name, weight in WEIGHTS.items():
             bonus += weight * parts[name]
-        ranked.append(Ranked(hit, max(0.0, parts["fused"] + bonus) / _MAX_SUM, parts))
-    best = dict[str, Ranked]()
-    for one in sorted(ranked, key=lambda one: (-one.score, one.hit.chunk.chunk_id)):
-        # A section or a file may be included on several pages.
-        best.setdefault(one.hit.chunk.text, one)
+        score = max(0.0, parts["fused"] + bonus) / _MAX_SUM
+        ranked.append(Candidate(chunk, hit.lexical, score, 0.0, parts))
+    return once_a_text(ranked)
+
+
+def once_a_text(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates best first, and of those with one text only the best.
+
+    A section or a file may be included on several pages.
+    """
+    best = dict[str, Candidate]()
+    for candidate in sorted(candidates, key=lambda c: (-c.score, c.chunk.chunk_id)):
+        best.setdefault(candidate.chunk.text, candidate)
     return list(best.values())
 
 
@@ -112,12 +208,12 @@ def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> l
     """Return the candidates of a comparison behind those that define its sides, which get the score of the first."""
     if not candidates or not sides:
         return list(candidates)
-    ahead = {section(side.chunk): _with_score(side, candidates[0].score) for side in sides}
+    first = candidates[0].score
+    ahead = {
+        section(side.chunk): side._replace(score=first, components={**side.components, "side": first - side.score})
+        for side in sides
+    }
     return [*ahead.values(), *(c for c in candidates if section(c.chunk) not in ahead)]
-
-
-def _with_score(side: Candidate, score: float) -> Candidate:
-    return side._replace(score=score, components={**side.components, "side": score - side.score})
 
 
 def section(chunk: Chunk) -> SectionKey:

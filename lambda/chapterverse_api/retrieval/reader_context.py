@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from chapterverse_api.generation.quoting.blocks import TAB_LABEL, TabNames
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 
 #: Scores this near to each other are a tie.
 TIE = 0.01
@@ -32,7 +31,8 @@ def break_ties_by_context(
     while rest:
         tied = [c for c in rest if rest[0].score - c.score <= TIE]
         rest = rest[len(tied) :]
-        ordered += _in_places(sorted(tied, key=lambda c: -_held_idf(c, idf)), tied)
+        # By the idf of the context's terms that a chunk holds.
+        ordered += _in_places(sorted(tied, key=lambda c: -sum(idf[term] for term in c.lexical.among(idf))), tied)
     return tuple(ordered)
 
 
@@ -55,8 +55,3 @@ def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[C
 
 def _in_places(candidates: Sequence[Candidate], places: Sequence[Candidate]) -> list[Candidate]:
     return [c._replace(score=place.score) for c, place in zip(candidates, places, strict=True)]
-
-
-def _held_idf(candidate: Candidate, idf: Mapping[int, float]) -> float:
-    """Return the idf of the context's terms that a chunk holds, added up."""
-    return sum(idf[term] for term in candidate.lexical.among(idf))

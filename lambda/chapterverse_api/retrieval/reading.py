@@ -22,9 +22,7 @@ from chapterverse.text.plain import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.generation.passage import PassageReading
 from chapterverse_api.generation.quoting.blocks import read_blocks
-from chapterverse_api.retrieval.answerability import Answerability
-from chapterverse_api.retrieval.candidates import Candidate
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.retrieval.ranking import Candidate, section
 from chapterverse_api.retrieval.results import MIN_CONFIDENCE, Retrieval
 
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
@@ -55,7 +53,15 @@ def read_candidates(
         passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
         readings = model.read_question(question, passages, lambda: step.seconds_left)
     if not readings:
-        by_words = unread_confidence(retrieval.answerability)
+        # The more the docs are sure to answer beside a first candidate that isn't, the likelier another page does:
+        # `docs` has a negative weight. Without it 19 of 144 held questions are answered as if sure from another page,
+        # with it 13.
+        words = retrieval.answerability
+        by_words = logistic(
+            weights["unread_bias"]
+            + weights["unread_first"] * logit(words.first)
+            + weights["unread_docs"] * logit(words.docs)
+        )
         # Where the owner has fitted a floor, that decides what is answered.
         is_fitted = retrieval.calibration.questions > 0 and retrieval.sure
         return replace(retrieval, confidence=max(by_words, MIN_CONFIDENCE) if is_fitted else by_words)
@@ -100,18 +106,6 @@ def confidence(relevance: float, share: float, answerability: float) -> float:
         + weights["first_relevance"] * relevance
         + weights["share"] * logit(share)
         + weights["answerability"] * logit(answerability)
-    )
-
-
-def unread_confidence(words: Answerability) -> float:
-    """Return the probability that quotes of the first candidate answer well, by the words of the search alone."""
-    weights = _weights()
-    # The more the docs are sure to answer beside a first candidate that isn't, the likelier another page does: `docs`
-    # has a negative weight. Without it 19 of 144 held questions are answered as if sure from another page, with it 13.
-    return logistic(
-        weights["unread_bias"]
-        + weights["unread_first"] * logit(words.first)
-        + weights["unread_docs"] * logit(words.docs)
     )
 
 

@@ -15,8 +15,14 @@ from chapterverse_api.contract import (
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.results import Retrieval
+
+#: Fields that the document has as the chunk has them.
+_SAME = (
+    "chunk_id", "text", "chapter_title", "section_heading", "heading_path", "chunk_index", "source_file_path",
+    "source_domain", "language", "version", "type", "content_type", "tags",
+)  # fmt: skip
 
 
 def respond_with_chunks(
@@ -65,21 +71,9 @@ def _cosine(candidate: Candidate) -> float:
 def _retrieved_chunk(candidate: Candidate, score: float, index: SiteIndex, head: Head) -> RetrievedChunk:
     chunk = candidate.chunk
     return RetrievedChunk(
-        chunk_id=chunk.chunk_id,
-        text=chunk.text,
-        chapter_title=chunk.chapter_title,
-        section_heading=chunk.section_heading,
-        heading_path=list(chunk.heading_path),
-        chunk_index=chunk.chunk_index,
-        source_file_path=chunk.source_file_path,
+        **{name: getattr(chunk, name) for name in _SAME},
         url=index.public_url(chunk, head),
-        language=chunk.language,
-        version=chunk.version,
-        source_domain=chunk.source_domain,
-        type=chunk.type,
-        content_type=chunk.content_type,
         created_at=chunk.created_at or None,
-        tags=list(chunk.tags),
         images=[ChunkImage(url=i["url"], alt=i["alt"], title=i.get("title")) for i in chunk.images],
         tables=_tables(chunk),
         structured_data=[dict(one) for one in chunk.structured_data],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from chapterverse.calibration import Calibration
 from chapterverse.embedding import MAX_COMPONENT, Embedder
@@ -18,11 +18,10 @@ from chapterverse.net.retry import observing_retries
 from chapterverse.store import Snapshot
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval import ranking
-from chapterverse_api.retrieval.answerability import answer_features, answerability
 from chapterverse_api.retrieval.hybrid import Wording
 from chapterverse_api.retrieval.memories import weigh_memories
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
-from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.results import Retrieval, answer_features, answerability
 from chapterverse_api.retrieval.spelling import correct
 
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
@@ -48,20 +47,6 @@ class SearchRequest:
     weight: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _EmbeddedQuestion:
-    """A question without typing mistakes, with its vector or the reason why it has none.
-
-    Attributes:
-        timings: seconds by stage: `embed` if a model was asked.
-    """
-
-    corrected: str
-    vector: Sequence[float] | None
-    failures: Mapping[str, ProviderError] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-
-
 def retrieve(
     snapshot: Snapshot, embedder: Embedder | None, request: SearchRequest, progress: QueryProgress | None = None
 ) -> Retrieval:
@@ -74,46 +59,44 @@ def retrieve(
         InputError: the vector is not of the index's size.
     """
     progress = progress or QueryProgress("", logged=False)
-    corrected, embedder_card = correct(request.question or "", snapshot), snapshot.head.embedder
-    if request.vector is not None:
-        _check_vector(request.vector, embedder_card.size)
+    corrected, vector = correct(request.question or "", snapshot), request.vector
+    failures, clock = dict[str, ProviderError](), _StageClock()
+    if vector is not None:
+        _check_vector(vector, snapshot.head.embedder.size)
     progress.enter("embedding")
-    if request.vector is not None:
-        progress.model = embedder_card.name
-        question = _EmbeddedQuestion(corrected, request.vector)
-    elif request.question is None or embedder is None:
-        question = _EmbeddedQuestion(corrected, None)
-    else:
-        question = _embed(corrected, embedder, progress)
+    if vector is not None:
+        progress.model = snapshot.head.embedder.name
+    elif request.question is not None and embedder is not None:
+        try:
+            with observing_retries(progress.retry):
+                vector = embedder.embed_query(corrected)
+            progress.model = embedder.card.name
+        # Its words are still searched.
+        except ProviderError as error:
+            failures["embedder"] = error
+            progress.retry()
+        clock.end("embed")
     progress.enter("searching")
-    return _search(snapshot, request, question)
+    return _search(snapshot, request, corrected, vector, failures, clock)
 
 
 def retrieve_again(before: Retrieval, snapshot: Snapshot, request: SearchRequest) -> Retrieval:
     """Search with other filters for the question of an earlier search, which embedded it, or failed to, for both."""
-    question = _EmbeddedQuestion(before.searched, before.vector, before.failures, before.timings)
-    return _search(snapshot, request, question)
+    return _search(snapshot, request, before.searched, before.vector, before.failures, _StageClock(before.timings))
 
 
-def _embed(corrected: str, embedder: Embedder, progress: QueryProgress) -> _EmbeddedQuestion:
-    """Return the question with its vector; without one if the embedder fails, so that its words are still searched."""
-    vector, failures, clock = None, dict[str, ProviderError](), _StageClock()
-    try:
-        with observing_retries(progress.retry):
-            vector = embedder.embed_query(corrected)
-        progress.model = embedder.card.name
-    except ProviderError as error:
-        failures["embedder"] = error
-        progress.retry()
-    clock.end("embed")
-    return _EmbeddedQuestion(corrected, vector, failures, clock.timings)
-
-
-def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuestion) -> Retrieval:
+def _search(
+    snapshot: Snapshot,
+    request: SearchRequest,
+    corrected: str,
+    vector: Sequence[float] | None,
+    failures: Mapping[str, ProviderError],
+    clock: _StageClock,
+) -> Retrieval:
     """Find, rank and weigh."""
-    head, clock = snapshot.head, _StageClock(question.timings)
-    wording = Wording.read(question.corrected, head.languages)
-    hits = wording.find(snapshot, request.filters, question.vector)
+    head = snapshot.head
+    wording = Wording.read(corrected, head.languages)
+    hits = wording.find(snapshot, request.filters, vector)
     clock.end("search")
     ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)
     clock.end("rank")
@@ -128,11 +111,11 @@ def _search(snapshot: Snapshot, request: SearchRequest, question: _EmbeddedQuest
         question=hits.question,
         calibration=calibration,
         total=len(hits.by_id),
-        algorithm=HYBRID_ALGORITHM if question.vector is not None else LEXICAL_ALGORITHM,
-        failures=question.failures,
+        algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,
+        failures=failures,
         timings=clock.timings,
-        vector=question.vector,
-        searched=question.corrected,
+        vector=vector,
+        searched=corrected,
         subject=wording.subject,
         answerability=answerability(features),
         compares=wording.compares,

@@ -1,7 +1,9 @@
 """Searches in the docs version and language of the reader's page.
 
 A search never leaves the version, because a sentence that is true of one release may be wrong for another. It leaves
-the language if that holds no answer, and the answer says so.
+the language if that holds no answer, and the answer says so. A follow-up is also searched for as `query_rewriting`
+writes it, and the scores of both searches are added. Measured on 132 later turns of human conversations (mtrag-human):
+a page that answers is among the sources of .75 (.68 without the conversation).
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
@@ -19,22 +21,79 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.query_rewriting import ContextualQuery
+from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
+from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, find_entry, nearest_entry
-from chapterverse_api.retrieval.follow_up_search import NO_FOLLOW_UP, FollowUp, search_follow_up
 from chapterverse_api.retrieval.memories import select_memories
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.reading import read_candidates
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
-from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval.rerankers import Reranker
+from chapterverse_api.retrieval.results import Retrieval, matched_share, merge_retrievals
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve, retrieve_again
 
 if TYPE_CHECKING:
     from chapterverse.reading.model import ReadingModel
+
+#: If a question only may be a follow-up, the best result of its rewriting must hold this share of its own words.
+MIN_OWN_WORD_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """How a question may depend on the conversation; by default it stands alone.
+
+    Attributes:
+        verdict: whether it is a follow-up, by its own words.
+        rewrite: returns what else to search for. It is called only if the question can't stand alone: it may ask a
+            model.
+    """
+
+    verdict: FollowUpVerdict = "no"
+    rewrite: Callable[[], ContextualQuery | None] = lambda: None
+
+    @classmethod
+    def detect(
+        cls,
+        question: str,
+        conversation: Conversation,
+        writer: Writer | None,
+        deadline: Deadline,
+        languages: Sequence[str],
+    ) -> Self:
+        """Return how a question depends on a conversation. The arguments are those of `rewrite_follow_up`."""
+        verdict = detect_follow_up(question, languages) if conversation.questions else "no"
+        return cls(verdict, lambda: rewrite_follow_up(question, conversation, writer, deadline, languages))
+
+
+NO_FOLLOW_UP = FollowUp()
+
+
+def search_follow_up(
+    question: str, follow_up: FollowUp, search: Callable[[str], Retrieval]
+) -> tuple[Retrieval, ContextualQuery | None]:
+    """Return the results, and the rewriting that they are also of; None if the question stands alone."""
+    question_only = search(question)
+    if follow_up.verdict == "no" or (follow_up.verdict == "perhaps" and question_only.sure):
+        return question_only, None
+    query = follow_up.rewrite()
+    if query is None:
+        return question_only, None
+    in_context = search(query.text)
+    if follow_up.verdict == "perhaps" and not _holds_own_words(question_only, in_context):
+        return question_only, None
+    return merge_retrievals(question_only, in_context), query
+
+
+def _holds_own_words(question_only: Retrieval, in_context: Retrieval) -> bool:
+    """Whether the best result of the rewriting holds enough words of the question itself."""
+    best = in_context.candidates[:1]
+    return bool(best) and matched_share(best[0], question_only.question) >= MIN_OWN_WORD_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +220,10 @@ def find_faq_entry(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, li
     Raises:
         IndexFault: the index can't be read.
     """
-    if FAQ in index.disabled_types or FAQ not in snapshot.values("type"):
+    if not _has(FAQ, snapshot, index):
         return None
-    page = index.published_url(query.page_url or "", snapshot.head)
     find = find_entry if likely else nearest_entry
-    return find(query.query or "", snapshot, _reader_filter(query, page, snapshot, index))
+    return find(query.query or "", snapshot, _reader_filter(query, snapshot, index))
 
 
 def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, top_k: int) -> list[Candidate]:
@@ -177,21 +235,24 @@ def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIn
     Raises:
         IndexFault: the index can't be read.
     """
-    if MEMORY in index.disabled_types or MEMORY not in snapshot.values("type"):
+    if not _has(MEMORY, snapshot, index):
         return []
-    page = index.published_url(query.page_url or "", snapshot.head)
-    return select_memories(text, snapshot, _reader_filter(query, page, snapshot, index), top_k)
+    return select_memories(text, snapshot, _reader_filter(query, snapshot, index), top_k)
 
 
 def make_reader_filter(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> Callable[[Chunk], bool]:
     """Return whether a chunk is one that a search for this reader may find."""
-    page = index.published_url(query.page_url or "", snapshot.head)
-    filters = _reader_filter(query, page, snapshot, index)
+    filters = _reader_filter(query, snapshot, index)
     return lambda chunk: chunk.type != MEMORY and holds(filters, chunk)
 
 
-def _reader_filter(query: ChatQuery, page: str, snapshot: Snapshot, index: SiteIndex) -> Filter:
+def _has(kind: str, snapshot: Snapshot, index: SiteIndex) -> bool:
+    return kind not in index.disabled_types and kind in snapshot.values("type")
+
+
+def _reader_filter(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> Filter:
     """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
+    page = index.published_url(query.page_url or "", snapshot.head)
     _, languages = _languages(query, page, snapshot)
     filters = site_filter(query.filters, snapshot, index, entity=query.entity)
     return resolve(all_of(filters, *([In("language", languages)] if languages else [])), snapshot) or EVERYTHING
@@ -207,25 +268,20 @@ def find_closest_chunk(text: str, urls: Sequence[str], snapshot: Snapshot) -> Ch
 
 
 def _languages(query: ChatQuery, page: str, snapshot: Snapshot) -> tuple[str | None, tuple[str, ...]]:
-    """Return the reader's language, as far as it is known, and the languages to narrow the search to; empty for all."""
-    language = query.language or _language_of(query.query or "", page, snapshot)
+    """Return the reader's language, as far as it is known, and the languages to narrow the search to; empty for all.
+
+    The language is the reader's own, that of their page, or that of the question.
+    """
+    tags, question, language = snapshot.head.languages, query.query or "", query.language or None
+    if not language and len(tags) > 1:
+        chunk = find_closest_chunk(question, on_page(page, snapshot), snapshot) if page else None
+        language = chunk.language if chunk else lexical.language_of(question, tags)
     # An explicit language filter wins.
-    return language, () if "language" in fields(query.filters) else _languages_of(language, snapshot)
-
-
-def _language_of(question: str, page: str, snapshot: Snapshot) -> str | None:
-    """Return the language of the reader's page, else that of the question; None if the index has one."""
-    if len(snapshot.head.languages) == 1:
-        return None
-    chunk = find_closest_chunk(question, on_page(page, snapshot), snapshot) if page else None
-    return chunk.language if chunk else lexical.language_of(question, snapshot.head.languages)
-
-
-def _languages_of(language: str | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the languages of the index that the reader reads ("de-AT" reads "de" too); empty if all or none are."""
-    tags = snapshot.head.languages
-    languages = tuple(tag for tag in tags if language and primary(tag) == primary(language))
-    return languages if len(languages) < len(tags) else ()
+    if not language or "language" in fields(query.filters):
+        return language, ()
+    # A reader of "de-AT" reads "de" too.
+    readable = tuple(tag for tag in tags if primary(tag) == primary(language))
+    return language, readable if len(readable) < len(tags) else ()
 
 
 def primary(tag: str) -> str:

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Self
+from typing import NamedTuple, Self
 
 from chapterverse.calibration import count_terms, question_terms
 from chapterverse.model import SparseVector
@@ -54,13 +54,17 @@ _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _VOWELS = frozenset("aeiouy")
 
 
-@dataclass(frozen=True, slots=True)
-class Mistyped:
-    """A word that the index does not hold: its place in the question, and its letters in lower case."""
+class Edit(NamedTuple):
+    """A text that may have been meant.
 
-    start: int
-    end: int
-    word: str
+    Attributes:
+        cost: how unlikely it is.
+        end: where in the question the two words end that it replaces; 0 if it replaces one.
+    """
+
+    text: str
+    cost: float
+    end: int = 0
 
 
 def correct(question: str, snapshot: Snapshot) -> str:
@@ -79,27 +83,15 @@ def correct(question: str, snapshot: Snapshot) -> str:
     for word, of_word in zip(mistyped, candidates, strict=True):
         edit = index_words.likeliest(of_word)
         # The word may have been joined with the one before it.
-        if edit and word.start >= at:
-            parts += [question[at : word.start], _as_written(question[word.start : word.end], edit.text)]
-            at = edit.end or word.end
+        if edit and word.start() >= at:
+            text = edit.text[:1].upper() + edit.text[1:] if word.group()[0].isupper() else edit.text
+            parts += [question[at : word.start()], text]
+            at = edit.end or word.end()
     return "".join([*parts, question[at:]])
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A text that may have been meant.
-
-    Attributes:
-        cost: how unlikely it is.
-        end: where in the question the two words end that it replaces; 0 if it replaces one.
-    """
-
-    text: str
-    cost: float
-    end: int = 0
-
-
-def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[Mistyped]:
+def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[re.Match[str]]:
+    """Yield the words that the index does not hold."""
     unquoted = _QUOTED.sub(lambda quoted: "`" * len(quoted.group()), question)
     plain = [m for m in _PLAIN.finditer(unquoted) if MIN_WORD_CHARS <= len(m.group()) <= MAX_WORD_CHARS]
     plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _alphabet(m.group().lower())]
@@ -107,9 +99,12 @@ def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) 
     # A remote store keeps what it counted: the search counts all these terms, and asks for them only once.
     counts = count_terms(question_terms(question, languages).union(*terms) if plain else (), snapshot)
     for match, of_word in zip(plain, terms, strict=True):
-        word = match.group().lower().replace("’", "'")
-        if of_word and not any(counts[term] for term in of_word) and not is_common(word):
-            yield Mistyped(match.start(), match.end(), word)
+        if of_word and not any(counts[term] for term in of_word) and not is_common(_letters(match)):
+            yield match
+
+
+def _letters(word: re.Match[str]) -> str:
+    return word.group().lower().replace("’", "'")
 
 
 def _alphabet(word: str) -> str:
@@ -124,19 +119,21 @@ def _whole_terms(word: str, languages: Iterable[str]) -> set[int]:
     return {read.terms[0] for read in lexical.question_words(word, languages)}
 
 
-def _candidates(mistake: Mistyped, question: str) -> dict[str, Edit]:
+def _candidates(mistake: re.Match[str], question: str) -> dict[str, Edit]:
     """Return every text that one edit makes of a word, the likeliest edit of each."""
-    edits: dict[str, Edit] = {}
-    letters_stand = next(thesaurus.find_synonyms(mistake.word), None) is not None
-    for edit in (*_edits(mistake.word), *_joins(mistake, question)):
-        if letters_stand and edit.text.replace(" ", "") != mistake.word and not edit.end:
+    edits, word = dict[str, Edit](), _letters(mistake)
+    letters_stand = next(thesaurus.find_synonyms(word), None) is not None
+    following = _NEXT.match(question, mistake.end())
+    # "book mark" is "bookmark".
+    joined = [Edit(word + following.group(1).lower(), _SPACE, following.end())] if following else []
+    for edit in (*_edits(word), *joined):
+        if letters_stand and edit.text.replace(" ", "") != word and not edit.end:
             continue
         if edit.cost - _COMMON <= _MAX_SURE_COST and is_common(edit.text):
-            edit = replace(edit, cost=edit.cost - _COMMON)
-        if edit.cost <= _MAX_SURE_COST or len(mistake.word) >= _MIN_UNSURE_CHARS:
-            previous = edits.get(edit.text)
-            if previous is None or edit.cost < previous.cost:
-                edits[edit.text] = edit
+            edit = edit._replace(cost=edit.cost - _COMMON)
+        if edit.cost <= _MAX_SURE_COST or len(word) >= _MIN_UNSURE_CHARS:
+            previous = edits.setdefault(edit.text, edit)
+            edits[edit.text] = edit if edit.cost < previous.cost else previous
     return edits
 
 
@@ -165,13 +162,6 @@ def _edits(word: str) -> Iterator[Edit]:
     if len(word) >= _MIN_TWO_EDITS_CHARS:
         for a, b in combinations(range(1, len(word)), 2):
             yield Edit(word[:a] + word[a + 1 : b] + word[b + 1 :], 2 * _ADDED)
-
-
-def _joins(mistake: Mistyped, question: str) -> Iterator[Edit]:
-    """Yield the word with the next one: "book mark" is "bookmark"."""
-    following = _NEXT.match(question, mistake.end)
-    if following:
-        yield Edit(mistake.word + following.group(1).lower(), _SPACE, following.end())
 
 
 def _neighbors(letter: str) -> frozenset[str]:
@@ -208,15 +198,10 @@ class IndexWords:
 
     def likeliest(self, edits: Mapping[str, Edit]) -> Edit | None:
         """Return the likeliest edit whose words are all in the index or function words; None if there is none."""
-        best: tuple[float, int, str] | None = None
-        for text, edit in edits.items():
-            counts = [self._count(word) for word in text.split()]
-            if not counts or not all(counts):
-                continue
-            rank = (edit.cost, -min(counts), text)
-            if best is None or rank < best:
-                best = rank
-        return edits[best[2]] if best else None
+        counts = {text: min(map(self._count, text.split()), default=0) for text in edits}
+        known = [text for text, count in counts.items() if count]
+        best = min(known, key=lambda text: (edits[text].cost, -counts[text], text), default=None)
+        return edits[best] if best else None
 
     def _count(self, word: str) -> int:
         terms = _whole_terms(word, self.languages)
@@ -227,7 +212,3 @@ class IndexWords:
         codes = set(map(lexical.primary_subtag, self.languages))
         # Removing a letter from nearly any short word leaves a function word of one letter.
         return int(len(word) > 1 and any(word in STOP_WORDS.get(code, ()) for code in codes))
-
-
-def _as_written(before: str, text: str) -> str:
-    return text[:1].upper() + text[1:] if before[:1].isupper() else text

@@ -9,13 +9,12 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.reading.encoding import EncodedPair, EncodedPassage, PairEncoder
-from chapterverse.reading.wordpiece import WordPiece
+from chapterverse.reading.encoding import EncodedPair, PairEncoder, WordPiece
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +71,7 @@ class ReadingModel:
         options.log_severity_level = 3
         session = functools.partial(onnxruntime.InferenceSession, sess_options=options)
         try:
-            self.encoder = PairEncoder(WordPiece((folder / "vocabulary.txt").read_text("utf-8").split("\n")))
+            self._encoder = PairEncoder(WordPiece((folder / "vocabulary.txt").read_text("utf-8").split("\n")))
             self._words = np.load(folder / "words.npy", mmap_mode="r")
             self._scales = np.load(folder / "scales.npy")
             self._vectors = session(folder / "vectors.onnx", providers=["CPUExecutionProvider"])
@@ -101,23 +100,18 @@ class ReadingModel:
             self.is_late = True
             return None
         try:
-            vector, tokens = self._vector(self.encoder.text((), question)), self.encoder.question(question)
+            vector, tokens = self._vector(self._encoder.text((), question)), self._encoder.question(question)
             readings = []
             for path, parts in passages:
                 if not seconds_left():
                     self.is_late = True
                     return None
-                reading = self._read(self.encoder.pair(tokens, self.encoder.passage(path, parts)))
-                readings.append((reading, float(vector @ self._vector(self.encoder.text(path, "\n".join(parts))))))
+                reading = self._read(self._encoder.pair(tokens, self._encoder.passage(path, parts)))
+                readings.append((reading, float(vector @ self._vector(self._encoder.text(path, "\n".join(parts))))))
         finally:
             self._readers.release()
         self.is_late = False
         return readings
-
-    def read(self, claim: str, passages: Iterable[EncodedPassage]) -> list[Reading]:
-        """Read a question, or a claim, with each passage."""
-        tokens = self.encoder.question(claim)
-        return [self._read(self.encoder.pair(tokens, passage)) for passage in passages]
 
     def _compute_vector(self, text: tuple[int, ...]) -> Array:
         vector: Array = self._run(self._vectors, ["vector"], text, len(text))[0][0]

@@ -12,7 +12,7 @@ from chapterverse_api.answering.search import MAX_SNIPPET_CHARS, find_sources
 from chapterverse_api.answering.selection import read_selection, search_selection
 from chapterverse_api.answering.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
+from chapterverse_api.retrieval.results import MIN_ON_TOPIC
 from chapterverse_api.service import Service
 
 LONG = "# Long\n\n## Options\n\n" + "\n\n".join(

@@ -13,7 +13,7 @@ from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.openai.checker import INSTRUCTIONS
-from chapterverse_api.grounding.checkers.protocols import Checker, CheckRequest
+from chapterverse_api.grounding.checkers import Checker, CheckRequest
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.billing import assert_sent_once

@@ -15,7 +15,7 @@ from chapterverse.store import Snapshot, open_store
 from chapterverse.text.sentences import split
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import MAX_SEARCHES, SiteText
+from chapterverse_api.grounding.links.known_text import MAX_SEARCHES, SiteText
 
 DOCS = Path(__file__).parents[3] / "site_example" / "docs"
 _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+?)(?<!`)\1(?!`)")

@@ -10,8 +10,7 @@ from api.grounding.passages import equal_weights, passage
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.results import VerifiedDraft
-from chapterverse_api.grounding.support_model import load_model
-from chapterverse_api.grounding.verdict import judge
+from chapterverse_api.grounding.verdict import judge, load_model
 from chapterverse_api.grounding.verifier import verify
 
 PATH = ("Quill", "Caching")

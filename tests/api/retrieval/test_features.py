@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.model import Chunk
-from chapterverse_api.retrieval.features import QueryFeatures, find_names
+from chapterverse_api.retrieval.ranking import QueryFeatures, find_names
 from growth import assert_linear
 
 

@@ -8,9 +8,9 @@ from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
 from chapterverse_api.conversation.query_rewriting import ContextualQuery
-from chapterverse_api.retrieval.follow_up_search import FollowUp, search_follow_up
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
+from chapterverse_api.retrieval.site_search import FollowUp, search_follow_up
 
 CACHE = "How do I clear the cache of old renders?"
 

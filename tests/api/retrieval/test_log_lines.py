@@ -6,8 +6,8 @@ import pytest
 
 from api import quill
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.retrieval.answerability import MIN_ON_TOPIC
-from chapterverse_api.retrieval.log_lines import drop_details
+from chapterverse_api.retrieval.frames import drop_details
+from chapterverse_api.retrieval.results import MIN_ON_TOPIC
 from chapterverse_api.retrieval.search import SearchRequest, retrieve
 from fakes.openai_server import KEY, OpenAIServer
 

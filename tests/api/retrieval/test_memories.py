@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from chapterverse.model import MEMORY, Chunk, SparseVector
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.memories import (
     MAX_IMPORTANCE_BONUS,
     MAX_RECENCY_BONUS,
     MIN_PAGE_SCORE_SHARE,
     weigh_memories,
 )
+from chapterverse_api.retrieval.ranking import Candidate
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

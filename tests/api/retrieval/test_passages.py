@@ -7,7 +7,6 @@ import pytest
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.text import lexical
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import (
     MAX_PASSAGES_TOKENS,
     MAX_SECTION_TOKENS,
@@ -19,6 +18,7 @@ from chapterverse_api.retrieval.passages import (
     explain_omissions,
     make_passages,
 )
+from chapterverse_api.retrieval.ranking import Candidate
 
 #: Bytes that count as 100 tokens.
 HUNDRED = 360

@@ -11,9 +11,9 @@ from chapterverse_api.answering.search import find_sources
 from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.generation.prompts import render_sources
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import make_passages
 from chapterverse_api.retrieval.prompt_room import fill_room, find_around, without_waste
+from chapterverse_api.retrieval.ranking import Candidate
 from fakes.openai_server import KEY, OpenAIServer
 
 SSO = (

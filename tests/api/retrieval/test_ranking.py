@@ -9,8 +9,7 @@ from chapterverse.model import Chunk
 from chapterverse.store import Hit
 from chapterverse.text import lexical
 from chapterverse_api.index.addresses import page_of
-from chapterverse_api.retrieval.features import QueryFeatures
-from chapterverse_api.retrieval.ranking import Ranked, fuse, rank
+from chapterverse_api.retrieval.ranking import Candidate, QueryFeatures, fuse, rank
 
 QUESTION = "How do I clear the cache?"
 WORDS = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
@@ -22,7 +21,7 @@ def hit(number: int, text: str, *, url: str = "", path: tuple[str, ...] = ("Guid
     return Hit(chunk, score, lexical.document_vector(path, text))
 
 
-def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> list[Ranked]:
+def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> list[Candidate]:
     by_id = {h.chunk.chunk_id: h for h in hits}
     idf = dict.fromkeys(lexical.terms_of(lexical.words(QUESTION)), 2.0)
     held = {i: h.lexical.among(idf) for i, h in by_id.items()}
@@ -30,8 +29,8 @@ def ordered(hits: list[Hit], here: str = "", near: list[Hit] | None = None) -> l
     return rank(by_id, fused, {"en": QueryFeatures(QUESTION, "en")}, here)
 
 
-def ids(ranked: list[Ranked]) -> list[int]:
-    return [int(r.hit.chunk.chunk_id) for r in ranked]
+def ids(ranked: list[Candidate]) -> list[int]:
+    return [int(r.chunk.chunk_id) for r in ranked]
 
 
 def test_ties_are_cut_by_id_whatever_the_order_of_what_was_found() -> None:
@@ -59,7 +58,7 @@ def test_scores_never_rise_and_all_values_are_within_their_range(
     assert all(0 <= r <= 1 for r in scores)
     for r in found:
         assert all(0 <= value <= 1 for value in r.components.values())
-    assert {" ".join(h.chunk.text.split()) for h in hits} == {" ".join(r.hit.chunk.text.split()) for r in found}
+    assert {" ".join(h.chunk.text.split()) for h in hits} == {" ".join(r.chunk.text.split()) for r in found}
     assert len(found) == len({h.chunk.text for h in hits})
 
 

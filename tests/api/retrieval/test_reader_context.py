@@ -10,7 +10,7 @@ from chapterverse.model import Chunk, SparseVector
 from chapterverse_api.answering.search import find_sources
 from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.retrieval.candidates import Candidate
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.reader_context import TIE, break_ties_by_context
 from chapterverse_api.service import Service
 

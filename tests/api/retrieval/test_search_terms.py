@@ -10,7 +10,7 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.model import SparseVector
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.retrieval.search_terms import SHARE, SearchTerms
+from chapterverse_api.retrieval.hybrid import SHARE, SearchTerms
 
 IDF = {1: 4.0, 2: 1.0}
 VECTOR = SparseVector((1, 2), (1.0, 1.0))

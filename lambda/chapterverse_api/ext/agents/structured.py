@@ -26,7 +26,7 @@ from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, d
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
 from chapterverse_api.grounding.results import VerifiedDraft
 
 #: How often at most data that fits a schema is asked for.

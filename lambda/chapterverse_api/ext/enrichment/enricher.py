@@ -19,8 +19,7 @@ from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.grounding.support_model import load_model
-from chapterverse_api.grounding.verdict import judge
+from chapterverse_api.grounding.verdict import judge, load_model
 
 #: Seconds for one page. No reader waits for it.
 _REQUEST_SECONDS = 180.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from chapterverse.calibration import count_terms
@@ -13,9 +12,8 @@ from chapterverse_api.answering.pipeline import answer_turn
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.answering.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.faq import FaqMatch, least_probability
-from chapterverse_api.retrieval.ranking import contributions
+from chapterverse_api.retrieval.ranking import Candidate, contributions
 from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import find_faq_entry
 
@@ -57,7 +55,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "memories": _memories(sources),
         "retrieval": _retrieval(sources, resources),
         "tools": [use.model_dump(mode="json") for use in sources.tool_uses],
-        "sentences": [asdict(check) for check in turn.verified.checks] if turn.verified else [],
+        "sentences": [check.as_json() for check in turn.verified.checks] if turn.verified else [],
         "response": response.model_dump(mode="json"),
     }
 

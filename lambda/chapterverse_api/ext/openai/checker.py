@@ -16,7 +16,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
 from chapterverse_api.generation.requests import ChatMessage, ModelRequest
-from chapterverse_api.grounding.checkers.protocols import CheckRequest
+from chapterverse_api.grounding.checkers import CheckRequest
 
 INSTRUCTIONS = (
     "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "

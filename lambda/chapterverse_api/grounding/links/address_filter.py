@@ -8,9 +8,8 @@ from chapterverse.text.plain import escape_markdown
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.reasoning import strip_controls
 from chapterverse_api.grounding.links.hosts import HostFilter
-from chapterverse_api.grounding.links.known_text import KnownText
+from chapterverse_api.grounding.links.known_text import KnownText, SiteText
 from chapterverse_api.grounding.links.markup import MarkupFilter
-from chapterverse_api.grounding.links.site_text import SiteText
 
 
 class AddressFilter:

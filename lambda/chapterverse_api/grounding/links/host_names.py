@@ -1,10 +1,20 @@
-"""Tells the name of a host from those of files, modules and products."""
+"""Tells hosts, by name or in numbers as browsers and shells read them, from files, modules, products and versions.
+
+Renderers, browsers and shells read some words otherwise than they are written: `read_prose` and `read_code` say how.
+"""
 
 from __future__ import annotations
 
+import html
 import re
+import socket
 import unicodedata
+from collections.abc import Iterator
 from importlib import resources
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import unquote
+
+from chapterverse.text.invisible import INVISIBLE
 
 
 def strip_marks(text: str) -> str:
@@ -47,6 +57,33 @@ SCHEMES = (
     "|data(?=:(?:[\\w.+-]{1,64}/|[;,]))|file(?=:/)"
 )
 
+#: Addresses of the reader's own network, or of no machine: a sentence may name them.
+_LOCAL = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 224.0.0.0/3"
+    ).split()
+)
+#: IPv6 addresses of any other machine; what else reads as one is mostly a name in a program, as "abc::def".
+_PUBLIC = (IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96"))
+# "10.0.0.0/8", "3.11/3.12": the text behind the slash is another number, and no path.
+_NUMERIC_PATH = re.compile(r"/\d[\d./]*")
+# A day, and numbers in thousands or thousandths.
+_DATE_OR_THOUSANDS = re.compile(r"(?:19|20)\d\d[01]\d[0-3]\d|\d+000|\d{1,3}(?:\.\d{3})+")
+#: Characters of the longest number of four parts that is a version, "11.8.172.15", and the greatest that begins one.
+_MAX_VERSION_CHARS, _MAX_VERSION_START = 11, 39
+# Invisible characters may split a word that readers see as one, and so may selectors of glyphs, but for those of emoji.
+_SPLITTING = re.compile(f"[{INVISIBLE}]|(?<![\u2000-\u3fff\U0001f000-\U0001faff])[\ufe00-\ufe0f](?!\u20e3)")
+# Letters of some scripts are written with the joiners too; in an address all of them only hide it.
+_JOINERS = re.compile(f"[{INVISIBLE}\u200c\u200d\ufe00-\ufe0f]")
+_EDGES = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+# What renderers remove: the escapes, and the marks of emphasis, code, links and HTML.
+_ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_TAG = re.compile(r"<[^<>\d][^<>]*>")
+_MARKS = re.compile(r"\]\([^()]*\)|==|\+\+|[*`~\[\](){}^$|]")
+# What shells remove.
+_QUOTING = re.compile(r"\\\n|[\\'\"^`{}$*]")
+
 
 def is_host(name: str) -> bool:
     """Whether a dotted name is one of a host that can be looked up."""
@@ -76,3 +113,108 @@ def is_reserved(name: str) -> bool:
     """Whether a host is reserved, or has no dot: such a name leads to no machine of another network."""
     labels = name.rstrip(".").lower().split(".")
     return len(labels) == 1 or labels[-1] in RESERVED or _RESERVED_DOMAIN.fullmatch(name.rstrip(".")) is not None
+
+
+def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
+    """Whether a number is the address of a machine.
+
+    Args:
+        number: one to four parts, or an IPv6 address; with its brackets if it has some.
+        path: the port and path behind the number, "" if none follow.
+        user: whether the name of a user precedes it.
+        argument: whether a command connects to it.
+    """
+    address = _read_address(number)
+    if address is None:
+        return False
+    if not (user or argument) and _NUMERIC_PATH.fullmatch(path):
+        if _is_network(number + path):
+            return False
+        path = ""
+    if ":" not in number and number.rstrip(".").count(".") < 3:
+        return int(address) >> 24 > 0 and _is_short(number, int(address), path, user=user, argument=argument)
+    if user or (path and (address.version == 4 or "]" in number)):
+        return True
+    if argument:
+        return not (address.is_loopback or address.is_unspecified)
+    return _is_public(number, address)
+
+
+def leads_nowhere(host: str) -> bool:
+    """Whether a host is of the reader's own machine or network, or of no machine."""
+    address = _read_address(host)
+    return is_reserved(host) if address is None else _is_local(address)
+
+
+def _is_local(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return any(address in network for network in _LOCAL)
+    return not any(address in network for network in _PUBLIC)
+
+
+def _is_public(number: str, address: IPv4Address | IPv6Address) -> bool:
+    """Whether a number is the address of a machine elsewhere, and neither a version nor a name in a program."""
+    if isinstance(address, IPv6Address):
+        return not _is_local(address)
+    if _is_local(address):
+        return False
+    return len(number) > _MAX_VERSION_CHARS or "x" in number.lower() or int(address) >> 24 > _MAX_VERSION_START
+
+
+def _is_short(number: str, address: int, path: str, *, user: bool, argument: bool) -> bool:
+    """Whether a number of fewer than four parts is an address: it is too long for a version, and leads somewhere."""
+    if max(map(len, number.split("."))) < 3 or _DATE_OR_THOUSANDS.fullmatch(number):
+        return argument and bool(path)
+    return bool(path) or argument or (user and (number.count(".") < 2 or address >> 24 > _MAX_VERSION_START))
+
+
+def _read_address(number: str) -> IPv4Address | IPv6Address | None:
+    try:
+        if ":" in number:
+            address = ip_address(number.strip("[].,"))
+            return getattr(address, "ipv4_mapped", None) or address
+        # The C library reads what shells and browsers read, such as octal numbers and fewer than four parts.
+        return IPv4Address(socket.inet_aton(number.rstrip(".")))
+    except (OSError, ValueError):
+        return None
+
+
+def _is_network(text: str) -> bool:
+    """Whether a text names a range of addresses, as "10.0.0.0/8" does and "10.0.0.1/8" does not."""
+    try:
+        return ip_network(text).num_addresses > 2
+    except ValueError:
+        return False
+
+
+def strip_invisible(text: str) -> str:
+    """Return a text without characters that show nothing."""
+    return text if text.isascii() else _SPLITTING.sub("", text)
+
+
+def read_code(text: str, *, in_shell: bool) -> Iterator[str]:
+    """Yield code as a browser or a shell may come to read it, where that differs."""
+    plain = _decode(text)
+    yield from {plain, _QUOTING.sub("", plain) if in_shell else plain, plain.replace("\\\n", "")} - {text}
+
+
+def read_prose(word: str) -> Iterator[str]:
+    """Yield a word as a renderer or a browser may come to read it."""
+    plain = re.sub(r"\\(?=[\n\"'])|(?<=\\)\n", "", _decode(word))
+    rendered = _ESCAPED.sub("", plain)
+    readings = (plain, rendered, plain.replace("\\", ""), plain.replace("\\", "/"), rendered.replace("\\", "/"))
+    for reading in dict.fromkeys(readings):
+        for visible in dict.fromkeys((reading, _MARKS.sub("", reading), _MARKS.sub("", _TAG.sub("", reading)))):
+            yield _EDGES.sub("", visible)
+
+
+def _decode(text: str) -> str:
+    """Return a text without percent signs, entities, marks on letters and other forms of them."""
+    for _ in range(3):
+        decoded = unquote(html.unescape(text))
+        if decoded == text:
+            break
+        text = decoded
+    if text.isascii():
+        return text
+    return strip_marks(_JOINERS.sub("", text)).replace("。", ".")

@@ -3,7 +3,7 @@
 What a client can follow or run goes wherever it stands: a scheme, with or without slashes, and a host before a path or
 a port, behind a user, or where a command connects (`host_commands`). The name of a host alone goes too, but not in
 code, where `os.name` is none. In code also stay hosts that lead to no other network: the reader's own machine or
-network (`numeric_hosts`), and reserved names (`host_names`). What the sources or the site hold may always stand.
+network (`host_names`), and reserved names. What the sources or the site hold may always stand.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from enum import Enum, auto
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from chapterverse_api.grounding.links.host_commands import Command
 from chapterverse_api.grounding.links.host_names import (
@@ -23,12 +22,15 @@ from chapterverse_api.grounding.links.host_names import (
     SPECIAL_SCHEMES,
     TOP_LEVEL,
     is_host,
+    is_numeric_address,
     is_program_name,
+    leads_nowhere,
+    read_code,
+    read_prose,
+    strip_invisible,
 )
 from chapterverse_api.grounding.links.known_text import CLOSING, WIDE, KnownText
 from chapterverse_api.grounding.links.markup import Piece
-from chapterverse_api.grounding.links.numeric_hosts import is_numeric_address, leads_nowhere
-from chapterverse_api.grounding.links.readings import read_code, read_prose, strip_invisible
 
 # A shell reads two lines as one behind a backslash.
 _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"
@@ -93,17 +95,12 @@ _MAX_CLOSED_LINKS = 50
 _AFTER = re.compile(r"[.,;:!?*_]*+(?:\Z|[)\]}|*_.,;:!?]+(?:\Z|[(\[|]))")
 
 
-class _Verdict(Enum):
-    FOREIGN = auto()
-    KNOWN = auto()
-    #: A host that stands in code.
-    CODE = auto()
-
-
 class _Found(NamedTuple):
+    """An address in a word: `code` is a host that stands in code, and may."""
+
     start: int
     end: int
-    verdict: _Verdict
+    verdict: Literal["foreign", "known", "code"]
 
 
 class HostFilter:
@@ -138,11 +135,11 @@ class HostFilter:
 
     def _without_wide(self, text: str, code: str) -> tuple[str, str]:
         """Return a text, and what of it is code, without runs in which a disguise hides a wide label of a host."""
-        runs = (run for run in re.finditer(r"\S+", text) if _WIDE_LETTER.search(run.group()))
         gaps = [
-            _Found(*run.span(), _Verdict.FOREIGN)
-            for run in runs
-            if _HIDING.search(run.group())
+            _Found(*run.span(), "foreign")
+            for run in re.finditer(r"\S+", text)
+            if _WIDE_LETTER.search(run.group())
+            and _HIDING.search(run.group())
             and self._hides(run.group(), is_code="0" not in code[run.start() : run.end()])
         ]
         return _cut(text, gaps), _cut(code, gaps)
@@ -161,14 +158,13 @@ class HostFilter:
         """
         if self._joins(word):
             return ""
-        signs = word if word.isascii() else unicodedata.normalize("NFKC", word)
-        if not (self._command.is_open or _SIGNS.search(signs)):
+        if not (self._command.is_open or _SIGNS.search(unicodedata.normalize("NFKC", word))):
             return word
         found = list(self._find(word, code))
         plain = {word[f.start : f.end].lower() for f in found}
         if _DISGUISES.search(word) and self._is_disguised(word, code, found, plain):
             return ""
-        kept = _cut(word, [f for f in found if f.verdict is _Verdict.FOREIGN])
+        kept = _cut(word, [f for f in found if f.verdict == "foreign"])
         # What is left must not join to another one.
         return "" if kept != word and self._has_foreign(kept, plain) else kept
 
@@ -182,7 +178,7 @@ class HostFilter:
 
     def _is_disguised(self, word: str, code: str, found: Iterable[_Found], plain: Collection[str]) -> bool:
         """Whether a renderer, a browser or a shell may read another foreign address than the plain ones."""
-        word = _cut(word, (f for f in found if f.verdict is _Verdict.KNOWN), fill=" ")
+        word = _cut(word, (f for f in found if f.verdict == "known"), fill=" ")
         runs = [run.span() for run in re.finditer("1+|0+", code)]
         if any(_TOUCHES.match(word, start - 1) for start, _ in runs[1:]):
             runs, code = [(0, len(word))], "0"
@@ -197,7 +193,7 @@ class HostFilter:
     def _has_foreign(self, text: str, plain: Collection[str] = (), *, is_code: bool = False) -> bool:
         """Whether a text, all of which is code or none, has a foreign address that is none of the plain ones."""
         found = self._find(text, "1" * len(text) if is_code else "")
-        return any(f.verdict is _Verdict.FOREIGN and text[f.start : f.end].lower() not in plain for f in found)
+        return any(f.verdict == "foreign" and text[f.start : f.end].lower() not in plain for f in found)
 
     def _find(self, word: str, code: str = "") -> Iterator[_Found]:
         """Yield each address of a word."""
@@ -210,15 +206,15 @@ class HostFilter:
             address, is_code = word[start:end], "1" in code and "0" not in code[start:end]
             if known_length := self._known_length(address):
                 at = start + known_length
-                yield _Found(start, at, _Verdict.KNOWN)
+                yield _Found(start, at, "known")
             elif is_code and not _is_followed(match, self._command):
                 at = end
-                yield _Found(start, start + len(address.rstrip(CLOSING)), _Verdict.CODE)
+                yield _Found(start, start + len(address.rstrip(CLOSING)), "code")
             else:
                 # Text that remains between "]" and ":" or "(" would be another link.
                 attached = (word[start - 1 : start] or self._tail[-1:]) in ("]", "!")
                 at = len(word) if attached else start + max(1, len(address.rstrip(CLOSING)))
-                yield _Found(start, at, _Verdict.FOREIGN)
+                yield _Found(start, at, "foreign")
 
     def _known_length(self, address: str) -> int:
         """Return the length of the known address at the start of a match; 0 for a foreign one."""

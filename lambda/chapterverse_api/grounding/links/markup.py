@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from chapterverse_api.grounding.links.elements import ELEMENTS
 from chapterverse_api.grounding.links.known_text import KnownText
 
 #: Characters after which a bracket or a tag that is still open counts as text.
@@ -38,6 +37,19 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _ALT = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 # A target that leads out of the page.
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+#: Elements of HTML: any other name, as in `<name>`, is a placeholder and stays.
+_ELEMENTS = frozenset(
+    """
+    a abbr address animate applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br
+    button canvas center cite code col colgroup content data datalist dd del details dfn dialog dir div dl dt em embed
+    fieldset figcaption figure font footer foreignobject form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr
+    html i iframe image img input ins isindex kbd keygen label legend li link listing main map mark marquee math menu
+    meta meter nav nobr noembed noframes noscript object ol optgroup option output p param picture plaintext portal pre
+    progress q rp rt ruby s samp script search section select set shadow slot small source span strike strong style sub
+    summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul use var video wbr xmp
+    """.split()
+)
 
 
 class Piece(NamedTuple):
@@ -74,21 +86,13 @@ class MarkupFilter:
 
     def __init__(self, known: KnownText) -> None:
         self._known = known
-        self._text = ""
-        self._at = 0
-        self._output: list[Piece] = []
-        self._opened: list[_Bracket] = []
-        self._line = ""
-        self._last_character = ""
-        self._cut = False
-        self._image = False
-        self._fence = ""
-        self._in_title = False
-        self._in_list = False
+        self._line = self._last_character = self._fence = ""
+        self._cut = self._image = self._in_title = self._in_list = False
 
     def filter(self, text: str) -> list[Piece]:
         """Return the next sentence without foreign markup. Of code only a fence continues from sentence to sentence."""
-        self._text, self._at, self._output, self._opened = text, 0, [], []
+        self._text, self._at = text, 0
+        self._output, self._opened = list[Piece](), list[_Bracket]()
         while self._at < len(self._text):
             self._step()
         return self._output
@@ -102,35 +106,20 @@ class MarkupFilter:
             self._opened = []
         if not self._line and not self._opened and self._begin_fence():
             return
-        plain = _PLAIN.match(self._text, self._at)
-        if plain and not (self._cut and self._joins(plain.group()[0])):
-            self._keep(plain.end())
-            return
         sign = self._text[self._at]
         if self._cut and self._joins(sign):
             self._drop(self._at + 1)
+        elif plain := _PLAIN.match(self._text, self._at):
+            self._keep(plain.end())
         else:
-            self._read_sign(sign)
-
-    def _read_sign(self, sign: str) -> None:
-        if sign == "\n":
-            self._newline()
-        elif sign == "[":
-            self._open()
-        elif sign == "`":
-            self._backticks()
-        elif sign == "]":
-            self._close()
-        elif sign == "<":
-            self._angle()
-        else:
-            self._sign()
+            readers = {"\n": self._newline, "[": self._open, "`": self._backticks, "]": self._close, "<": self._angle}
+            readers.get(sign, self._sign)()
 
     def _keep(self, end: int, *, is_code: bool = False) -> None:
         text = self._text[self._at : end]
         if text:
             self._output.append(Piece(text, is_code))
-            self._line += text[: _MAX_OPEN_CHARS - len(self._line)] if len(self._line) < _MAX_OPEN_CHARS else ""
+            self._line += text[: max(0, _MAX_OPEN_CHARS - len(self._line))]
             self._last_character = text[-1]
             self._cut = False
         self._at = end
@@ -219,12 +208,9 @@ class MarkupFilter:
                 self._drop(markup.end())
 
     def _sign(self) -> None:
-        following = self._text[self._at + 1 : self._at + 2]
-        if self._text[self._at] == "!" and following == "[":
-            self._drop(self._at + 1)
-            self._image = True
-        else:
-            self._keep(self._at + 1)
+        is_image = self._text.startswith("![", self._at)
+        self._image = self._image or is_image
+        (self._drop if is_image else self._keep)(self._at + 1)
 
     def _open(self) -> None:
         first = _PREFIX.match(self._line) is not None
@@ -236,24 +222,17 @@ class MarkupFilter:
 
     def _close(self) -> None:
         following = self._text[self._at + 1 : self._at + 2]
-        bracket = self._opened[-1] if self._opened else None
-        end = 0
-        if following == "(":
-            end = self._target(bracket)
-        elif following == "[":
-            end = self._label(bracket)
-        elif following == ":":
-            end = self._definition(bracket)
-        if bracket:
-            self._opened.pop()
-            if end and following == ":":
-                del self._output[bracket.piece :]
-            elif end or bracket.is_image:
-                self._output[bracket.piece] = Piece("", is_code=False)
-        if end or (bracket and bracket.is_image):
-            self._drop(end or self._at + 1)
-        else:
+        bracket = self._opened.pop() if self._opened else None
+        find_end = {"(": self._target, "[": self._label, ":": self._definition}.get(following)
+        end = find_end(bracket) if find_end else 0
+        if not (end or (bracket and bracket.is_image)):
             self._keep(self._at + 1)
+            return
+        if bracket and end and following == ":":
+            del self._output[bracket.piece :]
+        elif bracket:
+            self._output[bracket.piece] = Piece("", is_code=False)
+        self._drop(end or self._at + 1)
 
     def _target(self, bracket: _Bracket | None) -> int:
         """Return the end of a link's target that must be removed; 0 if it may stay."""
@@ -292,22 +271,20 @@ class MarkupFilter:
         following = self._text[self._at + 1 : self._at + 2]
         if not following or following in " \t\n=-<0123456789":
             self._keep(self._at + 1)
-            return
-        if not following.isalpha() and following not in "/!?_":
+        elif following.isalpha() or following in "/!?_":
+            self._tag()
+        else:
             self._drop(self._at + 1)
-            return
-        window = self._window(self._at)
-        tag = _TAG.match(window)
-        self._tag(tag)
 
-    def _tag(self, tag: re.Match[str] | None) -> None:
+    def _tag(self) -> None:
+        tag = _TAG.match(self._window(self._at))
         inner = tag.group(1) if tag else ""
         end = self._at + (tag.end() if tag else 1)
         if tag and _AUTOLINK.fullmatch(inner):
             (self._keep if self._known.holds_address(inner) else self._drop)(end)
             return
         name = _NAME.match(self._text, self._at + 1)
-        element = name is not None and name.group().lower() in ELEMENTS
+        element = name is not None and name.group().lower() in _ELEMENTS
         placeholder = tag is None or not re.search(r"[=:/\\\"'`]", inner)
         if name is not None and not element and placeholder:
             self._keep(self._at + 1)

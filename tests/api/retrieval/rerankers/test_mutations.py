@@ -14,7 +14,7 @@ from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 from chapterverse_api.ext.bedrock.reranker import BedrockReranker
 from chapterverse_api.ext.cohere.reranker import CohereReranker
-from chapterverse_api.retrieval.rerankers.protocols import Reranker
+from chapterverse_api.retrieval.rerankers import Reranker
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_server import KEY, CohereServer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.retrieval.rerankers.response import MAX_TEXT_BYTES, read_scores, score_texts
+from chapterverse_api.retrieval.rerankers import MAX_TEXT_BYTES, read_scores, score_texts
 
 
 def reply(*results: tuple[Any, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from chapterverse_api.generation.prompts import conversation, data_instructions,
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.links.known_text import SiteText
 
 #: Tokens of a plan of twenty steps.
 MAX_PLAN_TOKENS = 3000

@@ -17,8 +17,7 @@ from chapterverse_api.generation.requests import ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.links.address_filter import AddressFilter
 from chapterverse_api.grounding.results import IdfFunction
-from chapterverse_api.grounding.support_model import load_model
-from chapterverse_api.grounding.verdict import is_verbatim_in, judge, most_similar
+from chapterverse_api.grounding.verdict import is_verbatim_in, judge, load_model, most_similar
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32

@@ -25,8 +25,8 @@ from chapterverse_api.ext.agents.tools.registry import ToolContext
 from chapterverse_api.ext.agents.tools.sections import cut_to, estimate_cl100k_tokens, json_tokens
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, search_site
 
 #: Sections of a search at most, within any budget.

@@ -29,8 +29,8 @@ from chapterverse_api.grounding.results import SourceVerdict
 from chapterverse_api.grounding.verifier import Verifier
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.candidates import Candidate
 from chapterverse_api.retrieval.passages import choose, make_passages
+from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.site_search import SiteResults
 
 #: Sentences of a claim: each is searched for.

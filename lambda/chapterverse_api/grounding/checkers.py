@@ -1,4 +1,7 @@
-"""The interface of checkers: a claim and a document in, whether the document supports the claim out."""
+"""The interface of checkers: models that vote a second time on sentences that the words leave undecided.
+
+A vote can only take a citation away, so a page that persuades a checker gains nothing.
+"""
 
 from __future__ import annotations
 

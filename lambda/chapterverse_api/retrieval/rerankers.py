@@ -1,9 +1,9 @@
-"""Prepares texts for a reranker and validates its reply. A doubtful reply is rejected as a whole."""
+"""The interface of rerankers, their texts and replies. A doubtful reply is rejected as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.shortening import cut_to_bytes
@@ -15,10 +15,26 @@ MAX_REQUEST_TEXTS = 100
 #: further part of a text is paid for like one more text.
 MAX_TEXT_BYTES = 3400
 
-SendTexts = Callable[[Sequence[str]], list[float]]
+
+class Reranker(Protocol):
+    """What the query path needs of a reranking model."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, such as "cohere:rerank-v3.5": scores of different ones can't be compared."""
+        ...
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return the relevance of each text to the question, 0 to 1, in the order of the texts; a blank one has 0.
+
+        Raises:
+            ProviderError: the model could not be reached in time, refused, or answered with something that is no
+                ranking of these texts.
+        """
+        ...
 
 
-def score_texts(texts: Sequence[str], send: SendTexts) -> list[float]:
+def score_texts(texts: Sequence[str], send: Callable[[Sequence[str]], list[float]]) -> list[float]:
     """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
 
     Of a text that is too long, only the beginning is sent.

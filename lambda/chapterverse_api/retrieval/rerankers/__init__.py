@@ -1,1 +1,0 @@
-"""Rerankers score a question and a text together. A setting chooses one by name."""
