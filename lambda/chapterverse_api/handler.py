@@ -17,7 +17,7 @@ with cold_start.importing():
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import rejections
     from chapterverse_api.app import create_app, rejecting_app
-    from chapterverse_api.http.request_context import get_service
+    from chapterverse_api.http.answers import get_service
     from chapterverse_api.observability import log
     from chapterverse_api.runtime.events import LambdaHandler
 

@@ -9,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from chapterverse_api import contract, validation
+from chapterverse_api.http.answers import get_deadline, get_origins, get_service
 from chapterverse_api.http.guard import body, rate
-from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
