@@ -32,7 +32,7 @@ ROOMS = {
     " indexing/downloads.py",
     "knowledge": "knowledge/* retrieval/faq.py retrieval/memories.py generation/curated.py",
     "conversations": "records/* conversation/threads.py conversation/recall.py conversation/feedback.py",
-    "aws": "runtime/* handler.py",
+    "aws": "handler.py",
     "reading": "reading/* retrieval/reading.py",
 }
 #: Tokens that are no code.

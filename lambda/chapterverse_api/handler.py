@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import cast
 
-from chapterverse_api.runtime import cold_start
+from chapterverse_api.ext.aws import cold_start
 
 with cold_start.importing():
     from fastapi import FastAPI
@@ -17,9 +17,9 @@ with cold_start.importing():
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import rejections
     from chapterverse_api.app import create_app, rejecting_app
+    from chapterverse_api.ext.aws.events import LambdaHandler
     from chapterverse_api.http.answers import get_service
     from chapterverse_api.observability import log
-    from chapterverse_api.runtime.events import LambdaHandler
 
 
 def _create_handler() -> LambdaHandler:

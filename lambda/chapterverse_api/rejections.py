@@ -18,9 +18,8 @@ from starlette.types import Receive, Scope, Send
 from chapterverse import errors
 from chapterverse_api.contract import ErrorBody, ErrorResponse, StreamError
 from chapterverse_api.observability import log
+from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
-#: The most bytes of a request's line and headers together.
-MAX_HEAD_BYTES = 16 * 1024
 #: Addresses of OpenAI's API, whose clients expect its errors.
 OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models", "/v1/models/chapterverse"})
 

@@ -20,7 +20,6 @@ from chapterverse_api.contract import (
     Events,
     Feedback,
     RetrievalRequest,
-    RetrievalResponse,
     ServiceStatus,
 )
 from chapterverse_api.conversation import feedback
@@ -31,6 +30,7 @@ from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.response import respond_with_chunks
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
+from chapterverse_api.retrieval_contract import RetrievalResponse
 
 if TYPE_CHECKING:
     from chapterverse_api.answering.turn_tools import SiteTools, TurnTools
@@ -60,10 +60,6 @@ class Service:
     @property
     def threads(self) -> Threads | None:
         return self.resources.threads
-
-    @property
-    def key_refused(self) -> bool:
-        return self.resources.key_refused
 
     def inherit_from(self, before: Service) -> Self:
         """Return this service with the counters and keys of `before`; see `Resources.inherit_from`."""

@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
 from chapterverse_api.observability.log import ThrottledErrors
-from chapterverse_api.rejections import MAX_HEAD_BYTES, Rejection, head_too_large
+from chapterverse_api.rejections import Rejection, head_too_large
+from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
 #: The client's next step: send a request's head, send its body, start another request, or read. Empty while the client
 #: waits for the service.
@@ -36,7 +36,7 @@ _MIN_CONNECTIONS = 8
 #: Connections that asyncio accepts at once, before `Connection` sees the first.
 _ACCEPT_BACKLOG = 16
 #: Bytes that are parsed at once.
-_PIECE_BYTES = 16 * 1024
+_PARSED_BYTES = 16 * 1024
 _FULL = (
     "There are {} connections, the most that this process takes, so the client that had kept it waiting longest was "
     "disconnected. Clients that connect and say nothing do that; more readers need a higher `ulimit -n`."
@@ -129,8 +129,8 @@ class RequestParser(h11.Connection):
                 event = self._parse()
                 if event is not h11.NEED_DATA or not self._unread:
                     return event
-                super().receive_data(bytes(self._unread[:_PIECE_BYTES]))
-                del self._unread[:_PIECE_BYTES]
+                super().receive_data(bytes(self._unread[:_PARSED_BYTES]))
+                del self._unread[:_PARSED_BYTES]
         except h11.RemoteProtocolError as error:
             self.refusal_status = error.error_status_hint
             raise
@@ -159,14 +159,8 @@ class Connection(H11Protocol):
     once, are answered while thousands of clients connect and stay silent.
     """
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+    def __init__(self, config: ServerConfig, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
         self.conn: RequestParser = RequestParser()
         self._bounds: Bounds = config.bounds
         self._throttled_errors: ThrottledErrors = config.throttled_errors

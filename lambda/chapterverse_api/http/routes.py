@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from anyio import CapacityLimiter, to_thread
@@ -15,10 +17,9 @@ from chapterverse_api.contract import (
     ChatResponse,
     Feedback,
     Health,
+    Name,
     RetrievalRequest,
-    RetrievalResponse,
     ServiceStatus,
-    ThreadId,
 )
 from chapterverse_api.http import answers
 from chapterverse_api.http.answers import get_service
@@ -26,6 +27,7 @@ from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.records.protocols import RecordsFault
 from chapterverse_api.rejections import Rejection, from_status, openapi_entries
+from chapterverse_api.retrieval_contract import RetrievalResponse
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 #: The route that is absent without a database of conversations.
@@ -79,11 +81,8 @@ def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
 def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)
-    try:
+    with _reaching_records():
         get_service(request.app).rate(rating)
-    except RecordsFault as error:
-        # It is logged, but the owner reads the database, so the reader may try again.
-        raise _records_unavailable() from error
     return Response(status_code=204)
 
 
@@ -122,22 +121,24 @@ async def head() -> Response:
 
 
 @thread_router.delete("/threads/{thread_id}", status_code=204, responses=openapi_entries(403, 422, 500, 503))
-def forget(thread_id: ThreadId, request: Request) -> Response:
+def forget(thread_id: Name, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
     threads = get_service(request.app).threads
     if threads is None:
         raise from_status(404)
-    try:
+    with _reaching_records():
         threads.forget(thread_id)
-    except RecordsFault as error:
-        raise _records_unavailable() from error
     return Response(status_code=204)
 
 
-def _records_unavailable() -> Rejection:
-    return Rejection(
-        503, "records_unavailable", "The conversations that are kept can't be reached right now.", retryable=True
-    )
+@contextmanager
+def _reaching_records() -> Iterator[None]:
+    try:
+        yield
+    except RecordsFault as error:
+        # What a reader said is logged, but the owner reads the database, so the reader may try again.
+        message = "The conversations that are kept can't be reached right now."
+        raise Rejection(503, "records_unavailable", message, retryable=True) from error
 
 
 def _limit_status() -> CapacityLimiter:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.net.address import is_loopback, parse_ip
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = rf"{_LABEL}(?:\.{_LABEL})*"
@@ -20,6 +20,8 @@ _ORIGIN = re.compile(rf"https?://(?:{_NAME}|\*\.{_LABEL}\.{_NAME}|\[[0-9a-f:]+\]
 _DEFAULT_PORT = re.compile(r"(?<=^http:)(.*):80$|(?<=^https:)(.*):443$")
 #: A `Host` header in lower case: a name or an address, optionally a port.
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{0,5})?")
+#: Addresses of a server that mean each one at which a connection arrives.
+_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104
 
 
 class AllowList:
@@ -35,7 +37,7 @@ class AllowList:
 
     def __init__(self, origins: Sequence[str], hosts: Collection[str] = ()) -> None:
         self._patterns = [_pattern(origin) for origin in origins]
-        self._hosts = frozenset(_parse_host(host) for host in hosts if host)
+        self._hosts = frozenset(_normalize(host) for host in hosts if host)
 
     def allows_origin(self, origin: str, own_origin: str) -> bool:
         """Whether `origin` may ask; with an empty list only the service's `own_origin` may."""
@@ -51,19 +53,13 @@ class AllowList:
         """
         if self._patterns:
             return True
-        address = _host(host)
-        if address is None:
-            return False
+        name = _name(host)
         # Addresses can't be rebound, but only our own show that the request is for us.
-        return (
-            _is_loopback(address)
-            or address in self._hosts
-            or (self._is_everywhere and address == _parse_host(local_address))
+        return bool(name) and (
+            is_loopback(name)
+            or name in self._hosts
+            or (not self._hosts.isdisjoint(_EVERYWHERE) and name == _normalize(local_address))
         )
-
-    @property
-    def _is_everywhere(self) -> bool:
-        return any(not isinstance(host, str) and host.is_unspecified for host in self._hosts)
 
 
 class AnyOrigin(AllowList):
@@ -84,31 +80,18 @@ def _pattern(origin: str) -> re.Pattern[str]:
     return re.compile(re.escape(plain).replace(r"\*", _LABEL))
 
 
-def _host(header: str) -> str | IPv4Address | IPv6Address | None:
-    """Return the name or address in a `Host` header without the port, None if it is invalid."""
+def _name(header: str) -> str:
+    """Return the name or address in a `Host` header without the port, "" if it is invalid."""
     match = _HOST.fullmatch(header.lower())
-    if match is None:
-        return None
-    address = _parse_host(match["v6"] or match["name"])
+    name = _normalize(match["v6"] or match["name"]) if match else ""
     # IPv6 addresses, and only these, have brackets.
-    return None if isinstance(address, IPv6Address) != bool(match["v6"]) else address
+    return name if match and (":" in name) == bool(match["v6"]) else ""
 
 
-def _parse_host(host: str) -> str | IPv4Address | IPv6Address:
-    """Parse an address in any spelling; return a name in lower case without the root's dot."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host.lower().removesuffix(".")
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
-
-
-def _is_loopback(host: str | IPv4Address | IPv6Address) -> bool:
-    # RFC 6761, section 6.3: no one can own a name below localhost.
-    if isinstance(host, str):
-        return host == "localhost" or host.endswith(".localhost")
-    return host.is_loopback
+def _normalize(host: str) -> str:
+    """Return an address in its one spelling, and a name in lower case without the root's dot."""
+    ip = parse_ip(host)
+    return str(ip) if ip else host.lower().removesuffix(".")
 
 
 def own_origin(scheme: str, host: str) -> str:

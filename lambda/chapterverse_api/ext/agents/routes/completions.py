@@ -14,9 +14,7 @@ from starlette.responses import JSONResponse, Response
 from chapterverse_api.http import answers
 from chapterverse_api.http.guard import body, rate
 from chapterverse_api.rejections import openapi_entries
-
-#: Largest body in bytes: clients send the whole of a conversation each time.
-MAX_BODY_BYTES = 1024 * 1024
+from chapterverse_api.request_limits import MAX_CONVERSATION_BYTES
 
 router = APIRouter(prefix="/v1")
 
@@ -89,7 +87,7 @@ _MODELS: dict[str, Any] = {
 )
 async def chat_completions(request: Request) -> Response:
     """Answer the last message of a conversation, in the form of OpenAI's API."""
-    document = body.parse(await body.read(request, MAX_BODY_BYTES))
+    document = body.parse(await body.read(request, MAX_CONVERSATION_BYTES))
     return await run_in_threadpool(_answer, request, document)
 
 

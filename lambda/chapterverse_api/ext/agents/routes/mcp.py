@@ -78,7 +78,7 @@ async def mcp(request: Request) -> Response:
 def _rejection(request: Request) -> Rejection | None:
     """Count a call; return the rejection of one too many."""
     try:
-        rate.check_program(request)
+        rate.check(request, program=True)
     except Rejection as rejection:
         return rejection
     return None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse_api import precompiled
+from chapterverse_api.ext.aws import cold_start
 from test_architecture import ROOT
 
 PRECOMPILE = ROOT / "scripts" / "precompile.py"
@@ -21,12 +21,12 @@ PRECOMPILE = ROOT / "scripts" / "precompile.py"
 START = """
 import json, re, sys
 from pathlib import Path
-from chapterverse_api import precompiled
+from chapterverse_api.ext.aws import cold_start
 patterns, methods, parse = [], [], re._parser.parse
 re._parser.parse = lambda text, *flags: patterns.append(text) or parse(text, *flags)
 is_method = lambda source: isinstance(source, bytes) and source.startswith(b"def __create_fn__")
 sys.addaudithook(lambda event, given: methods.append(event) if event == "compile" and is_method(given[0]) else None)
-precompiled.install(Path(sys.argv[1]))
+cold_start.install(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.ext.s3.store, chapterverse.ext.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
@@ -49,10 +49,10 @@ print(json.dumps({
 ANSWER = """
 import json, re, sys
 from pathlib import Path
-from chapterverse_api import precompiled
+from chapterverse_api.ext.aws import cold_start
 patterns, parse = [], re._parser.parse
 re._parser.parse = lambda text, *flags: patterns.append(str(text)) or parse(text, *flags)
-precompiled.install(Path(sys.argv[1]))
+cold_start.install(Path(sys.argv[1]))
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -103,7 +103,7 @@ def test_a_first_answer_compiles_next_to_nothing(recorded: Path, index: Path) ->
 
 def test_what_another_python_recorded_is_left(recorded: Path, tmp_path: Path) -> None:
     magic, *known = marshal.loads(recorded.read_bytes())
-    assert magic == precompiled.MAGIC
+    assert magic == cold_start.MAGIC
     (tmp_path / "other").write_bytes(marshal.dumps(((b"\0\0\r\n", magic[1]), *known)))
     assert start(tmp_path / "other")["patterns"] > PATTERNS
 
