@@ -11,7 +11,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
@@ -21,7 +20,7 @@ from chapterverse_api import rejections, validation
 from chapterverse_api.http import routes
 from chapterverse_api.http.files import StaticSite, widget_routes
 from chapterverse_api.http.guard.middleware import Guard
-from chapterverse_api.http.guard.origin import AllowList, AnyOrigin
+from chapterverse_api.http.guard.origin import AllowList
 from chapterverse_api.http.guard.rate import RateLimit
 from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
@@ -88,11 +87,6 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
     app.router.routes += widget_routes()
     for router in load_routers(settings, foreign()):
         app.router.routes += router.routes
-
-
-def rejecting_app(rejection: Rejection) -> ASGIApp:
-    """Return an application that answers every request with this rejection, for any origin."""
-    return Guard(rejection, AnyOrigin())
 
 
 def _add_error_handlers(app: FastAPI, loader: ServiceLoader) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -86,12 +85,12 @@ class Rejection(Exception):
         field: str | None = None,
         retryable: bool = False,
         retry_after: int | None = None,
-        headers: Mapping[str, str] = MappingProxyType({}),
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.field = status, code, message, field
         self.retryable, self.retry_after = retryable, retry_after
-        self.headers = ({} if retry_after is None else {"retry-after": str(retry_after)}) | dict(headers)
+        self.headers = ({} if retry_after is None else {"retry-after": str(retry_after)}) | dict(headers or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.response(scope.get("path", ""))(scope, receive, send)
@@ -139,7 +138,7 @@ def from_error(error: Exception, site: str = "") -> Rejection:
 def from_status(status: int, headers: Mapping[str, str] | None = None) -> Rejection:
     """Return the rejection for a request that the router rejected, with these headers."""
     code, message = _BY_STATUS.get(status, ("refused", "This request can't be answered."))
-    return Rejection(status, code, message, headers=headers or {})
+    return Rejection(status, code, message, headers=headers)
 
 
 def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fields: Any) -> Rejection:

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -35,25 +35,20 @@ _TEXT = ("", ".html", ".js", ".css", ".json", ".svg", ".txt", ".xml", ".map")
 _STAMPED = re.compile(r"(?:^|/)chapterverse/[^/]+[-/][0-9a-f]{8}/[\w/]{1,200}\.js$")
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """One module. Its name comes from our list, never from a request."""
-
-    name: str
-
-    async def __call__(self, request: Request) -> Response:
-        content = (await run_in_threadpool(bundle.files))[self.name]
-        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        headers = {"cache-control": _CACHE, "etag": tag}
-        if tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
-
-
 def widget_routes() -> Iterator[Route]:
-    """Yield a route for each module of the package; other names get 404."""
+    """Yield a route for each module of the widget; other names get 404."""
     for name in bundle.names():
-        yield Route(f"/widget/{name}", Asset(name).__call__, include_in_schema=False)
+        yield Route(f"/widget/{name}", partial(_widget_module, name), include_in_schema=False)
+
+
+async def _widget_module(name: str, request: Request) -> Response:
+    # The name comes from our list, never from a request.
+    content = (await run_in_threadpool(bundle.files))[name]
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"cache-control": _CACHE, "etag": tag}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
 
 
 class StaticSite(StaticFiles):

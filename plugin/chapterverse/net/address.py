@@ -95,20 +95,14 @@ def strip_version(url: str) -> str:
     return _VERSION.sub("", url.strip())
 
 
-def parse_ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return an IP address, as IPv4 if it only wraps one of IPv4; None for a name."""
+def is_loopback(host: str) -> bool:
+    """Return whether a host name in lower case, or an IP address, is of this machine."""
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
-        return None
-    return (isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name in lower case, or an IP address, is of this machine."""
-    ip = parse_ip(host)
-    # RFC 6761, section 6.3: no one can own a name below localhost.
-    return ip.is_loopback if ip else host == "localhost" or host.endswith(".localhost")
+        # RFC 6761, section 6.3: no one can own a name below localhost.
+        return host == "localhost" or host.endswith(".localhost")
+    return ((isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped) or ip).is_loopback
 
 
 def is_private(host: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TypeAlias
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.address import is_loopback, parse_ip
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = rf"{_LABEL}(?:\.{_LABEL})*"
@@ -21,7 +22,10 @@ _DEFAULT_PORT = re.compile(r"(?<=^http:)(.*):80$|(?<=^https:)(.*):443$")
 #: A `Host` header in lower case: a name or an address, optionally a port.
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{0,5})?")
 #: Addresses of a server that mean each one at which a connection arrives.
-_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104
+_EVERYWHERE = {IPv4Address(0), IPv6Address(0)}
+
+#: A name never equals an address, not even `127.0.0.1.`, which is a name.
+Host: TypeAlias = str | IPv4Address | IPv6Address
 
 
 class AllowList:
@@ -37,7 +41,7 @@ class AllowList:
 
     def __init__(self, origins: Sequence[str], hosts: Collection[str] = ()) -> None:
         self._patterns = [_pattern(origin) for origin in origins]
-        self._hosts = frozenset(_normalize(host) for host in hosts if host)
+        self._hosts = frozenset(_parse(host) for host in hosts if host)
 
     def allows_origin(self, origin: str, own_origin: str) -> bool:
         """Whether `origin` may ask; with an empty list only the service's `own_origin` may."""
@@ -53,12 +57,12 @@ class AllowList:
         """
         if self._patterns:
             return True
-        name = _name(host)
+        address = _address(host)
         # Addresses can't be rebound, but only our own show that the request is for us.
-        return bool(name) and (
-            is_loopback(name)
-            or name in self._hosts
-            or (not self._hosts.isdisjoint(_EVERYWHERE) and name == _normalize(local_address))
+        return address is not None and (
+            _is_loopback(address)
+            or address in self._hosts
+            or (not self._hosts.isdisjoint(_EVERYWHERE) and address == _parse(local_address))
         )
 
 
@@ -80,18 +84,35 @@ def _pattern(origin: str) -> re.Pattern[str]:
     return re.compile(re.escape(plain).replace(r"\*", _LABEL))
 
 
-def _name(header: str) -> str:
-    """Return the name or address in a `Host` header without the port, "" if it is invalid."""
+def _address(header: str) -> Host | None:
+    """Return the name or address in a `Host` header without the port, None if it is invalid."""
     match = _HOST.fullmatch(header.lower())
-    name = _normalize(match["v6"] or match["name"]) if match else ""
+    if match is None:
+        return None
+    address = _parse(match["v6"] or match["name"])
     # IPv6 addresses, and only these, have brackets.
-    return name if match and (":" in name) == bool(match["v6"]) else ""
+    return None if isinstance(address, IPv6Address) != bool(match["v6"]) else address
 
 
-def _normalize(host: str) -> str:
-    """Return an address in its one spelling, and a name in lower case without the root's dot."""
-    ip = parse_ip(host)
-    return str(ip) if ip else host.lower().removesuffix(".")
+def parse_ip(host: str) -> IPv4Address | IPv6Address | None:
+    """Return an IP address, as IPv4 if it only wraps one of IPv4; None for a name."""
+    try:
+        ip = ip_address(host)
+    except ValueError:
+        return None
+    return (isinstance(ip, IPv6Address) and ip.ipv4_mapped) or ip
+
+
+def _parse(host: str) -> Host:
+    """Return an address of any spelling, and a name in lower case without the root's dot."""
+    return parse_ip(host) or host.lower().removesuffix(".")
+
+
+def _is_loopback(host: Host) -> bool:
+    # RFC 6761, section 6.3: no one can own a name below localhost.
+    if isinstance(host, str):
+        return host == "localhost" or host.endswith(".localhost")
+    return host.is_loopback
 
 
 def own_origin(scheme: str, host: str) -> str:
