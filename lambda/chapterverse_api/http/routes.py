@@ -9,12 +9,13 @@ from typing import Any, Literal
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
-from typing_extensions import TypedDict
 
 from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
+    ErrorResponse,
     Feedback,
     Health,
     Name,
@@ -34,6 +35,8 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 thread_router = APIRouter(prefix="/v1")
 
 _REJECTIONS = openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)
+# Once, so that OpenAPI lists its schema.
+_ANSWERED = {**_REJECTIONS, 500: {**_REJECTIONS[500], "model": ErrorResponse}}
 _STREAM: dict[str, Any] = {
     "description": "The whole answer, or a stream of it when `Accept` names `text/event-stream`",
     "content": {
@@ -56,14 +59,14 @@ _STATUS_THREADS = 4
 _status_limiter = RunVar[CapacityLimiter]("chapterverse-status")
 
 
-class DocumentSchema(TypedDict):
+class DocumentSchema(BaseModel):
     document_type: str
-    schema: dict[str, Any]
+    schema_: dict[str, Any] = Field(alias="schema")
     fields: list[str]
     required_fields: list[str]
 
 
-@router.post("/chat", response_model=ChatResponse, responses={200: _STREAM, **_REJECTIONS})
+@router.post("/chat", response_model=ChatResponse, responses={200: _STREAM, **_ANSWERED})
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
     rate.check(request)
