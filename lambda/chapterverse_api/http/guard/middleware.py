@@ -18,7 +18,7 @@ from chapterverse_api.rejections import OPENAI_PATHS, Rejection
 
 #: A core makes some 30 answers a second (`benchmarks/load.py`), and each answer holds a thread while models think: with
 #: answers of four seconds, 120 wait at a time. anyio's default of 40 would leave two thirds of the core idle.
-THREADS = 128
+WORKER_THREADS = 128
 #: Seconds for which browsers may cache a preflight; Chromium's maximum.
 PREFLIGHT_AGE = 7200
 #: Headers of a program in a browser that speaks the Model Context Protocol.
@@ -95,7 +95,7 @@ class Guard:
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application, and answer if it raises. Starlette's own handler is outside of CORS and raises again."""
         # The limit belongs to an event loop, so it is set during a request.
-        current_default_thread_limiter().total_tokens = THREADS
+        current_default_thread_limiter().total_tokens = WORKER_THREADS
         started = False
 
         async def watch(message: Message) -> None:

@@ -15,7 +15,7 @@ from api.scripted import WHOLE, Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import Events
-from chapterverse_api.http.guard.middleware import THREADS, Guard, is_api
+from chapterverse_api.http.guard.middleware import WORKER_THREADS, Guard, is_api
 from chapterverse_api.http.guard.origin import AnyOrigin
 
 QUESTION = "where is my secret page"
@@ -107,9 +107,9 @@ class Meeting(Scripted):
 
 def test_readers_who_wait_for_a_model_do_not_wait_for_each_other() -> None:
     async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(app=create_app(Meeting(THREADS)))
+        transport = httpx.ASGITransport(app=create_app(Meeting(WORKER_THREADS)))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            questions = (client.post("/v1/chat", json={"query": "a"}, timeout=60) for _ in range(THREADS))
+            questions = (client.post("/v1/chat", json={"query": "a"}, timeout=60) for _ in range(WORKER_THREADS))
             return await asyncio.gather(*questions)
 
     assert {response.status_code for response in asyncio.run(ask())} == {200}
