@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from api import quill
 from chapterverse_api.ext.aws import cold_start
 from test_architecture import ROOT
 
@@ -93,9 +94,10 @@ def test_a_start_compiles_nothing_of_what_was_recorded_and_means_the_same(record
 
 
 @pytest.mark.slow
-def test_a_first_answer_compiles_next_to_nothing(recorded: Path, index: Path) -> None:
+def test_a_first_answer_compiles_next_to_nothing(recorded: Path, tmp_path: Path) -> None:
+    store = quill.publish(tmp_path).store
     question = "How do I clear the cache?"
-    patterns = json.loads(run("-c", ANSWER, recorded, f"edge:{index}", question, seed="2"))
+    patterns = json.loads(run("-c", ANSWER, recorded, store, question, seed="2"))
     # Literals inside functions, which importing the modules compiles none of.
     assert len(patterns) < 10
     assert all(len(pattern) < 50 for pattern in patterns)
