@@ -31,7 +31,7 @@ ROOMS = {
     "sources": "readers/markdown/* readers/sources/* external_entries.py",
     "knowledge": "knowledge/* retrieval/faq.py retrieval/memories.py generation/curated.py",
     "conversations": "records/* conversation/threads.py conversation/recall.py conversation/feedback.py",
-    "aws": "runtime/* handler.py",
+    "aws": "handler.py",
     "reading": "reading/* retrieval/reading.py",
 }
 #: Tokens that are no code.

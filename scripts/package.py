@@ -258,7 +258,7 @@ def _compile(folder: Path, python: Path, *where: str) -> None:
 
 
 def _precompile(folder: Path, python: Path, machine: str) -> None:
-    """Have Python record what it would compile at every start; see `chapterverse_api.precompiled`."""
+    """Have Python record what it would compile at every start; see `ext.aws.cold_start`."""
     with tempfile.TemporaryDirectory() as temporary:
         importable = folder
         # Wheels of another machine can't be imported here, but compiled code is the same on all.

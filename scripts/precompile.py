@@ -1,8 +1,8 @@
 """Records what a cold start would compile:  precompile.py FOLDER FILE
 
 Imports every module of both packages in FOLDER, has those compile that do so at the first question, and writes to FILE
-the regular expressions and dataclass methods, for `chapterverse_api.precompiled`. Runs in the Python that will read
-them, in its own process; the same sources give the same bytes.
+the regular expressions and dataclass methods, for `ext.aws.cold_start`. Runs in the Python that will read them, in its
+own process; the same sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ VERSION = 2
 
 def main(folder: str, file: str) -> None:
     sys.path.insert(0, folder)
-    from chapterverse_api import precompiled
+    from chapterverse_api.ext.aws import cold_start
 
     # Ignore an existing file, which another Python may have made.
-    precompiled.install(Path("nowhere"))
-    compiler, patterns, sources = precompiled.compiler, dict[tuple[Any, int], bytes](), dict[str, bytes]()
+    cold_start.install(Path("nowhere"))
+    compiler, patterns, sources = cold_start.compiler, dict[tuple[Any, int], bytes](), dict[str, bytes]()
     compile_anew, make = compiler.compile, compiler._sre.compile
 
     def record_pattern(pattern: Any, flags: int = 0) -> Any:
@@ -46,14 +46,14 @@ def main(folder: str, file: str) -> None:
         sources[source] = marshal.dumps(code, VERSION)
         exec(code, *namespaces)
 
-    precompiled.patch(record_pattern, record_method)
+    cold_start.patch(record_pattern, record_method)
 
     import_all("chapterverse_api", "chapterverse")
     from chapterverse_api.retrieval import frames
 
     frames.compile_patterns()
     known = [dict(sorted(entries.items(), key=repr)) for entries in (patterns, sources)]
-    Path(file).write_bytes(marshal.dumps((precompiled.MAGIC, *known), VERSION))
+    Path(file).write_bytes(marshal.dumps((cold_start.MAGIC, *known), VERSION))
 
 
 def import_all(*packages: str) -> None:

@@ -35,9 +35,9 @@ LAYERS = {
         "project model errors",
     ),
     "chapterverse_api": (
-        "ext", "handler commands", "app", "service_loader", "http", "service", "answering", "retrieval", "conversation",
-        "grounding records budget", "limits index generation runtime validation",
-        "rejections", "contract phrases observability circuit_breaker deadline precompiled",
+        "handler", "ext", "commands", "app", "service_loader", "http", "service", "answering", "retrieval",
+        "conversation", "grounding records budget", "limits index generation validation",
+        "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
     ),
 }  # fmt: skip
 

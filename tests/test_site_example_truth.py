@@ -61,7 +61,8 @@ def test_every_command_and_flag_is_documented() -> None:
 
 def test_every_route_and_field_is_documented() -> None:
     from chapterverse_api.app import create_app
-    from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest, RetrievalResponse
+    from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+    from chapterverse_api.retrieval_contract import RetrievalResponse
 
     text = page("reference/http-api.md")
     routes = [f"{method.upper()} {path}" for path, item in create_app().openapi()["paths"].items() for method in item]

@@ -11,24 +11,20 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
 from chapterverse.extensions import EXTENSIONS, foreign, load_routers
 from chapterverse.settings import Settings
 from chapterverse_api import rejections, validation
-from chapterverse_api.http.guard.headers import ResponseHeaders
-from chapterverse_api.http.guard.last_resort import LastResort
-from chapterverse_api.http.guard.origin import AllowList, AnyOrigin, OriginGuard
+from chapterverse_api.http import routes
+from chapterverse_api.http.files import StaticSite, widget_routes
+from chapterverse_api.http.guard.middleware import Guard
+from chapterverse_api.http.guard.origin import AllowList
 from chapterverse_api.http.guard.rate import RateLimit
-from chapterverse_api.http.guard.request_id import RequestId
-from chapterverse_api.http.guard.request_metrics import RequestMetrics
-from chapterverse_api.http.guard.worker_threads import WorkerThreads
-from chapterverse_api.http.routes import chat, feedback, retrieve, schema, status, threads, widget
-from chapterverse_api.http.routes.site import StaticSite
 from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
+from chapterverse_api.rejections import Rejection
 from chapterverse_api.service_loader import ServiceLoader
 
 if TYPE_CHECKING:
@@ -63,12 +59,11 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(RequestId),
-            *([Middleware(RequestMetrics, site=settings.site)] if metrics.is_wanted() else []),
-            Middleware(ResponseHeaders),
-            Middleware(OriginGuard, allowed=AllowList(settings.origins, own_hosts)),
-            Middleware(WorkerThreads),
-            Middleware(LastResort),
+            Middleware(
+                Guard,
+                allowed=AllowList(settings.origins, own_hosts),
+                site=settings.site if metrics.is_wanted() else None,
+            )
         ],
     )
     app.state.service = loader = ServiceLoader(settings, service)
@@ -84,31 +79,26 @@ def create_app(
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     # Without a database there is nothing to forget. A secret may still provide its address later.
-    thread_routes = [threads] if settings.records or settings.secrets_arn else []
-    own = (routes.router for routes in (chat, retrieve, feedback, schema, status, *thread_routes))
-    for router in (*own, *load_routers(settings, EXTENSIONS)):
-        # `include_router` would create each route again.
-        app.router.routes.extend(router.routes)
-    app.router.routes.extend(widget.routes())
+    thread_routes = routes.thread_router.routes if settings.records or settings.secrets_arn else []
+    # `include_router` would create each route again.
+    app.router.routes += [*routes.router.routes, *thread_routes]
+    for router in load_routers(settings, EXTENSIONS):
+        app.router.routes += router.routes
+    app.router.routes += widget_routes()
     for router in load_routers(settings, foreign()):
-        app.router.routes.extend(router.routes)
-
-
-def rejecting_app(rejection: rejections.Rejection) -> ASGIApp:
-    """Return an application that answers every request with this rejection, for any origin."""
-    return RequestId(ResponseHeaders(OriginGuard(rejection.response(), allowed=AnyOrigin())))
+        app.router.routes += router.routes
 
 
 def _add_error_handlers(app: FastAPI, loader: ServiceLoader) -> None:
-    @app.exception_handler(rejections.Rejection)
+    @app.exception_handler(Rejection)
     @app.exception_handler(ChapterVerseError)
-    async def on_error(_: Request, error: Exception) -> Response:
-        return rejections.report(error, site=loader.site).response()
-
     @app.exception_handler(RequestValidationError)
-    async def on_invalid_request(_: Request, error: RequestValidationError) -> Response:
-        return validation.rejection(error.errors()).response()
-
     @app.exception_handler(HTTPException)
-    async def on_http_exception(_: Request, error: HTTPException) -> Response:
-        return rejections.from_status(error.status_code).response(dict(error.headers or {}))
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, RequestValidationError):
+            rejection = validation.rejection(error.errors())
+        elif isinstance(error, HTTPException):
+            rejection = rejections.from_status(error.status_code, error.headers)
+        else:
+            rejection = rejections.report(error, site=loader.site)
+        return rejection.response(request.scope["path"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,63 +19,81 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from chapterverse import __version__
-from chapterverse.filters import (
-    FIELDS,
-    MAX_CONDITIONS,
-    MAX_DEPTH,
-    MAX_VALUES,
-    NUMBERS,
-    FilterTree,
-    parse_filter,
-    version_of,
-)
+from chapterverse.filters import FILTER_SCHEMA, FilterTree, parse_filter, version_of
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 from chapterverse.text.utf8 import SURROGATE
+from chapterverse_api.request_limits import (
+    MAX_COMMENT_CHARS,
+    MAX_CONTEXT_CHARS,
+    MAX_HISTORY_CHARS,
+    MAX_HISTORY_MESSAGES,
+    MAX_LANGUAGE_CHARS,
+    MAX_MESSAGE_CHARS,
+    MAX_NAME_CHARS,
+    MAX_QUERY_TOKENS,
+    MAX_SELECTION_CHARS,
+    MAX_TOP_K,
+    MAX_URL_CHARS,
+    MAX_VECTOR_NUMBERS,
+    MAX_VERSION_CHARS,
+)
 
 Mode = Literal["rag", "selected_text"]
 AnswerStatus = Literal["answered", "partial", "not_in_docs", "degraded"]
 PartialReason = Literal["left_open", "unconfirmed", "may_help", "cut", "language", "choice"]
 
-#: A question's cap in cl100k tokens, beside its characters.
-MAX_QUERY_TOKENS = 1000
-#: Most characters of a question, and of each message.
-MAX_MESSAGE_CHARS = 4000
-#: Most messages of a history, and their characters in all.
-MAX_HISTORY_MESSAGES, MAX_HISTORY_CHARS = 10, 16_000
-MAX_CONTEXT_CHARS = 10_000
 #: Questions without a word.
 QUESTION_MARKS = ("?", "？", "؟")
-MAX_URL_CHARS, MAX_LANGUAGE_CHARS, MAX_VERSION_CHARS = 2048, 35, 64
+#: The end of the year 9999, an exact number in every language.
+_LATEST = 253_402_300_799
 
 
-def _check_text(value: object) -> object:
-    """Reject a question or a selection without a letter or digit, and lone surrogates. A mere "?" asks for help."""
-    if isinstance(value, str) and not any(c.isalnum() for c in value) and value.strip() not in QUESTION_MARKS:
-        raise ValueError("must hold at least one letter or digit")
-    if isinstance(value, str) and SURROGATE.search(value):
-        raise ValueError("must be valid Unicode")
-    return value
+def _rule(kind: type, holds: Callable[[Any], bool], sentence: str) -> BeforeValidator:
+    """Check values of a kind by a sentence of our own: a constraint's would show a pattern, or blame a character."""
+
+    def check(value: object) -> object:
+        if isinstance(value, kind) and not holds(value):
+            raise ValueError(sentence)
+        return value
+
+    return BeforeValidator(check)
 
 
-def _check_entity(value: object) -> object:
-    """Reject the name of an entity with one sentence; a pattern's message would show the pattern."""
-    if isinstance(value, str) and not re.search(ENTITY, value):
-        raise ValueError("must be 1 to 64 letters, digits, spaces and any of . _ -")
-    return value
+def _hexadecimal(*lengths: int) -> BeforeValidator:
+    must = " or ".join(f"{length} hexadecimal digits" if length else "empty" for length in lengths)
+    return _rule(str, lambda text: len(text) in lengths and set(text) <= set("0123456789abcdef"), f"must be {must}")
 
 
-# Our validator is last, because before the constraints it would hide them from OpenAPI. It runs first anyway.
-QuestionText = Annotated[
-    str, StringConstraints(min_length=1, max_length=MAX_MESSAGE_CHARS), BeforeValidator(_check_text)
-]
-SchemaName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-EntityName = Annotated[str, StringConstraints(pattern=ENTITY), BeforeValidator(_check_entity)]
+# Our rules are last, because before the constraints they would hide them from OpenAPI. They run first anyway, the last
+# one before the others. A mere "?" asks for help.
+_WORDS = _rule(
+    str,
+    lambda text: text.strip() in QUESTION_MARKS or any(char.isalnum() for char in text),
+    "must hold at least one letter or digit",
+)
+_UNICODE = _rule(str, lambda text: not SURROGATE.search(text), "must be valid Unicode")
+_ENTITY = _rule(
+    str, lambda name: bool(re.search(ENTITY, name)), "must be 1 to 64 letters, digits, spaces and any of . _ -"
+)
+_TIME = _rule(int, lambda seconds: 0 <= seconds <= _LATEST, "must be a time in seconds since 1970")
+
+QuestionText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_MESSAGE_CHARS), _UNICODE, _WORDS]
+Selection = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SELECTION_CHARS), _UNICODE, _WORDS]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS, pattern=r"^[A-Za-z0-9_-]+$")]
+EntityName = Annotated[str, StringConstraints(pattern=ENTITY), _ENTITY]
 PageUrl = Annotated[str, StringConstraints(max_length=MAX_URL_CHARS)]
 LanguageTag = Annotated[str, StringConstraints(max_length=MAX_LANGUAGE_CHARS)]
 VersionName = Annotated[str, StringConstraints(max_length=MAX_VERSION_CHARS)]
-Selection = Annotated[str, StringConstraints(min_length=1, max_length=5000), BeforeValidator(_check_text)]
+TurnId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$"), _hexadecimal(32)]
+TopK = Annotated[int, Field(ge=1, le=MAX_TOP_K)]
+Share = Annotated[float, Field(ge=0, le=1)]
+#: A filter as a tree. `parse_filter` validates it and writes the messages.
+Filters = Annotated[
+    FilterTree | None,
+    GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse_filter)),
+    WithJsonSchema(FILTER_SCHEMA),
+]
 
 
 class RequestModel(BaseModel):
@@ -84,30 +102,6 @@ class RequestModel(BaseModel):
 
 class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _hexadecimal(*lengths: int) -> BeforeValidator:
-    """Reject a text of another length with one sentence; a pattern's message would blame a character."""
-    must = " or ".join(f"{length} hexadecimal digits" if length else "empty" for length in lengths)
-
-    def check(value: object) -> object:
-        if isinstance(value, str) and (len(value) not in lengths or not set(value) <= set("0123456789abcdef")):
-            raise ValueError(f"must be {must}")
-        return value
-
-    return BeforeValidator(check)
-
-
-TurnId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$"), _hexadecimal(32)]
-
-#: The end of the year 9999, an exact number in every language.
-_LATEST = 253_402_300_799
-
-
-def _check_time(value: object) -> object:
-    if isinstance(value, int) and not 0 <= value <= _LATEST:
-        raise ValueError("must be a time in seconds since 1970")
-    return value
 
 
 class Signature(RequestModel):
@@ -119,7 +113,7 @@ class Signature(RequestModel):
     """
 
     key_id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{16}$"), _hexadecimal(16)]
-    expiry: Annotated[int, Field(ge=0, le=_LATEST), BeforeValidator(_check_time)]
+    expiry: Annotated[int, Field(ge=0, le=_LATEST), _TIME]
     turn_id: TurnId
     previous: Annotated[str, StringConstraints(pattern="^([0-9a-f]{64})?$"), _hexadecimal(0, 64)]
     tag: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$"), _hexadecimal(64)]
@@ -128,54 +122,8 @@ class Signature(RequestModel):
 class Message(RequestModel):
     role: Literal["user", "assistant"]
     content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_MESSAGE_CHARS)]
-    timestamp: Annotated[str, StringConstraints(max_length=64)] | None = None
+    timestamp: Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS)] | None = None
     signature: Signature | None = None
-
-
-def _values(kind: str, *operators: str) -> dict[str, Any]:
-    """Return the JSON Schema of a filter field's operand."""
-    value: dict[str, Any] = {"type": kind}
-    if kind == "integer":
-        value |= {"minimum": -(2**63), "maximum": 2**63 - 1}
-    list_of_values = {"type": "array", "items": value}
-    by_operator = {"$eq": value, "$in": list_of_values} | dict.fromkeys(operators, value)
-    operators_object = {"type": "object", "properties": by_operator, "additionalProperties": False, "minProperties": 1}
-    return {"anyOf": [value, list_of_values, operators_object]}
-
-
-def _levels(depth: int = 1) -> dict[str, Any]:
-    """Return the JSON Schema of a filter, with each level of nesting written out."""
-    texts = "|".join(field for field in FIELDS if field not in NUMBERS and field != "created_at")
-    order = ("$gt", "$gte", "$lt", "$lte")
-    members = {
-        f"^({texts})$": _values("string", "$prefix", "$contains"),
-        "^created_at$": _values("string", *order),
-        f"^({'|'.join(sorted(NUMBERS))})$": _values("integer", *order),
-    }
-    if depth < MAX_DEPTH:
-        inner = {**_levels(depth + 1), "minProperties": 1}
-        members[r"^\$(and|or)$"] = {"type": "array", "minItems": 1, "items": inner}
-    return {"type": "object", "patternProperties": members, "additionalProperties": False}
-
-
-_FILTERS = {
-    **_levels(),
-    "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
-    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index, importance and created_at,"
-    " $prefix and $contains on all others. A plain url is the beginning of an address. Fields together must all hold;"
-    f" $and and $or take lists of such objects. At most {MAX_DEPTH} levels, {MAX_CONDITIONS} conditions"
-    f" and {MAX_VALUES} values.",
-    "examples": [
-        {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
-        {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
-    ],
-}
-#: A filter as a tree. `parse_filter` validates it and writes the messages.
-Filters = Annotated[
-    FilterTree | None,
-    GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(parse_filter)),
-    WithJsonSchema(_FILTERS),
-]
 
 
 def _requires(field: str, kind: str) -> dict[str, Any]:
@@ -193,13 +141,13 @@ class ChatQuery(RequestModel):
     selected_text: Selection | None = None
     conversation_history: Annotated[list[Message], Field(max_length=MAX_HISTORY_MESSAGES)] = []
     user_context: Annotated[str, StringConstraints(max_length=MAX_CONTEXT_CHARS)] | None = None
-    thread_id: ThreadId | None = None
+    thread_id: Name | None = None
     page_url: PageUrl | None = None
     language: LanguageTag | None = None
     version: VersionName | None = None
     filters: Filters = Field({}, validate_default=True)
-    top_k: Annotated[int, Field(ge=1, le=20)] | None = None
-    output: SchemaName | None = None
+    top_k: TopK | None = None
+    output: Name | None = None
     entity: EntityName | None = None
 
     @property
@@ -231,7 +179,7 @@ class Feedback(RequestModel):
         Literal["up", "down"], BeforeValidator(_rating_word, json_schema_input_type=Literal["up", "down", 1, -1])
     ]
     reason: Literal["wrong", "incomplete", "unclear", "outdated", "citation", "other"] | None = None
-    comment: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    comment: Annotated[str, StringConstraints(max_length=MAX_COMMENT_CHARS)] | None = None
 
 
 class SourceChunk(ResponseModel):
@@ -242,7 +190,7 @@ class SourceChunk(ResponseModel):
     section: str | None
     snippet: Annotated[str, StringConstraints(max_length=200)]
     url: str | None
-    score: Annotated[float, Field(ge=0, le=1)]
+    score: Share
     chunk_id: str | None
 
 
@@ -311,7 +259,7 @@ class ChatResponse(ResponseModel):
     mode: Mode
     status: AnswerStatus
     partial_reason: PartialReason | None = None
-    grounding_confidence: Annotated[float, Field(ge=0, le=1)]
+    grounding_confidence: Share
     retrieval_used: bool
     sources_cited: list[str]
     timestamp: str
@@ -345,9 +293,9 @@ class RetrievalRequest(RequestModel):
     )
 
     query: QuestionText | None = None
-    embedding: Annotated[list[Component], Field(min_length=1, max_length=4096)] | None = None
-    top_k: Annotated[int, Field(ge=1, le=20)] = 5
-    threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
+    embedding: Annotated[list[Component], Field(min_length=1, max_length=MAX_VECTOR_NUMBERS)] | None = None
+    top_k: TopK = 5
+    threshold: Share = 0.0
     filters: Filters = Field({}, validate_default=True)
 
     @model_validator(mode="after")
@@ -355,86 +303,6 @@ class RetrievalRequest(RequestModel):
         if (self.query is None) == (self.embedding is None):
             raise ValueError("query or embedding must be given, and not both")
         return self
-
-
-class ChunkImage(ResponseModel):
-    """An image beside a chunk's text; `alt` is "" where the page has no text in its place."""
-
-    url: str
-    alt: str
-    title: str | None
-
-
-class ChunkTable(ResponseModel):
-    """A table of a chunk's text, or the part of a longer one that the chunk holds; cells are Markdown.
-
-    Attributes:
-        name: the table's caption, or else the heading of its section.
-    """
-
-    name: str | None
-    headers: list[str]
-    rows: list[list[str]]
-
-
-class RetrievedChunk(ResponseModel):
-    """A chunk with its calibrated score and the parts that it was made from.
-
-    Attributes:
-        structured_data: the JSON-LD of the page: products, services, FAQs, instructions, its breadcrumb.
-    """
-
-    chunk_id: str
-    text: str
-    chapter_title: str
-    section_heading: str | None
-    heading_path: list[str]
-    chunk_index: int
-    source_file_path: str
-    url: str
-    source_domain: str
-    language: str
-    version: str
-    type: str
-    content_type: str
-    created_at: str | None
-    tags: list[str]
-    images: list[ChunkImage]
-    tables: list[ChunkTable]
-    structured_data: list[dict[str, Any]]
-    score: Annotated[float, Field(ge=0, le=1)]
-    components: dict[str, float]
-
-
-class RetrievalStats(ResponseModel):
-    """`timings` are seconds by stage: embed, search, rank, weigh, rerank."""
-
-    total_candidates: int
-    search_threshold: float
-    collection_name: str
-    timings: dict[str, float] = {}
-
-
-class RetrievalResponse(ResponseModel):
-    """The results of a search, and how they were found.
-
-    Attributes:
-        query_id: this question's id in the log.
-        processed_at: when the state was reached, ISO 8601, UTC.
-        model: the model that embedded the question; null if the search used words alone.
-        attempts: number of tries to embed the question; 1 if none failed.
-    """
-
-    query_id: str
-    created_at: str
-    processed_at: str | None
-    state: Literal["created", "embedding", "searching", "completed", "failed"]
-    model: str | None
-    attempts: Annotated[int, Field(ge=0)]
-    retrieved_chunks: list[RetrievedChunk]
-    execution_time: float
-    retrieval_stats: RetrievalStats
-    ranking_algorithm: str
 
 
 class ErrorBody(ResponseModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import cast
 
-from chapterverse_api.runtime import cold_start
+from chapterverse_api.ext.aws import cold_start
 
 with cold_start.importing():
     from fastapi import FastAPI
@@ -16,10 +16,12 @@ with cold_start.importing():
 
     from chapterverse.errors import ConfigurationError
     from chapterverse_api import rejections
-    from chapterverse_api.app import create_app, rejecting_app
-    from chapterverse_api.http.request_context import get_service
+    from chapterverse_api.app import create_app
+    from chapterverse_api.ext.aws.events import LambdaHandler
+    from chapterverse_api.http.answers import get_service
+    from chapterverse_api.http.guard.middleware import Guard
+    from chapterverse_api.http.guard.origin import AnyOrigin
     from chapterverse_api.observability import log
-    from chapterverse_api.runtime.events import LambdaHandler
 
 
 def _create_handler() -> LambdaHandler:
@@ -27,7 +29,7 @@ def _create_handler() -> LambdaHandler:
         app = create_app()
     except ConfigurationError as error:
         # Lambda would retry a failed import for ever, and readers would see no reason.
-        return LambdaHandler(cast(ASGI, rejecting_app(rejections.report(error))))
+        return LambdaHandler(cast(ASGI, Guard(rejections.report(error), AnyOrigin())))
     return LambdaHandler(app, warm=lambda: _open_indexes(app))
 
 

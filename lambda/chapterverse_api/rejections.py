@@ -8,20 +8,18 @@ form of OpenAI's errors.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from chapterverse import errors
 from chapterverse_api.contract import ErrorBody, ErrorResponse, StreamError
 from chapterverse_api.observability import log
+from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
     from starlette.types import Receive, Scope, Send
 
-#: The most bytes of a request's line and headers together.
-MAX_HEAD_BYTES = 16 * 1024
 #: Addresses of OpenAI's API, whose clients expect its errors.
 OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models", "/v1/models/chapterverse"})
 
@@ -34,11 +32,7 @@ _BY_ERROR: dict[type[Exception], tuple[int, str, str]] = {
     ),
     errors.IndexFault: (503, "index_unavailable", "The index of this documentation can't be read right now."),
     errors.ProviderError: (503, "provider_unavailable", "The model that answers can't be reached right now."),
-    errors.ConfigurationError: (
-        503,
-        "misconfigured",
-        "This service is not set up correctly: its owner has to fix it.",
-    ),
+    errors.ConfigurationError: (503, "misconfigured", "This service is not set up correctly: its owner has to fix it."),
     Exception: (500, "internal", "Something went wrong on our side."),
 }
 
@@ -67,28 +61,12 @@ _RESPONSE_HEADERS: dict[int, dict[str, Any]] = {
         }
     }
 }
-
-_NULLABLE = {"type": ["string", "null"]}
-_OPENAI_ERROR = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "param": _NULLABLE,
-                "code": {"type": "string"},
-            },
-            "required": ["message", "type", "param", "code"],
-        }
-    },
-    "required": ["error"],
-}
+#: A model in its place would be built anew for each status of each route, which takes a cold start 15 ms.
+_ERRORS = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}}
 
 
 class Rejection(Exception):
-    """A request that gets no answer.
+    """A request that gets no answer, and the application that says so.
 
     Attributes:
         status: the HTTP status.
@@ -97,6 +75,7 @@ class Rejection(Exception):
         field: dotted path of the field to change, if there is one.
         retryable: whether the same request may succeed later.
         retry_after: seconds until then, if known.
+        headers: those of the response.
     """
 
     def __init__(
@@ -108,57 +87,38 @@ class Rejection(Exception):
         field: str | None = None,
         retryable: bool = False,
         retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.field = field
-        self.retryable = retryable
-        self.retry_after = retry_after
+        self.status, self.code, self.message, self.field = status, code, message, field
+        self.retryable, self.retry_after = retryable, retry_after
+        self.headers = ({} if retry_after is None else {"retry-after": str(retry_after)}) | dict(headers or {})
 
-    def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
-        retry_after = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        return _reply_class()(self, {**retry_after, **(headers or {})})
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.response(scope.get("path", ""))(scope, receive, send)
+
+    def response(self, path: str = "") -> JSONResponse:
+        """Return the response to a request for this path."""
+        # Lazy: a command's help needs no server to be installed.
+        from starlette.responses import JSONResponse
+
+        return JSONResponse(self.document(path), self.status, self.headers)
 
     def event(self, path: str) -> str:
         """Return the last event of a stream that this ended."""
         if path in OPENAI_PATHS:
-            return f"data: {json.dumps(self.openai_document())}\n\n"
+            return f"data: {json.dumps(self.document(path))}\n\n"
         error = StreamError(code=self.code, message=self.message, retryable=self.retryable)
         return f"event: error\ndata: {error.model_dump_json()}\n\n"
 
-    def document(self) -> dict[str, Any]:
-        """Return the body of the response."""
+    def document(self, path: str = "") -> dict[str, Any]:
+        """Return the body of the response, at an address of OpenAI's API in the form of its reference."""
+        if path in OPENAI_PATHS:
+            client_error = "rate_limit_error" if self.status == 429 else "invalid_request_error"
+            kind = "server_error" if self.status >= 500 else client_error
+            return {"error": {"message": self.message, "type": kind, "param": self.field, "code": self.code}}
         answer = ErrorResponse(error=ErrorBody(code=self.code, message=self.message, field=self.field))
         return answer.model_dump(exclude_none=True)
-
-    def openai_document(self) -> dict[str, Any]:
-        """Return the body in the form of OpenAI's API reference."""
-        client_error = "rate_limit_error" if self.status == 429 else "invalid_request_error"
-        kind = "server_error" if self.status >= 500 else client_error
-        return {"error": {"message": self.message, "type": kind, "param": self.field, "code": self.code}}
-
-
-@cache
-def _reply_class() -> Callable[[Rejection, dict[str, str]], JSONResponse]:
-    """Return the response for a rejection, in the form that clients of the address expect."""
-    # Lazy: a command's help needs no server to be installed.
-    from starlette.responses import JSONResponse
-
-    class ErrorReply(JSONResponse):
-        def __init__(self, rejection: Rejection, headers: dict[str, str]) -> None:
-            super().__init__(rejection.document(), rejection.status, headers)
-            self._rejection, self._extra_headers = rejection, headers
-
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            if scope.get("path") in OPENAI_PATHS:
-                document, status = self._rejection.openai_document(), self._rejection.status
-                await JSONResponse(document, status, self._extra_headers)(scope, receive, send)
-            else:
-                await super().__call__(scope, receive, send)
-
-    return ErrorReply
 
 
 def head_too_large() -> Rejection:
@@ -180,9 +140,10 @@ def from_error(error: Exception, site: str = "") -> Rejection:
     return Rejection(status, code, message, retryable=retryable)
 
 
-def from_status(status: int) -> Rejection:
-    """Return the rejection for a request that the router rejected."""
-    return Rejection(status, *_BY_STATUS.get(status, ("refused", "This request can't be answered.")))
+def from_status(status: int, headers: Mapping[str, str] | None = None) -> Rejection:
+    """Return the rejection for a request that the router rejected, with these headers."""
+    code, message = _BY_STATUS.get(status, ("refused", "This request can't be answered."))
+    return Rejection(status, code, message, headers=headers)
 
 
 def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fields: Any) -> Rejection:
@@ -205,18 +166,9 @@ def report(error: Exception, *, turn_id: str | None = None, site: str = "", **fi
     return rejection
 
 
-def openapi_entries(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of these rejections."""
+def openapi_entries(*statuses: int, errors: Mapping[str, Any] = _ERRORS) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of these rejections, where `errors` describes their body."""
     return {
-        status: {"model": ErrorResponse, "description": _DESCRIPTIONS[status], **_RESPONSE_HEADERS.get(status, {})}
-        for status in statuses
-    }
-
-
-def completions_openapi_entries(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of these rejections at an address of OpenAI's API."""
-    content = {"application/json": {"schema": _OPENAI_ERROR}}
-    return {
-        status: {"description": _DESCRIPTIONS[status], "content": content, **_RESPONSE_HEADERS.get(status, {})}
+        status: {"description": _DESCRIPTIONS[status], **errors, **_RESPONSE_HEADERS.get(status, {})}
         for status in statuses
     }

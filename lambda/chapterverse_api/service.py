@@ -18,7 +18,6 @@ from chapterverse_api.contract import (
     Events,
     Feedback,
     RetrievalRequest,
-    RetrievalResponse,
     ServiceStatus,
 )
 from chapterverse_api.conversation import feedback
@@ -29,6 +28,7 @@ from chapterverse_api.retrieval.reading import read_candidates
 from chapterverse_api.retrieval.response import respond_with_chunks
 from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
 from chapterverse_api.retrieval.site_search import site_filter
+from chapterverse_api.retrieval_contract import RetrievalResponse
 
 if TYPE_CHECKING:
     from chapterverse_api.generation.requests import SiteTools, TurnTools
@@ -58,10 +58,6 @@ class Service:
     @property
     def threads(self) -> Threads | None:
         return self.resources.threads
-
-    @property
-    def key_refused(self) -> bool:
-        return self.resources.key_refused
 
     def inherit_from(self, before: Service) -> Self:
         """Return this service with the counters and keys of `before`; see `Resources.inherit_from`."""

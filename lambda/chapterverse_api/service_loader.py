@@ -111,14 +111,8 @@ class ServiceLoader:
     def _is_due(self, service: Service) -> bool:
         if not self._settings.secrets_arn:
             return False
-        interval = (
-            RETRY_SECONDS
-            if self._failure
-            else REFRESH_AFTER_REFUSED_KEY_SECONDS
-            if service.key_refused
-            else REFRESH_SECONDS
-        )
-        return self._clock() - self._last_try >= interval
+        interval = REFRESH_AFTER_REFUSED_KEY_SECONDS if service.resources.key_refused else REFRESH_SECONDS
+        return self._clock() - self._last_try >= (RETRY_SECONDS if self._failure else interval)
 
     def _renew(self, service: Service) -> None:
         """Fetch the secrets again. If they have changed, replace this service by one that is opened with them."""

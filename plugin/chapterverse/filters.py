@@ -295,3 +295,43 @@ def _of_other_kind(field: str) -> InputError:
     return InputError(
         f"The filter on {field} needs values of type {'int' if field in NUMBERS else 'str'}.", field="filters"
     )
+
+
+def _operand_schema(kind: str, *operators: str) -> dict[str, Any]:
+    """Return the JSON Schema of a filter field's operand."""
+    value: dict[str, Any] = {"type": kind}
+    if kind == "integer":
+        value |= {"minimum": -(2**63), "maximum": 2**63 - 1}
+    list_of_values = {"type": "array", "items": value}
+    by_operator = {"$eq": value, "$in": list_of_values} | dict.fromkeys(operators, value)
+    operators_object = {"type": "object", "properties": by_operator, "additionalProperties": False, "minProperties": 1}
+    return {"anyOf": [value, list_of_values, operators_object]}
+
+
+def _level_schema(depth: int = 1) -> dict[str, Any]:
+    """Return the JSON Schema of a filter, with each level of nesting written out."""
+    texts = "|".join(field for field in FIELDS if field not in NUMBERS and field != _DATE)
+    members = {
+        f"^({texts})$": _operand_schema("string", *_TEXT),
+        f"^{_DATE}$": _operand_schema("string", *_ORDER),
+        f"^({'|'.join(sorted(NUMBERS))})$": _operand_schema("integer", *_ORDER),
+    }
+    if depth < MAX_DEPTH:
+        inner = {**_level_schema(depth + 1), "minProperties": 1}
+        members[r"^\$(and|or)$"] = {"type": "array", "minItems": 1, "items": inner}
+    return {"type": "object", "patternProperties": members, "additionalProperties": False}
+
+
+#: The JSON Schema of a filter.
+FILTER_SCHEMA = {
+    **_level_schema(),
+    "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
+    " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index, importance and created_at,"
+    " $prefix and $contains on all others. A plain url is the beginning of an address. Fields together must all hold;"
+    f" $and and $or take lists of such objects. At most {MAX_DEPTH} levels, {MAX_CONDITIONS} conditions"
+    f" and {MAX_VALUES} values.",
+    "examples": [
+        {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},
+        {"$or": [{"url": "https://docs.example/guide/"}, {"chapter_title": {"$contains": "Linux"}}]},
+    ],
+}

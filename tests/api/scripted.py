@@ -23,13 +23,12 @@ from chapterverse_api.contract import (
     Feedback,
     Meta,
     RetrievalRequest,
-    RetrievalResponse,
-    RetrievalStats,
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.http.connections import Bounds
 from chapterverse_api.http.server import server
+from chapterverse_api.retrieval_contract import RetrievalResponse, RetrievalStats
 
 META = Meta(turn_id="t1", mode="rag", sources=[])
 ANSWER = ChatResponse(

@@ -19,8 +19,6 @@ from zipfile import ZipFile
 import pytest
 
 from api import quill
-from api.runtime.test_events import FUNCTION_URL
-from api.test_precompiled import START
 from chapterverse.embedding import open_embedder
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
@@ -30,6 +28,8 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.text.lexical import STEMMERS
 from chapterverse_api.records.factory import open_records
+from ext.aws.test_events import FUNCTION_URL
+from ext.aws.test_precompiled import START
 from fakes import cohere_server, postgres, qdrant_server, s3_server
 from fakes.cohere_server import CohereServer
 from fakes.qdrant_server import QdrantServer

@@ -63,7 +63,7 @@ class RuntimeApi(LocalServer):
     Attributes:
         address: what goes into AWS_LAMBDA_RUNTIME_API.
         asked: set when the process has asked for its first invocation, which ends its start.
-        failed: error type and body that `init/error` or `restore/error` was told, by its path.
+        failed: error type and body that `init/error` was told, by its path.
         history: method and path of every request.
         faults: what the next requests for an invocation meet instead: a status, or bytes before the line is cut.
         refusals: status with which the next answers are refused.
@@ -117,9 +117,7 @@ def _handler(api: RuntimeApi) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             path = self.path.removeprefix(ROOT)
             api.history.append(f"GET {path}")
-            if path == "/restore/next":
-                self._say(200)
-            elif path == "/invocation/next":
+            if path == "/invocation/next":
                 self._next()
             else:
                 self._say(404)
@@ -127,7 +125,7 @@ def _handler(api: RuntimeApi) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             path = self.path.removeprefix(ROOT)
             api.history.append(f"POST {path}")
-            if path in ("/init/error", "/restore/error"):
+            if path == "/init/error":
                 api.failed[path] = (self.headers.get(ERROR_TYPE, ""), b"".join(self._pieces({})))
                 self._say(202)
                 return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from starlette.types import Message, Receive, Scope, Send
 
-from chapterverse_api.runtime.events import LambdaHandler
+from chapterverse_api.ext.aws.events import LambdaHandler
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from api.runtime.test_events import CONTEXT, HTTP_API, Event
 from api.scripted import Scripted
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.runtime.events import LambdaHandler
+from chapterverse_api.ext.aws.events import LambdaHandler
+from ext.aws.test_events import CONTEXT, HTTP_API, Event
 
 BODY = '{"query": "How?"}'
 HEADERS = {

@@ -261,51 +261,10 @@ def test_whatever_else_is_wrong_with_a_handler_is_told_too(tmp_path: Path, handl
         assert [json.loads(line)["code"] for line in environment.lines()] == ["init_failed"]
 
 
-SNAP_START = {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
-#: What AWS's own package offers, which its runtimes for Python hold.
-HOOKS = """
-import sys
-def say(what): sys.stdout.write(what + chr(10))
-def fail(): raise OSError("the seed is gone")
-def get_before_snapshot(): return {before}
-def get_after_restore(): return {after}
-"""
-SAY = '[(say, ("one",), {}), (say, (), {"what": "two"})]'
-
-
-def with_hooks(folder: Path, before: str = SAY, after: str = SAY) -> Environment:
-    (folder / "snapshot_restore_py.py").write_text(HOOKS.format(before=before, after=after))
-    return started(folder, LAMBDA_TASK_ROOT=f"{folder}:{ROOT / 'tests'}", **SNAP_START)
-
-
-def test_hooks_run_around_a_snapshot(tmp_path: Path) -> None:
-    with with_hooks(tmp_path) as environment:
-        assert json.loads(environment.answer(b"{}").body()) == {"status": "ok"}
-        assert environment.api.history[:2] == ["GET /restore/next", "GET /invocation/next"]
-        # What was registered last is undone first.
-        assert environment.lines()[:4] == ["two", "one", "one", "two"]
-
-
-@pytest.mark.parametrize(
-    ("hooks", "code", "path", "kind"),
-    [
-        ({"before": "[(fail, (), {})]"}, 64, "/init/error", "Runtime.BeforeSnapshotError"),
-        ({"after": "[(fail, (), {})]"}, 65, "/restore/error", "Runtime.AfterRestoreError"),
-    ],
-)
-def test_a_hook_that_fails_ends_the_process(
-    tmp_path: Path, hooks: dict[str, str], code: int, path: str, kind: str
-) -> None:
-    with with_hooks(tmp_path, **hooks) as environment:
-        assert environment.process.wait(60) == code
-        told, body = environment.api.failed[path]
-    assert (told, json.loads(body)["errorMessage"]) == (kind, "OSError: the seed is gone")
-
-
 def test_started_by_hand_it_says_who_starts_it() -> None:
     environment = {k: v for k, v in os.environ.items() if k != "AWS_LAMBDA_RUNTIME_API"}
     run = subprocess.run(
-        [sys.executable, "-m", "chapterverse_api.runtime"], env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "chapterverse_api.ext.aws"], env=environment, capture_output=True, text=True
     )
     assert run.returncode == 1
     assert json.loads(run.stdout)["message"] == (

@@ -36,7 +36,7 @@ ECONOMY_SHARE = 0.8
 _NO_CAP = 2**62
 
 #: Seconds without requests to a limiter after one failure. Otherwise each answer would wait for it.
-_RESET_SECONDS = 10.0
+_LIMITER_RESET_SECONDS = 10.0
 
 _SPENT = "The day's budget for models is used up, so none was asked."
 _UNCOUNTED = "What models cost can't be counted right now, so none was asked."
@@ -166,7 +166,9 @@ class DailyBudget:
         self._cap = cap
         self._site = site or "default"
         self._clock = clock
-        self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,), threshold=1, reset_seconds=_RESET_SECONDS)
+        self._circuit = CircuitBreaker(
+            "limiter", failures=(LimiterFault,), threshold=1, reset_seconds=_LIMITER_RESET_SECONDS
+        )
         self.level: BudgetLevel = "full"
 
     @classmethod

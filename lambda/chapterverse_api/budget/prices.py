@@ -10,8 +10,9 @@ A dollar for a million tokens is a microdollar for one, so the numbers below are
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
@@ -51,7 +52,9 @@ class Price:
 
 FREE = Price()
 
+#: By model; "" is the one that Cohere's name alone stands for.
 _GENERATORS = {
+    "": Price(2.5, 10),
     "command-a-03-2025": Price(2.5, 10),
     "command-r7b-12-2024": Price(0.0375, 0.15),
     "command-r-08-2024": Price(0.15, 0.6),
@@ -68,6 +71,7 @@ _GENERATORS = {
     "cohere.command-r-plus-v1:0": Price(3, 15),
 }
 _RERANKERS = {
+    "": Price(search=2000),
     "rerank-v3.5": Price(search=2000),
     "rerank-english-v3.0": Price(search=2000),
     "rerank-multilingual-v3.0": Price(search=2000),
@@ -90,6 +94,9 @@ _MAX_PRICE = 1e6
 
 #: Prefixes of models on Bedrock: the regions that a request may go to.
 _GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
+
+#: What costs nothing by any model.
+_FREE_PROVIDERS = {"none", "extractive", "local", "words", "fastembed"}
 
 #: The model that answers in place of a provider's others at the economy level.
 _CHEAPER = {"cohere": "cohere:command-r7b-12-2024"}
@@ -122,21 +129,23 @@ class Prices:
         Raises:
             ConfigurationError: `CHAPTERVERSE_PRICES` can't be read.
         """
-        priced_by_search = {"reranker"} | ({"checker"} if settings.checker.startswith("bedrock:") else set())
-        overrides = _parse_overrides(settings.prices, priced_by_search)
-        # Models of a private server cost nothing by the token.
-        private, cheaper = is_private(urlsplit(settings.openai_url).hostname or ""), economy_generator_name(settings)
-        generator = overrides.get("generator", _generator(settings.generator, private=private))
-        economy = generator if cheaper == settings.generator else _generator(cheaper, private=private)
-        return cls(
-            overrides.get("embedder", _embedder(settings.embedder, embedder_price, private=private)),
-            overrides.get("reranker", _reranker(settings.reranker)),
-            generator,
-            overrides.get("economy", economy),
-            # Requests to Cohere turn thinking off.
-            MAX_REASONING_TOKENS if any(name.startswith("openai:") for name in (settings.generator, cheaper)) else 0,
-            overrides.get("checker", _checker(settings.checker, private=private)),
-        )
+        by_guardrail = settings.checker.startswith("bedrock:")
+        overrides = _parse_overrides(settings.prices, {"reranker", "checker"} if by_guardrail else {"reranker"})
+        price = partial(_price, private=is_private(urlsplit(settings.openai_url).hostname or ""))
+        cheaper = economy_generator_name(settings)
+        generator = overrides.get("generator", price(settings.generator, _GENERATORS))
+        listed = {
+            "embedder": price(settings.embedder, {}, Price(embedder_price) if embedder_price else _UNKNOWN_EMBEDDER),
+            "reranker": price(settings.reranker, _RERANKERS),
+            "generator": generator,
+            "economy": generator if cheaper == settings.generator else price(cheaper, _GENERATORS),
+            "checker": price(settings.checker, {}, _GUARDRAIL)
+            if by_guardrail
+            else price(settings.checker, _GENERATORS),
+        }
+        # Requests to Cohere turn thinking off.
+        thinks = any(name.startswith("openai:") for name in (settings.generator, cheaper))
+        return cls(**{**listed, **overrides}, thoughts=MAX_REASONING_TOKENS if thinks else 0)
 
 
 def economy_generator_name(settings: Settings) -> str:
@@ -145,33 +154,13 @@ def economy_generator_name(settings: Settings) -> str:
     return settings.economy_generator or _CHEAPER.get(provider, settings.generator)
 
 
-def _generator(name: str, *, private: bool) -> Price:
+def _price(name: str, prices: Mapping[str, Price], unknown: Price = _UNKNOWN, *, private: bool) -> Price:
+    """Return the price of the model that a setting names."""
     provider, _, model = name.partition(":")
-    if provider == "extractive" or (provider == "openai" and private):
+    # Models of a private server cost nothing by the token.
+    if provider in _FREE_PROVIDERS or (provider == "openai" and private):
         return FREE
-    if provider == "cohere" and not model:
-        model = "command-a-03-2025"
-    return _GENERATORS.get(_GEOGRAPHY.sub("", model), _UNKNOWN)
-
-
-def _reranker(name: str) -> Price:
-    provider, _, model = name.partition(":")
-    if provider in {"none", "local"}:
-        return FREE
-    return _RERANKERS.get(_GEOGRAPHY.sub("", model) or "rerank-v3.5", _UNKNOWN)
-
-
-def _checker(name: str, *, private: bool) -> Price:
-    if name == "words":
-        return FREE
-    return _GUARDRAIL if name.startswith("bedrock:") else _generator(name, private=private)
-
-
-def _embedder(name: str, listed: float | None, *, private: bool) -> Price:
-    provider = name.partition(":")[0]
-    if provider in {"none", "fastembed"} or (provider == "openai" and private):
-        return FREE
-    return Price(listed) if listed else _UNKNOWN_EMBEDDER
+    return prices.get(_GEOGRAPHY.sub("", model), unknown)
 
 
 def _parse_overrides(text: str, priced_by_search: Collection[str]) -> dict[str, Price]:

@@ -24,7 +24,8 @@ from typing import Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.contract import MAX_MESSAGE_CHARS, ChatQuery, Message, Signature
+from chapterverse_api.contract import ChatQuery, Message, Signature
+from chapterverse_api.request_limits import MAX_MESSAGE_CHARS
 
 #: Seconds for which a signature counts.
 LIFETIME_SECONDS = 2 * 60 * 60

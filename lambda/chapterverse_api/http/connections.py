@@ -13,21 +13,21 @@ from math import inf
 from typing import Any, Literal
 
 import h11
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
-from chapterverse_api.http.request_parser import RequestParser
 from chapterverse_api.observability.log import ThrottledErrors
 from chapterverse_api.rejections import Rejection, head_too_large
+from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
 #: The client's next step: send a request's head, send its body, start another request, or read. Empty while the client
 #: waits for the service.
 Step = Literal["head", "body", "idle", "read", ""]
 
 #: Most concurrent connections, if the process may open as many files. Answers run in fewer threads
-#: (`guard.worker_threads`); further clients wait, connected.
+#: (`guard.middleware`); further clients wait, connected.
 MAX_CONNECTIONS = 512
 #: Other open files of the process: its own, those of the index and of databases.
 _RESERVED_FILES = 64
@@ -35,6 +35,8 @@ _RESERVED_FILES = 64
 _MIN_CONNECTIONS = 8
 #: Connections that asyncio accepts at once, before `Connection` sees the first.
 _ACCEPT_BACKLOG = 16
+#: Bytes that are parsed at once.
+_PARSED_BYTES = 16 * 1024
 _FULL = (
     "There are {} connections, the most that this process takes, so the client that had kept it waiting longest was "
     "disconnected. Clients that connect and say nothing do that; more readers need a higher `ulimit -n`."
@@ -99,6 +101,57 @@ class ServerConfig(Config):
         self.throttled_errors = ThrottledErrors()
 
 
+class RequestParser(h11.Connection):
+    """A connection's parser, which gives h11 a next piece only if that needs one, so the bound holds for each event.
+
+    It holds for a request's line and headers together, as sent, and for those behind a chunked body.
+
+    Attributes:
+        refusal_status: the status for a request that could not be read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MAX_HEAD_BYTES)
+        self.refusal_status = 400
+        self._unread = bytearray()
+
+    @property
+    def trailing_data(self) -> tuple[bytes, bool]:
+        parsing, closed = super().trailing_data
+        return parsing + self._unread, closed
+
+    def receive_data(self, data: bytes) -> None:
+        self._unread += data
+
+    def next_event(self) -> Any:
+        try:
+            while True:
+                event = self._parse()
+                if event is not h11.NEED_DATA or not self._unread:
+                    return event
+                super().receive_data(bytes(self._unread[:_PARSED_BYTES]))
+                del self._unread[:_PARSED_BYTES]
+        except h11.RemoteProtocolError as error:
+            self.refusal_status = error.error_status_hint
+            raise
+
+    def _parse(self) -> Any:
+        before = self._parsing_bytes()
+        event = super().next_event()
+        if isinstance(event, h11.Request | h11.EndOfMessage) and before - self._parsing_bytes() > MAX_HEAD_BYTES:
+            raise h11.RemoteProtocolError("Headers too large", error_status_hint=431)
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                # RFC 9112, section 6.3: a server may reject it, because a proxy before us may believe the other length,
+                # and must close the connection.
+                raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
+        return event
+
+    def _parsing_bytes(self) -> int:
+        return len(super().trailing_data[0])
+
+
 class Connection(H11Protocol):
     """A uvicorn connection that ends if its client keeps us waiting for too long.
 
@@ -106,14 +159,8 @@ class Connection(H11Protocol):
     once, are answered while thousands of clients connect and stay silent.
     """
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+    def __init__(self, config: ServerConfig, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
         self.conn: RequestParser = RequestParser()
         self._bounds: Bounds = config.bounds
         self._throttled_errors: ThrottledErrors = config.throttled_errors
@@ -207,7 +254,7 @@ class Connection(H11Protocol):
 
     def _reject(self, rejection: Rejection) -> None:
         """Send a rejection and close, because the start of a next request can't be found."""
-        response = rejection.response(_HEADERS)
+        response = JSONResponse(rejection.document(), rejection.status, {**rejection.headers, **_HEADERS})
         lines = [f"HTTP/1.1 {rejection.status} {HTTPStatus(rejection.status).phrase}".encode()]
         lines += [b"%b: %b" % header for header in response.raw_headers]
         self.transport.write(b"\r\n".join([*lines, b"", response.body]))

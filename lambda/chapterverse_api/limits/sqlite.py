@@ -15,7 +15,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Old rows that a write removes from each table at most. They are more than it adds, so old rows don't pile up.
-MAX_REMOVED_ROWS = 8
+_MAX_SWEPT_ROWS = 8
 
 _FAULTS: Faults = {
     "busy": LimiterFault("Others are writing to the counters in {place}: wait for them."),
@@ -196,6 +196,6 @@ def _sweep(db: sqlite3.Connection, now: float, *tables: str) -> None:
     """Remove a few expired rows."""
     for table in tables:
         db.execute(
-            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {MAX_REMOVED_ROWS})",  # noqa: S608
+            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE ends <= ? LIMIT {_MAX_SWEPT_ROWS})",  # noqa: S608
             (now,),
         )

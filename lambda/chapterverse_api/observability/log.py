@@ -6,8 +6,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from queue import Full, Queue
@@ -72,6 +72,16 @@ def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Write `fields` as one JSON line with `time` (ISO 8601, UTC) and `request_id` (null outside of a request)."""
     if _logger.isEnabledFor(level):
         _logger.log(level, "%s", _line(fields))
+
+
+@contextmanager
+def request(own_id: str | None) -> Iterator[None]:
+    """Log with this id of a request during the block."""
+    token = request_id.set(own_id)
+    try:
+        yield
+    finally:
+        request_id.reset(token)
 
 
 def error_origin(error: BaseException) -> dict[str, Any]:

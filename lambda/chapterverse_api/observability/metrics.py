@@ -52,24 +52,18 @@ def measure_turn(
     not_in_docs: bool = False,
     degraded: bool = False,
 ) -> None:
-    """Add an answer's metrics to its request's line, if one is written.
+    """Add an answer's metrics to its request's line.
 
     Args:
         seconds: seconds from the question to the last word of the answer.
         stages: seconds by stage; `embed`, `search`, `rerank` and `generate` become metrics.
     """
-    measured = _measured.get()
-    if measured is None:
-        return
-    measured |= {
-        "Questions": 1,
-        "NotInDocs": int(not_in_docs),
-        "Degraded": int(degraded),
-        "Latency": _milliseconds(seconds),
-    }
+    latencies = {"Latency": seconds}
     for stage in ("embed", "search", "rerank", "generate"):
         if stages and stage in stages:
-            measured[f"{stage.title()}Latency"] = _milliseconds(stages[stage])
+            latencies[f"{stage.title()}Latency"] = stages[stage]
+    milliseconds = {name: round(seconds * 1000, 3) for name, seconds in latencies.items()}
+    measure(Questions=1, NotInDocs=int(not_in_docs), Degraded=int(degraded), **milliseconds)
 
 
 def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
@@ -78,37 +72,39 @@ def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share
     Args:
         budget_share: the used share of the day's budget, in percent; None without a budget.
     """
-    measured = _measured.get()
-    if measured is None:
-        return
-    measured |= {"CostUsd": round(usd, 6), "InputTokens": input_tokens, "OutputTokens": output_tokens}
+    measure(CostUsd=round(usd, 6), InputTokens=input_tokens, OutputTokens=output_tokens)
     if budget_share is not None:
-        measured["BudgetShare"] = round(budget_share, 2)
+        measure(BudgetShare=round(budget_share, 2))
 
 
-def count_error() -> None:
-    """Count an error that the status doesn't show, because a stream's status was sent before it failed."""
+def measure_status(status: int) -> None:
+    """Count an error or a rejection by the status of a response."""
+    measure(Errors=int(status >= 500), Rejections=int(400 <= status < 500))
+
+
+def measure(**values: float) -> None:
+    """Add values, by the names in `UNITS`, to the request's line, if one is written."""
     measured = _measured.get()
     if measured is not None:
-        measured["Errors"] = 1
+        measured |= values
 
 
 @contextmanager
-def request_line(site: str, cold: bool) -> Iterator[dict[str, float]]:
+def request_line(site: str | None, cold: bool) -> Iterator[None]:
     """Collect metrics during the block, and write them as one line unless all are 0.
 
     Args:
-        site: the value of the only dimension, from the settings. Each value is billed as a metric of its own, so
-            clients must not choose it.
+        site: the value of the only dimension, from the settings; None writes no line. Each value is billed as a metric
+            of its own, so clients must not choose it.
         cold: whether this is the first request of the process.
     """
     measured: dict[str, float] = {"ColdStarts": int(cold)}
     token = _measured.set(measured)
     try:
-        yield measured
+        yield
     finally:
         _measured.reset(token)
-        if any(measured.values()):
+        if site is not None and any(measured.values()):
             log.write(metrics_line(site or "default", measured, time.time()))
 
 
@@ -127,7 +123,3 @@ def metrics_line(site: str, metrics: Mapping[str, float], now: float) -> dict[st
     }
     emf = {"Timestamp": int(now * 1000), "CloudWatchMetrics": [directive]}
     return {"event": "metrics", "_aws": emf, "Site": site, **values}
-
-
-def _milliseconds(seconds: float) -> float:
-    return round(seconds * 1000, 3)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from chapterverse.model import Chunk, Head
 from chapterverse_api import rejections
-from chapterverse_api.contract import (
-    ChunkImage,
-    ChunkTable,
-    RetrievalRequest,
-    RetrievalResponse,
-    RetrievalStats,
-    RetrievedChunk,
-)
+from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval.ranking import Candidate
 from chapterverse_api.retrieval.results import Retrieval
+from chapterverse_api.retrieval_contract import (
+    ChunkImage,
+    ChunkTable,
+    RetrievalResponse,
+    RetrievalStats,
+    RetrievedChunk,
+)
 
 #: Fields that the document has as the chunk has them.
 _SAME = (

@@ -229,7 +229,7 @@ def test_every_metric_and_no_stage_at_all_are_within_the_format() -> None:
 
 def test_outside_of_a_request_there_is_nothing_to_measure(lines: io.StringIO) -> None:
     metrics.measure_turn(seconds=1)
-    metrics.count_error()
+    metrics.measure(Errors=1)
     assert lines.getvalue() == ""
 
 

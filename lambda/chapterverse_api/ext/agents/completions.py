@@ -14,10 +14,6 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import (
-    MAX_CONTEXT_CHARS,
-    MAX_HISTORY_CHARS,
-    MAX_HISTORY_MESSAGES,
-    MAX_MESSAGE_CHARS,
     AnswerEvent,
     ChatQuery,
     ChatResponse,
@@ -29,6 +25,12 @@ from chapterverse_api.contract import (
 )
 from chapterverse_api.ext.agents.message_formats import ExternalMessage, read_messages
 from chapterverse_api.generation.prompts import estimate_tokens
+from chapterverse_api.request_limits import (
+    MAX_CONTEXT_CHARS,
+    MAX_HISTORY_CHARS,
+    MAX_HISTORY_MESSAGES,
+    MAX_MESSAGE_CHARS,
+)
 from chapterverse_api.validation import make_query
 
 #: Name of the model if a request names none.

@@ -18,8 +18,9 @@ from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.ext.agents.mcp.protocol import McpServer
 from chapterverse_api.ext.agents.tools.registry import ToolContext
-from chapterverse_api.http.guard.body import MAX_BODY_BYTES, parse
+from chapterverse_api.http.guard.body import parse
 from chapterverse_api.rejections import Rejection
+from chapterverse_api.request_limits import MAX_BODY_BYTES
 from chapterverse_api.service import Service
 
 _THREADS = 4

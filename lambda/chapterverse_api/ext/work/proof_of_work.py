@@ -19,8 +19,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from starlette.responses import JSONResponse
-
 from chapterverse_api.limits.protocols import Limiter, RateWindow
 from chapterverse_api.rejections import Rejection
 
@@ -46,11 +44,9 @@ class WorkRequired(Rejection):
             "again.",
             retryable=True,
             retry_after=max(1, math.ceil(wait_seconds)),
+            headers={HEADER: challenge},
         )
         self.challenge = challenge
-
-    def response(self, headers: dict[str, str] | None = None) -> JSONResponse:
-        return super().response({HEADER: self.challenge, **(headers or {})})
 
 
 class ProofOfWork:

@@ -8,6 +8,6 @@
     rate        requests of this client: three windows, atomic          guard/rate.py            429
     budget      the rest of the day's budget for models                 budget/daily_budget.py   a free answer
 
-`ResponseHeaders` and `OriginGuard` wrap everything and `LastResort` is inside them, so rejections and crashes have the
-same headers as answers: without CORS headers a browser reports a network error instead of our message.
+`Guard` in guard/middleware.py wraps everything, so rejections and crashes have the same headers as answers. Without
+CORS headers a browser reports a network error instead of our message.
 """

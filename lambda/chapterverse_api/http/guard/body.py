@@ -15,13 +15,7 @@ from fastapi.routing import APIRoute
 
 from chapterverse.text.json_text import INTEGERS, NestedTooDeep, check_depth
 from chapterverse_api.rejections import Rejection
-
-#: Largest body in bytes.
-MAX_BODY_BYTES = 128 * 1024
-#: Deepest nesting of arrays and objects.
-MAX_LEVELS = 32
-#: No double needs as many digits.
-_MAX_NUMBER_CHARS = 64
+from chapterverse_api.request_limits import MAX_BODY_BYTES, MAX_BODY_LEVELS, MAX_NUMBER_CHARS
 
 
 class GuardedRoute(APIRoute):
@@ -85,7 +79,7 @@ def parse(raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise _malformed_error("The body is not valid UTF-8.") from None
     try:
-        check_depth(text, MAX_LEVELS)
+        check_depth(text, MAX_BODY_LEVELS)
         value = json.loads(
             text,
             parse_int=_integer,
@@ -94,7 +88,7 @@ def parse(raw: bytes) -> dict[str, Any]:
             object_pairs_hook=_object,
         )
     except NestedTooDeep:
-        raise _malformed_error(f"The body is nested deeper than {MAX_LEVELS} levels.") from None
+        raise _malformed_error(f"The body is nested deeper than {MAX_BODY_LEVELS} levels.") from None
     except json.JSONDecodeError:
         raise _malformed_error("The body is not valid JSON.") from None
     for string in _strings(value):
@@ -105,13 +99,13 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _MAX_NUMBER_CHARS or int(digits) not in INTEGERS:
+    if len(digits) > MAX_NUMBER_CHARS or int(digits) not in INTEGERS:
         raise _malformed_error("The body holds a number that is too large.")
     return int(digits)
 
 
 def _float(digits: str) -> float:
-    if len(digits) > _MAX_NUMBER_CHARS or float(digits) in (float("inf"), float("-inf")):
+    if len(digits) > MAX_NUMBER_CHARS or float(digits) in (float("inf"), float("-inf")):
         raise _malformed_error("The body holds a number that is too large.")
     return float(digits)
 

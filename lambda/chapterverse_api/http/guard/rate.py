@@ -14,9 +14,9 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 from starlette.datastructures import Headers
@@ -26,6 +26,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
+from chapterverse_api.http.guard.origin import parse_ip
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
@@ -33,9 +34,9 @@ from chapterverse_api.rejections import Rejection
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
 
-_UNITS = {"s": 1, "min": 60, "h": 60 * 60, "day": 24 * 60 * 60}
+_SECONDS = {"s": 1, "min": 60, "h": 60 * 60, "day": 24 * 60 * 60}
 _RATE = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(s|min|h|day)")
-_DAY = _UNITS["day"]
+_DAY = _SECONDS["day"]
 
 #: Readers and programs are counted apart.
 _READER, _PROGRAM = b"chapterverse/client/1", b"chapterverse/program/1"
@@ -67,12 +68,12 @@ class RateLimit:
         self._get_service = get_service
         self._clock = clock
         self._kind = _PROGRAM if programs else _READER
-        self._windows = _windows(settings, programs=programs)
-        self._work = (
-            load_part("proof_of_work")(settings.site, self._windows)
-            if settings.proof_of_work and not programs
-            else None
-        )
+        self._windows = parse_rates(settings.rates)
+        # Who limits in front of the service does so for programs too.
+        if programs and self._windows:
+            self._windows = parse_rates(settings.mcp_rates, "CHAPTERVERSE_MCP_RATES")
+        works = settings.proof_of_work and not programs
+        self._work = load_part("proof_of_work")(settings.site, self._windows) if works else None
         self._random = secrets.token_bytes(32)
         self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,))
         self._lock = Lock()
@@ -91,7 +92,7 @@ class RateLimit:
         now, salt = self._clock(), self._salt()
         client = client_key(source, salt, now, self._kind)
         solution = Headers(scope=scope).get(self._work.header, "") if self._work else ""
-        wait = self._admit(lambda limiter: self._count(limiter, client, salt, solution, now))
+        wait = self._admit(client, salt, solution, now)
         if wait is not None:
             raise Rejection(
                 429,
@@ -108,21 +109,19 @@ class RateLimit:
         newest = next(filter(None, map(str.strip, keys.split(","))), "")
         return newest.encode(errors="surrogateescape") or self._random
 
-    def _admit(self, count: Callable[[Limiter], float | None]) -> float | None:
+    def _admit(self, client: str, salt: bytes, solution: str, now: float) -> float | None:
         """Return the seconds to wait; None if the request is admitted, as it is if counting fails."""
         try:
             with self._circuit.calling():
-                return count(self._limiter())
-        except CircuitOpen:
-            return None
+                limiter = self._limiter()
+                if self._work:
+                    self._work.check(limiter, salt, client, solution, now)
+                return limiter.admit(client, self._windows, now)
         except LimiterFault as error:
             log.event("error", code="limiter_unavailable", message=str(error))
-            return None
-
-    def _count(self, limiter: Limiter, client: str, salt: bytes, solution: str, now: float) -> float | None:
-        if self._work:
-            self._work.check(limiter, salt, client, solution, now)
-        return limiter.admit(client, self._windows, now)
+        except CircuitOpen:
+            pass
+        return None
 
     def _limiter(self) -> Limiter:
         with self._lock:
@@ -131,22 +130,10 @@ class RateLimit:
             return self._opened
 
 
-def check(request: Request) -> None:
-    """Count a route's request, or reject it; see `RateLimit.check`."""
-    rates: RateLimit = request.app.state.rates
+def check(request: Request, *, program: bool = False) -> None:
+    """Count a reader's question or a program's call, or reject it; see `RateLimit.check`."""
+    rates: RateLimit = request.app.state.program_rates if program else request.app.state.rates
     rates.check(request.scope)
-
-
-def check_program(request: Request) -> None:
-    """Count a call of a program, or reject it; see `RateLimit.check`."""
-    rates: RateLimit = request.app.state.program_rates
-    rates.check(request.scope)
-
-
-def _windows(settings: Settings, *, programs: bool) -> tuple[RateWindow, ...]:
-    readers = parse_rates(settings.rates)
-    # Who limits in front of the service does so for programs too.
-    return parse_rates(settings.mcp_rates, "CHAPTERVERSE_MCP_RATES") if programs and readers else readers
 
 
 def parse_rates(rates: str, variable: str = "CHAPTERVERSE_RATES") -> tuple[RateWindow, ...]:
@@ -158,7 +145,7 @@ def parse_rates(rates: str, variable: str = "CHAPTERVERSE_RATES") -> tuple[RateW
     if rates.strip().lower() == "off":
         return ()
     matches = [_RATE.fullmatch(rate.strip().lower()) for rate in rates.split(",")]
-    limits = {_UNITS[match[2]]: int(match[1]) for match in matches if match}
+    limits = {_SECONDS[match[2]]: int(match[1]) for match in matches if match}
     if len(limits) < len(matches):
         raise ConfigurationError(
             f"{variable} is no list of limits: write it as 10/min,60/h,200/day, each of s, min, h and day at "
@@ -174,11 +161,11 @@ def client_network(scope: Scope) -> bytes | None:
     would share one limit. If the server trusts its proxy, as uvicorn does on the same machine, it replaces the proxy's
     address by the reader's, who is then limited. A Lambda event never comes from this machine.
     """
-    event = scope.get("aws.event")
-    address = _address(_peer(scope) if event is None else _event_source(event))
+    source = _source(scope)
+    address = parse_ip(source) if isinstance(source, str) else None
     if address is None:
         return _UNKNOWN_CLIENT
-    if event is None and address.is_loopback:
+    if scope.get("aws.event") is None and address.is_loopback:
         return None
     # A household may use all IPv6 addresses of a /64 (RFC 6177).
     return address.packed if isinstance(address, IPv4Address) else address.packed[:8]
@@ -190,25 +177,12 @@ def client_key(source: bytes, salt: bytes, now: float, kind: bytes = _READER) ->
     return hmac.digest(salt, message, "sha256").hex()[:32]
 
 
-def _peer(scope: Scope) -> object:
-    client = scope.get("client")
-    return client[0] if client else None
-
-
-def _event_source(event: object) -> object:
-    """Return the source address in an event of a Function URL or API Gateway, format 2.0 or 1.0."""
+def _source(scope: Scope) -> object:
+    """Return the address of the peer, or that in an event of a Function URL or API Gateway, format 2.0 or 1.0."""
+    event = scope.get("aws.event")
+    if event is None:
+        client = scope.get("client")
+        return client[0] if client else None
     context = event.get("requestContext") if isinstance(event, Mapping) else None
-    for part in ("http", "identity"):
-        source: Any = context.get(part) if isinstance(context, Mapping) else None
-        if isinstance(source, Mapping):
-            return source.get("sourceIp")
-    return None
-
-
-def _address(source: object) -> IPv4Address | IPv6Address | None:
-    try:
-        address = ip_address(source) if isinstance(source, str) else None
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    callers = (context.get(name) if isinstance(context, Mapping) else None for name in ("http", "identity"))
+    return next((caller.get("sourceIp") for caller in callers if isinstance(caller, Mapping)), None)

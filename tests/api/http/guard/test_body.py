@@ -12,6 +12,7 @@ from api.scripted import Client, Scripted, error_of
 from chapterverse_api.app import create_app
 from chapterverse_api.http.guard import body
 from chapterverse_api.rejections import Rejection
+from chapterverse_api.request_limits import MAX_BODY_BYTES
 
 
 def _refused(raw: bytes) -> Rejection:
@@ -104,7 +105,7 @@ PATHOLOGICAL = {
 @pytest.mark.parametrize("unit", PATHOLOGICAL.values(), ids=PATHOLOGICAL.keys())
 @pytest.mark.parametrize("frame", [(b"", b""), (b'{"a":"', b'"}'), (b'{"a":[', b"]}"), (b'{"a":"', b"")])
 def test_the_largest_body_takes_no_time_to_read(unit: bytes, frame: tuple[bytes, bytes]) -> None:
-    raw = frame[0] + unit * ((body.MAX_BODY_BYTES - 16) // len(unit)) + frame[1]
+    raw = frame[0] + unit * ((MAX_BODY_BYTES - 16) // len(unit)) + frame[1]
     begin = time.process_time()
     with contextlib.suppress(Rejection):
         body.parse(raw)
@@ -119,8 +120,8 @@ def _sized(size: int) -> bytes:
 
 def test_the_largest_body_is_read_and_one_byte_more_is_not() -> None:
     client = Client(create_app(Scripted()))
-    assert client.post_raw("/v1/chat", _sized(body.MAX_BODY_BYTES)).status_code == 422
-    response = client.post_raw("/v1/chat", _sized(body.MAX_BODY_BYTES + 1))
+    assert client.post_raw("/v1/chat", _sized(MAX_BODY_BYTES)).status_code == 422
+    response = client.post_raw("/v1/chat", _sized(MAX_BODY_BYTES + 1))
     assert (response.status_code, error_of(response)["code"]) == (413, "too_large")
 
 

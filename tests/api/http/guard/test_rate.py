@@ -13,18 +13,18 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.limits.test_contract import DAY, MIDNIGHT
-from api.runtime.test_events import CONTEXT, FUNCTION_URL, HTTP_API
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, CircuitBreaker
+from chapterverse_api.ext.aws.events import LambdaHandler
 from chapterverse_api.http.guard.rate import RateLimit, client_key, client_network, parse_rates
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
 from chapterverse_api.limits.sqlite import SqliteLimiter
 from chapterverse_api.rejections import Rejection
-from chapterverse_api.runtime.events import LambdaHandler
+from ext.aws.test_events import CONTEXT, FUNCTION_URL, HTTP_API
 from fakes.clocks import Clock
 
 KEY = "0123456789abcdef" * 4

@@ -23,7 +23,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.ext.agents.routes import completions
+from chapterverse_api.request_limits import MAX_CONVERSATION_BYTES
 from fakes.openai_server import KEY, OpenAIServer
 
 QUESTION = "How do I clear the cache?"
@@ -280,7 +280,7 @@ def test_each_error_has_openais_shape() -> None:
     assert error_of(client.post(PATH, {**good, "stream": True}), 503)["code"] == "index_missing"
     assert error_of(client.post(PATH, good), 500)["code"] == "internal"
     assert error_of(client.post_raw(PATH, b"{"), 400)["code"] == "malformed"
-    assert error_of(client.post_raw(PATH, b" " * (completions.MAX_BODY_BYTES + 1)), 413)["code"] == "too_large"
+    assert error_of(client.post_raw(PATH, b" " * (MAX_CONVERSATION_BYTES + 1)), 413)["code"] == "too_large"
     assert error_of(client.request("POST", PATH, content=b"{}"), 415)["code"] == "not_json"
     assert error_of(client.get(PATH), 405)["code"] == "method_not_allowed"
     assert error_of(client.post(PATH, good, headers={"origin": "https://evil.example"}), 403)["param"] is None

@@ -84,9 +84,7 @@ class McpError(Exception):
             rejection.status, INTERNAL_ERROR if rejection.status >= 500 else rejection.status
         )
         status = 400 if rejection.status == 422 else rejection.status
-        response_headers = rejection.response().headers
-        headers = {name: response_headers[name] for name in ("retry-after", "x-work") if name in response_headers}
-        return cls(code, rejection.message, {"code": rejection.code}, status=status, headers=headers)
+        return cls(code, rejection.message, {"code": rejection.code}, status=status, headers=rejection.headers)
 
     def reply(self, request: Id) -> dict[str, Any]:
         """Return the error as a message."""

@@ -11,14 +11,10 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api.http import sse
+from chapterverse_api.http import answers
 from chapterverse_api.http.guard import body, rate
-from chapterverse_api.http.json_answer import respond_with_json
-from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
-from chapterverse_api.rejections import completions_openapi_entries
-
-#: Largest body in bytes: clients send the whole of a conversation each time.
-MAX_BODY_BYTES = 1024 * 1024
+from chapterverse_api.rejections import openapi_entries
+from chapterverse_api.request_limits import MAX_CONVERSATION_BYTES
 
 router = APIRouter(prefix="/v1")
 
@@ -48,8 +44,30 @@ _ANSWER: dict[str, Any] = {
     "description": "The answer as in OpenAI's API reference, with `citations` beside the message",
     "content": {
         "application/json": {"schema": {"type": "object"}},
-        sse.MEDIA_TYPE: {"schema": {"type": "string", "description": _STREAM}},
+        answers.EVENT_STREAM: {"schema": {"type": "string", "description": _STREAM}},
     },
+}
+_ERRORS = {
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "error": {
+                        "type": "object",
+                        "properties": {
+                            "message": _TEXT,
+                            "type": _TEXT,
+                            "param": {"type": ["string", "null"]},
+                            "code": _TEXT,
+                        },
+                        "required": ["message", "type", "param", "code"],
+                    }
+                },
+                "required": ["error"],
+            }
+        }
+    }
 }
 _MODEL: dict[str, Any] = {
     "description": "The model",
@@ -64,16 +82,16 @@ _MODELS: dict[str, Any] = {
 @router.post(
     "/chat/completions",
     response_class=Response,
-    responses={200: _ANSWER, **completions_openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)},
+    responses={200: _ANSWER, **openapi_entries(400, 403, 413, 415, 422, 429, 500, 503, errors=_ERRORS)},
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}}},
 )
 async def chat_completions(request: Request) -> Response:
     """Answer the last message of a conversation, in the form of OpenAI's API."""
-    document = body.parse(await body.read(request, MAX_BODY_BYTES))
+    document = body.parse(await body.read(request, MAX_CONVERSATION_BYTES))
     return await run_in_threadpool(_answer, request, document)
 
 
-@router.get("/models", response_class=Response, responses={200: _MODELS, **completions_openapi_entries(403)})
+@router.get("/models", response_class=Response, responses={200: _MODELS, **openapi_entries(403, errors=_ERRORS)})
 def models() -> Response:
     """List the one model that there is."""
     from chapterverse_api.ext.agents.completions import model_list
@@ -82,7 +100,7 @@ def models() -> Response:
 
 
 @router.get(
-    "/models/chapterverse", response_class=Response, responses={200: _MODEL, **completions_openapi_entries(403)}
+    "/models/chapterverse", response_class=Response, responses={200: _MODEL, **openapi_entries(403, errors=_ERRORS)}
 )
 def model() -> Response:
     """Return the one model that there is."""
@@ -96,9 +114,11 @@ def _answer(request: Request, document: dict[str, Any]) -> Response:
 
     completion_request = CompletionRequest.parse(document)
     rate.check(request)
-    deadline = get_deadline(request)
-    events = get_service(request.app).chat(completion_request.query, deadline=deadline, origins=get_origins(request))
     completion = Completion(completion_request)
-    if completion_request.stream:
-        return sse.EventStream(events, deadline, completion.frame)
-    return respond_with_json(events, deadline, completion.document)
+    return answers.respond(
+        completion_request.query,
+        request,
+        stream=completion_request.stream,
+        frame=completion.frame,
+        document=completion.document,
+    )

@@ -22,10 +22,9 @@ from chapterverse_api.ext.agents.mcp.messages import (
     read_id,
     result_reply,
 )
-from chapterverse_api.http.disconnect import WorkerResponse
+from chapterverse_api.http.answers import WorkerResponse, get_deadline, get_origins, get_service
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
-from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ async def mcp(request: Request) -> Response:
 def _rejection(request: Request) -> Rejection | None:
     """Count a call; return the rejection of one too many."""
     try:
-        rate.check_program(request)
+        rate.check(request, program=True)
     except Rejection as rejection:
         return rejection
     return None

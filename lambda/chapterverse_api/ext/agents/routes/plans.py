@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api import contract, validation
+from chapterverse_api import contract, request_limits, validation
+from chapterverse_api.http.answers import get_deadline, get_origins, get_service
 from chapterverse_api.http.guard import body, rate
-from chapterverse_api.http.request_context import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
@@ -20,10 +20,10 @@ _REQUEST = {
     "type": "object",
     "description": "Either query, or the state of the response before.",
     "properties": {
-        "query": {**_TEXT, "minLength": 1, "maxLength": contract.MAX_MESSAGE_CHARS},
-        "page_url": {**_TEXT, "maxLength": contract.MAX_URL_CHARS},
-        "language": {**_TEXT, "maxLength": contract.MAX_LANGUAGE_CHARS},
-        "version": {**_TEXT, "maxLength": contract.MAX_VERSION_CHARS},
+        "query": {**_TEXT, "minLength": 1, "maxLength": request_limits.MAX_MESSAGE_CHARS},
+        "page_url": {**_TEXT, "maxLength": request_limits.MAX_URL_CHARS},
+        "language": {**_TEXT, "maxLength": request_limits.MAX_LANGUAGE_CHARS},
+        "version": {**_TEXT, "maxLength": request_limits.MAX_VERSION_CHARS},
         "filters": {"type": "object"},
         "state": {**_TEXT, "minLength": 1},
         "input": {**_TEXT, "maxLength": 500, "description": "The answer to a step that asks."},

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from chapterverse_api.contract import ChatResponse, Nearest, QuestionText, RequestModel, ResponseModel
+from chapterverse_api.contract import AnswerStatus, ChatResponse, Nearest, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.fields import (
     LanguageArgument,
     QuotedSection,
@@ -54,7 +54,7 @@ class DocsAnswer(ResponseModel):
         generation: the number of the index's generation that was searched.
     """
 
-    status: Literal["answered", "partial", "not_in_docs", "degraded"]
+    status: AnswerStatus
     answer: str
     segments: Annotated[list[AnswerSegment], Field(description="The answer in pieces, each checked.")]
     citations: list[Citation]

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from chapterverse.model import Head
-from chapterverse_api.contract import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS, ChatQuery, ResponseModel
+from chapterverse_api.contract import ChatQuery, ResponseModel
+from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
 from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.

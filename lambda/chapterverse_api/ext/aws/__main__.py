@@ -8,14 +8,13 @@ import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+# Nothing of the application, because these modules have to report its failed import.
+from chapterverse_api.ext.aws import cold_start
+from chapterverse_api.ext.aws.runtime_api import RuntimeApi, RuntimeFault
 from chapterverse_api.observability import log
 
-# Nothing of the application, because these modules have to report its failed import.
-from chapterverse_api.runtime import cold_start, snapstart
-from chapterverse_api.runtime.runtime_api import RuntimeApi, RuntimeFault
-
 if TYPE_CHECKING:
-    from chapterverse_api.runtime.loop import Loop
+    from chapterverse_api.ext.aws.loop import Loop
 
 _DEFAULT = "chapterverse_api.handler.handler"
 
@@ -29,11 +28,7 @@ def main() -> int:
     api = RuntimeApi(address)
     try:
         loop = _start(api)
-        if loop is None:
-            return 1
-        if snapstart.is_wanted():
-            snapstart.wait(api)
-        loop.run()
+        return 1 if loop is None else loop.run()
     except RuntimeFault as fault:
         return _give_up(f"{fault} This process ends, and Lambda starts another.")
 
@@ -43,8 +38,8 @@ def _start(api: RuntimeApi) -> Loop | None:
     name = os.environ.get("_HANDLER") or _DEFAULT
     try:
         with cold_start.importing():
-            from chapterverse_api.runtime.events import LambdaHandler
-            from chapterverse_api.runtime.loop import Loop
+            from chapterverse_api.ext.aws.events import LambdaHandler
+            from chapterverse_api.ext.aws.loop import Loop
 
             module, _, attribute = name.replace("/", ".").rpartition(".")
             handler = getattr(importlib.import_module(module), attribute)
@@ -53,7 +48,7 @@ def _start(api: RuntimeApi) -> Loop | None:
     except BaseException as error:
         message = f"The handler {name} can't be loaded ({type(error).__name__}): {error}"
         log.event("error", code="init_failed", **log.error_origin(error), message=message)
-        api.fail_init(_aws_error_type(error), message)
+        api.fail(_aws_error_type(error), message)
         return None
     return Loop(api, handler)
 

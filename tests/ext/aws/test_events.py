@@ -17,7 +17,7 @@ from api.scripted import ANSWER, Scripted
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery, dump
-from chapterverse_api.runtime.events import LambdaHandler
+from chapterverse_api.ext.aws.events import LambdaHandler
 
 Event = dict[str, Any]
 CONTEXT: LambdaContext = None  # type: ignore[assignment] # nothing of ours reads it

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from api import quill
-from api.runtime.test_events import FUNCTION_URL, HTTP_API, WARM_PING
 from chapterverse.model import Scope
+from ext.aws.test_events import FUNCTION_URL, HTTP_API, WARM_PING
 
 SCRIPT = """
 import json, socket, sys

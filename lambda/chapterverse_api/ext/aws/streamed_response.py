@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from starlette.types import Message
 
 from chapterverse_api import rejections
+from chapterverse_api.ext.aws.runtime_api import Invocation, RuntimeApi, RuntimeFault
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
-from chapterverse_api.runtime.runtime_api import Invocation, RuntimeApi, RuntimeFault
 
 #: Seconds before the function's time-out at which an answer ends, so that the reader gets an error message.
 SPARE_SECONDS = 1.0
@@ -29,6 +29,10 @@ class StreamedResponse:
     """ASGI's `receive` and `send` for one request, both on the event loop's thread.
 
     The response starts with its first body byte; until then a failure can become a clean error response.
+
+    Attributes:
+        is_open: whether the head was sent.
+        is_over: whether the response ended or was lost.
     """
 
     def __init__(self, api: RuntimeApi, invocation: Invocation, body: bytes, path: str = "") -> None:
@@ -39,19 +43,9 @@ class StreamedResponse:
         self._head = b""
         self._is_events = False
         self._has_last_event = False
-        self._is_open = False
-        self._is_over = False
+        self.is_open = False
+        self.is_over = False
         self._disconnected = asyncio.Event()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the head was sent."""
-        return self._is_open
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the response ended or was lost."""
-        return self._is_over
 
     async def receive(self) -> Message:
         if self._request:
@@ -72,12 +66,11 @@ class StreamedResponse:
 
     def fail(self, error: Exception) -> None:
         """End a response that the application aborted."""
-        message = rejections.from_error(error).message
-        self._close(type(error).__name__, message)
+        self._close(type(error).__name__, rejections.from_error(error).message)
 
     async def abort(self) -> None:
         """End the response because of the function's time-out, and tell the application to stop."""
-        if not self._is_over:
+        if not self.is_over:
             log.event(
                 "error",
                 code=_TOO_LATE.code,
@@ -87,8 +80,8 @@ class StreamedResponse:
         self._disconnected.set()
 
     async def _send_too_late(self) -> None:
-        if not self._is_open:
-            await _TOO_LATE.response()({"type": "http", "path": self._path}, self.receive, self.send)
+        if not self.is_open:
+            await _TOO_LATE({"type": "http", "path": self._path}, self.receive, self.send)
             return
         if self._is_events and not self._has_last_event:
             self._write(_TOO_LATE.event(self._path).encode())
@@ -96,16 +89,16 @@ class StreamedResponse:
         self._close("" if self._has_last_event else _TOO_LATE.code, _TOO_LATE.message)
 
     def _write(self, data: bytes) -> None:
-        if self._is_over:
+        if self.is_over:
             return
         # A message always contains whole frames.
         self._has_last_event = self._has_last_event or (
             self._is_events and (data.startswith(_FINAL_EVENT_PREFIXES) or data.endswith(_FINAL_EVENT_SUFFIX))
         )
         try:
-            if not self._is_open:
+            if not self.is_open:
                 self._api.open_stream(self._invocation)
-                self._is_open = True
+                self.is_open = True
                 self._api.send(self._head + _HEAD_END, self._invocation.seconds_left)
             # An empty chunk would end the body.
             if data:
@@ -114,9 +107,9 @@ class StreamedResponse:
             self._lose(fault)
 
     def _close(self, kind: str = "", message: str = "") -> None:
-        if self._is_over:
+        if self.is_over:
             return
-        self._is_over = True
+        self.is_over = True
         try:
             self._api.close_stream(kind, message)
         except RuntimeFault as fault:
@@ -125,7 +118,7 @@ class StreamedResponse:
 
     def _lose(self, fault: RuntimeFault) -> None:
         log.event("error", code="response_lost", message=str(fault))
-        self._is_over = True
+        self.is_over = True
         self._disconnected.set()
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from mangum import Mangum
@@ -14,6 +13,7 @@ from mangum.types import LambdaHandler as Request
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
+from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
 #: The end of a path that is one of the service's.
 _OWN_PATH = re.compile(r"(?P<path>/(?:v1/(?!v1/)[^/]+(?:/[^/]+)?|mcp|widget/[^/]+(?:/[^/]+){0,2}|openapi\.json))\Z")
@@ -36,7 +36,7 @@ class LambdaHandler:
         if not is_request(event):
             return self._answer_ping(context)
         event = _normalize(event)
-        with _logging_request_id(context):
+        with log.request(_request_id(context)):
             try:
                 self.read_request(event, context)
                 return self.mangum(event, context)
@@ -55,7 +55,7 @@ class LambdaHandler:
             _ = request.body
         except Exception as error:
             # The error's message may quote a reader.
-            with _logging_request_id(context):
+            with log.request(_request_id(context)):
                 log.event(
                     "error",
                     code="event_unreadable",
@@ -64,12 +64,12 @@ class LambdaHandler:
                     "what invokes this function.",
                 )
             raise Rejection(400, "malformed", "The request can't be read.") from None
-        if _head_bytes(request.scope) > rejections.MAX_HEAD_BYTES:
+        if _head_bytes(request.scope) > MAX_HEAD_BYTES:
             raise rejections.head_too_large()
         return request
 
     def _answer_ping(self, context: LambdaContext) -> dict[str, Any]:
-        with _logging_request_id(context):
+        with log.request(_request_id(context)):
             try:
                 self._warm()
             except Exception as error:
@@ -78,14 +78,8 @@ class LambdaHandler:
         return {"status": "ok"}
 
 
-@contextmanager
-def _logging_request_id(context: LambdaContext) -> Iterator[None]:
-    """Log with this invocation's id during the block."""
-    token = log.request_id.set(getattr(context, "aws_request_id", None))
-    try:
-        yield
-    finally:
-        log.request_id.reset(token)
+def _request_id(context: LambdaContext) -> str | None:
+    return getattr(context, "aws_request_id", None)
 
 
 def is_request(event: Any) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPMessage
 from typing import Any
@@ -53,8 +55,16 @@ class Invocation:
         """Seconds until the process may be killed."""
         return max(0.0, self.deadline - time.time())
 
+    @property
+    def echo(self) -> dict[str, str]:
+        """The headers of an answer that newer hosts expect."""
+        return {"Lambda-Runtime-Invocation-Id": self.invocation_id} if self.invocation_id else {}
+
     def get_remaining_time_in_millis(self) -> int:
         return int(self.seconds_left * 1000)
+
+    def path(self, end: str) -> str:
+        return f"invocation/{self.aws_request_id}/{end}"
 
 
 class RuntimeApi:
@@ -83,54 +93,40 @@ class RuntimeApi:
 
     def answer(self, invocation: Invocation, value: Any) -> None:
         """Answer with one JSON document."""
-        headers = {"Content-Type": "application/json", **_echo(invocation)}
-        self._send("POST", _path(invocation, "response"), json.dumps(value).encode(), headers)
+        headers = {"Content-Type": "application/json", **invocation.echo}
+        self._send("POST", invocation.path("response"), json.dumps(value).encode(), headers)
 
-    def fail(self, invocation: Invocation, kind: str, message: str) -> None:
-        """Report that an invocation failed."""
-        self._fail(_path(invocation, "error"), kind, message, _echo(invocation))
-
-    def fail_init(self, kind: str, message: str) -> None:
-        """Report that the function can't start."""
-        self._fail("init/error", kind, message)
-
-    def restore(self) -> None:
-        """Wait until a snapshot is taken and restored."""
-        self._send("GET", "restore/next")
-        # The peer was on the machine where the snapshot was taken.
-        self._http.close()
-
-    def fail_restore(self, kind: str, message: str) -> None:
-        """Report that the function can't continue after a snapshot."""
-        self._fail("restore/error", kind, message)
+    def fail(self, kind: str, message: str, invocation: Invocation | None = None) -> None:
+        """Report that an invocation failed, or without one, that the function can't start."""
+        path = "init/error" if invocation is None else invocation.path("error")
+        headers = {} if invocation is None else invocation.echo
+        body = json.dumps(_describe(kind, message)).encode()
+        self._send("POST", path, body, {"Content-Type": "application/json", _ERROR_TYPE: kind, **headers})
 
     def open_stream(self, invocation: Invocation) -> None:
         """Start a chunked answer; no other request is possible until it is closed."""
-        try:
-            self._http.putrequest("POST", f"{_ROOT}/{_path(invocation, 'response')}")
-            for name, value in (_STREAMING | _echo(invocation)).items():
+        with self._connected():
+            self._http.putrequest("POST", f"{_ROOT}/{invocation.path('response')}")
+            for name, value in (_STREAMING | invocation.echo).items():
                 self._http.putheader(name, value)
             self._http.endheaders()
-        except (OSError, HTTPException) as error:
-            raise self._disconnect(error) from error
 
     def send(self, data: bytes, seconds: float) -> None:
         """Send a chunk, waiting at most `seconds` for a slow reader."""
-        try:
+        with self._connected():
             self._http.sock.settimeout(max(seconds, 0.001))
             self._http.send(b"%x\r\n%b\r\n" % (len(data), data))
-        except OSError as error:
-            raise self._disconnect(error) from error
 
     def close_stream(self, kind: str = "", message: str = "") -> None:
         """End the answer; a `kind` marks it as failed."""
-        trailers = f"{_ERROR_TYPE}: {kind}\r\n{_ERROR_BODY}: {_encode(kind, message)}\r\n" if kind else ""
-        try:
+        trailers = ""
+        if kind:
+            body = b64encode(json.dumps(_describe(kind, message)).encode()).decode()
+            trailers = f"{_ERROR_TYPE}: {kind}\r\n{_ERROR_BODY}: {body}\r\n"
+        with self._connected():
             self._http.send(f"0\r\n{trailers}\r\n".encode())
             self._http.sock.settimeout(None)
             self._read_reply()
-        except (OSError, HTTPException) as error:
-            raise self._disconnect(error) from error
 
     def _deadline(self, milliseconds: str | None) -> float:
         now = time.time()
@@ -151,11 +147,9 @@ class RuntimeApi:
     def _send(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[HTTPMessage, bytes]:
-        try:
+        with self._connected():
             self._http.request(method, f"{_ROOT}/{path}", body, headers or {})
             return self._read_reply()
-        except (OSError, HTTPException) as error:
-            raise self._disconnect(error) from error
 
     def _read_reply(self) -> tuple[HTTPMessage, bytes]:
         reply = self._http.getresponse()
@@ -164,28 +158,15 @@ class RuntimeApi:
             raise RuntimeFault(f"The Runtime API answered {reply.status}.")
         return reply.headers, body
 
-    def _fail(self, path: str, kind: str, message: str, headers: dict[str, str] | None = None) -> None:
-        body = json.dumps(_describe(kind, message)).encode()
-        self._send("POST", path, body, {"Content-Type": "application/json", _ERROR_TYPE: kind, **(headers or {})})
-
-    def _disconnect(self, error: Exception) -> RuntimeFault:
-
-        # The next request needs a new connection, or it would read the rest of this reply.
-        self._http.close()
-        return RuntimeFault(f"The connection to the Runtime API broke ({type(error).__name__}).")
-
-
-def _path(invocation: Invocation, end: str) -> str:
-    return f"invocation/{invocation.aws_request_id}/{end}"
-
-
-def _echo(invocation: Invocation) -> dict[str, str]:
-    return {"Lambda-Runtime-Invocation-Id": invocation.invocation_id} if invocation.invocation_id else {}
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, HTTPException) as error:
+            # The next request needs a new connection, or it would read the rest of this reply.
+            self._http.close()
+            raise RuntimeFault(f"The connection to the Runtime API broke ({type(error).__name__}).") from error
 
 
 def _describe(kind: str, message: str) -> dict[str, Any]:
     return {"errorMessage": message, "errorType": kind, "stackTrace": []}
-
-
-def _encode(kind: str, message: str) -> str:
-    return b64encode(json.dumps(_describe(kind, message)).encode()).decode()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
-from api.runtime.test_events import FUNCTION_URL
+from ext.aws.test_events import FUNCTION_URL
 
 SCRIPT = """
 import gc, json, sys

@@ -12,11 +12,11 @@ from starlette.types import ASGIApp, Scope
 
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
+from chapterverse_api.ext.aws.events import LambdaHandler, is_request
+from chapterverse_api.ext.aws.runtime_api import Invocation, RuntimeApi, RuntimeFault
+from chapterverse_api.ext.aws.streamed_response import SPARE_SECONDS, StreamedResponse
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
-from chapterverse_api.runtime.events import LambdaHandler, is_request
-from chapterverse_api.runtime.runtime_api import Invocation, RuntimeApi, RuntimeFault
-from chapterverse_api.runtime.streamed_response import SPARE_SECONDS, StreamedResponse
 
 #: Seconds between attempts to get an invocation. After the last one the process ends, and Lambda starts another.
 _RETRY_PAUSES = (0.1, 0.3, 0.9)
@@ -61,7 +61,7 @@ class Loop:
         try:
             event = parse_json(invocation.body)
         except ValueError:
-            self._api.fail(invocation, "Runtime.UnmarshalError", "The event is not JSON.")
+            self._api.fail("Runtime.UnmarshalError", "The event is not JSON.", invocation)
             return
         if not can_stream(event):
             self._api.answer(invocation, self._handler(event, context))
@@ -73,7 +73,7 @@ class Loop:
             request = self._handler.read_request(event, context)
             scope, body = request.scope, request.body
         except Rejection as rejection:
-            app = rejection.response()
+            app = rejection
         response = StreamedResponse(self._api, invocation, body, scope.get("path", ""))
         self._asyncio.run_until_complete(_stream(app, scope, response, invocation))
 
@@ -121,7 +121,7 @@ async def _run_app(app: ASGIApp, scope: Scope, response: StreamedResponse) -> No
         if response.is_open:
             response.fail(error)
         else:
-            await rejections.report(error).response()(scope, response.receive, response.send)
+            await rejections.report(error)(scope, response.receive, response.send)
 
 
 def _set_trace(trace_id: str | None) -> None:

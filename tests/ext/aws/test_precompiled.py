@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from chapterverse_api import precompiled
+from api import quill
+from chapterverse_api.ext.aws import cold_start
 from test_architecture import ROOT
 
 PRECOMPILE = ROOT / "scripts" / "precompile.py"
@@ -21,12 +22,12 @@ PRECOMPILE = ROOT / "scripts" / "precompile.py"
 START = """
 import json, re, sys
 from pathlib import Path
-from chapterverse_api import precompiled
+from chapterverse_api.ext.aws import cold_start
 patterns, methods, parse = [], [], re._parser.parse
 re._parser.parse = lambda text, *flags: patterns.append(text) or parse(text, *flags)
 is_method = lambda source: isinstance(source, bytes) and source.startswith(b"def __create_fn__")
 sys.addaudithook(lambda event, given: methods.append(event) if event == "compile" and is_method(given[0]) else None)
-precompiled.install(Path(sys.argv[1]))
+cold_start.install(Path(sys.argv[1]))
 import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.ext.s3.store, chapterverse.ext.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
@@ -49,10 +50,10 @@ print(json.dumps({
 ANSWER = """
 import json, re, sys
 from pathlib import Path
-from chapterverse_api import precompiled
+from chapterverse_api.ext.aws import cold_start
 patterns, parse = [], re._parser.parse
 re._parser.parse = lambda text, *flags: patterns.append(str(text)) or parse(text, *flags)
-precompiled.install(Path(sys.argv[1]))
+cold_start.install(Path(sys.argv[1]))
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.service import Service
@@ -93,9 +94,10 @@ def test_a_start_compiles_nothing_of_what_was_recorded_and_means_the_same(record
 
 
 @pytest.mark.slow
-def test_a_first_answer_compiles_next_to_nothing(recorded: Path, index: Path) -> None:
+def test_a_first_answer_compiles_next_to_nothing(recorded: Path, tmp_path: Path) -> None:
+    store = quill.publish(tmp_path).store
     question = "How do I clear the cache?"
-    patterns = json.loads(run("-c", ANSWER, recorded, f"edge:{index}", question, seed="2"))
+    patterns = json.loads(run("-c", ANSWER, recorded, store, question, seed="2"))
     # Literals inside functions, which importing the modules compiles none of.
     assert len(patterns) < 10
     assert all(len(pattern) < 50 for pattern in patterns)
@@ -103,7 +105,7 @@ def test_a_first_answer_compiles_next_to_nothing(recorded: Path, index: Path) ->
 
 def test_what_another_python_recorded_is_left(recorded: Path, tmp_path: Path) -> None:
     magic, *known = marshal.loads(recorded.read_bytes())
-    assert magic == precompiled.MAGIC
+    assert magic == cold_start.MAGIC
     (tmp_path / "other").write_bytes(marshal.dumps(((b"\0\0\r\n", magic[1]), *known)))
     assert start(tmp_path / "other")["patterns"] > PATTERNS
 

@@ -1,0 +1,153 @@
+"""The routes of the API, in the order in which OpenAPI lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse
+
+from chapterverse_api.contract import (
+    ChatQuery,
+    ChatResponse,
+    ErrorResponse,
+    Feedback,
+    Health,
+    Name,
+    RetrievalRequest,
+    ServiceStatus,
+)
+from chapterverse_api.http import answers
+from chapterverse_api.http.answers import get_service
+from chapterverse_api.http.guard import rate
+from chapterverse_api.http.guard.body import GuardedRoute
+from chapterverse_api.records.protocols import RecordsFault
+from chapterverse_api.rejections import Rejection, from_status, openapi_entries
+from chapterverse_api.retrieval_contract import RetrievalResponse
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
+#: The route that is absent without a database of conversations.
+thread_router = APIRouter(prefix="/v1")
+
+_REJECTIONS = openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)
+# Once, so that OpenAPI lists its schema.
+_ANSWERED = {**_REJECTIONS, 500: {**_REJECTIONS[500], "model": ErrorResponse}}
+_STREAM: dict[str, Any] = {
+    "description": "The whole answer, or a stream of it when `Accept` names `text/event-stream`",
+    "content": {
+        answers.EVENT_STREAM: {
+            "schema": {
+                "type": "string",
+                "description": "Events `meta` (turn_id, mode, sources), `tool` (id, name, query for a search; sent when"
+                " it starts, and again with ok) and `delta` (a segment), any number of times, then `final` (a"
+                " ChatResponse, whose sources may be more than those of `meta`) or `error` (code, message, retryable)."
+                " A stream without one of these failed.",
+            }
+        }
+    },
+}
+_SCHEMAS = {"description": "The schema of `doc_type`; without it, an object with those of all types by name."}
+
+#: Threads for the status, separate from those for answers: anybody may request it at any rate, and each call waits if
+#: the store hangs.
+_STATUS_THREADS = 4
+_status_limiter = RunVar[CapacityLimiter]("chapterverse-status")
+
+
+class DocumentSchema(BaseModel):
+    document_type: str
+    schema_: dict[str, Any] = Field(alias="schema")
+    fields: list[str]
+    required_fields: list[str]
+
+
+@router.post("/chat", response_model=ChatResponse, responses={200: _STREAM, **_ANSWERED})
+def chat(query: ChatQuery, request: Request) -> Response:
+    """Answer a question, or explain a selection, from the documentation."""
+    rate.check(request)
+    return answers.respond(query, request, stream=answers.wants_stream(request.headers.get("accept", "")))
+
+
+@router.post("/retrieve", responses=_REJECTIONS)
+def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
+    """Return the passages that fit a question or an embedding best."""
+    rate.check(request)
+    return get_service(request.app).retrieve(query)
+
+
+@router.post("/feedback", status_code=204, responses=_REJECTIONS)
+def feedback(rating: Feedback, request: Request) -> Response:
+    """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
+    rate.check(request)
+    with _reaching_records():
+        get_service(request.app).rate(rating)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/schema",
+    response_model=DocumentSchema | dict[str, DocumentSchema],
+    responses={200: _SCHEMAS, **openapi_entries(403, 422)},
+)
+async def schema(
+    doc_type: Literal["page", "persona", "faq", "memory", "turn", "summary"] | None = None,
+) -> JSONResponse:
+    """Return the JSON Schema of one type of documents, or of all."""
+    # Imported here: a cold start need not build the models.
+    from chapterverse.knowledge.metadata import get_all_schemas, get_schema
+
+    return JSONResponse(get_schema(doc_type) if doc_type else get_all_schemas())
+
+
+@router.get("/health", responses=openapi_entries(403))
+async def health() -> Health:
+    """Say that the process is up; neither the index nor a model is asked."""
+    return Health()
+
+
+@router.get("/status", responses=openapi_entries(403, 500, 503))
+async def status(request: Request) -> ServiceStatus:
+    """Return the indexes that are served, the models in use, and the parts that are degraded."""
+    return await to_thread.run_sync(lambda: get_service(request.app).status(), limiter=_limit_status())
+
+
+@router.head("/health", include_in_schema=False)
+@router.head("/status", include_in_schema=False)
+async def head() -> Response:
+    """Answer a monitor that wants no body; what the status would hold is not asked for."""
+    return Response(media_type="application/json")
+
+
+@thread_router.delete("/threads/{thread_id}", status_code=204, responses=openapi_entries(403, 422, 500, 503))
+def forget(thread_id: Name, request: Request) -> Response:
+    """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
+    threads = get_service(request.app).threads
+    if threads is None:
+        raise from_status(404)
+    with _reaching_records():
+        threads.forget(thread_id)
+    return Response(status_code=204)
+
+
+@contextmanager
+def _reaching_records() -> Iterator[None]:
+    try:
+        yield
+    except RecordsFault as error:
+        # What a reader said is logged, but the owner reads the database, so the reader may try again.
+        message = "The conversations that are kept can't be reached right now."
+        raise Rejection(503, "records_unavailable", message, retryable=True) from error
+
+
+def _limit_status() -> CapacityLimiter:
+    # A limiter belongs to an event loop, so it is created during a request.
+    try:
+        return _status_limiter.get()
+    except LookupError:
+        _status_limiter.set(CapacityLimiter(_STATUS_THREADS))
+        return _status_limiter.get()
