@@ -33,7 +33,8 @@ UNDER = """() => {
     const range = new Range();
     range.selectNodeContents(block);
     let { left, right, width } = range.getBoundingClientRect();
-    for (let node = block; node && node !== document.body; node = node.parentElement) {
+    const code = block.querySelector(':scope>code');
+    for (let node = code ?? block; node && node !== document.body; node = node.parentElement) {
       if (getComputedStyle(node).overflowX !== 'visible') right = Math.min(right, node.getBoundingClientRect().right);
     }
     return block.checkVisibility() && width && left < right && right > edge + 1;

@@ -58,7 +58,8 @@ PARAGRAPHS = 2 * (
 )
 
 
-#: Headers and one row: what is wide, and in some themes never wraps.
+#: What is wide, and in some themes never wraps: code, and the headers and one row of a table.
+COMMAND = "harbor keys rotate --grace 24h --dock east-2 --dock east-3 --notify harbor-master@harbor.example " * 2
 TABLE = (
     ("Setting", "Default", "What it does", "Since"),
     ("keys.rotate.grace", "24h", "How long a dock accepts seals of the key before, for crates in transit", "2.1"),
@@ -70,7 +71,8 @@ def markdown(title: str) -> str:
     for heading, text, command in SECTIONS:
         parts += [f"## {heading}", text, f"```sh\n{command}\n```", *PARAGRAPHS]
     header, row = (f"| {' | '.join(cells)} |" for cells in TABLE)
-    return "\n\n".join([*parts, "\n".join((header, "| --- " * len(TABLE[0]) + "|", row))]) + "\n"
+    table = "\n".join((header, "| --- " * len(TABLE[0]) + "|", row))
+    return "\n\n".join([*parts, table, f"```sh\n{COMMAND}\n```"]) + "\n"
 
 
 def _restructured(title: str) -> str:
@@ -79,7 +81,7 @@ def _restructured(title: str) -> str:
         parts += [f"{heading}\n{'-' * len(heading)}", text, f".. code-block:: sh\n\n   {command}", *PARAGRAPHS]
     header, row = ("   " + ", ".join(map(json.dumps, cells)) for cells in TABLE)
     table = f".. csv-table::\n   :header-rows: 1\n\n{header}\n{row}"
-    return "\n\n".join([*parts, table]) + "\n"
+    return "\n\n".join([*parts, table, f".. code-block:: sh\n\n   {COMMAND}"]) + "\n"
 
 
 def _html(title: str) -> str:
