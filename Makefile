@@ -23,13 +23,17 @@ LAMBDA := $(COMPILE) --python-version 3.13 --python-platform aarch64-manylinux_2
 	$(addprefix --no-emit-package ,requests certifi charset-normalizer urllib3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all nightly lint format lock package release deploy secret destroy clean
+.PHONY: help demo tour test test-rest test-all nightly lint format lock package release deploy secret destroy clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: ## build the example site and chat with it at http://127.0.0.1:8765 (PORT=N for another port)
 	@exec sh scripts/python.sh scripts/demo.py "$(PORT)"
+
+tour: ## take the pictures of the docs' tour anew, with the chat as it looks now
+	@$(SETUP) test
+	@chromium=$$($(BIN)/python scripts/chromium.py) && CHAPTERVERSE_CHROMIUM="$$chromium" $(BIN)/python scripts/tour.py
 
 test: lint ## lint, types, units, contracts and a smoke of the widget: six minutes (JOBS=N processes, two by default)
 	@$(PYTEST) --cache-clear -m "not slow and not browser" || { [ $$? = 1 ] && $(AGAIN); }
@@ -85,6 +89,7 @@ lock: ## resolve the locks anew; LOCKFLAGS=--upgrade takes newer releases
 	$(LOCK) infra/hugo.in -o infra/hugo.txt
 	$(LOCK) infra/pdoc.in -c requirements/test.txt -o infra/pdoc.txt
 	$(LOCK) infra/mkdocs.in -c requirements/test.txt -o infra/mkdocs.txt
+	$(LOCK) infra/sphinx.in -o infra/sphinx.txt
 	$(LOCK) tests/fuzz/requirements.in -o tests/fuzz/requirements.txt
 	$(LOCK) tests/fuzz/openapi.in -o tests/fuzz/openapi.txt
 	$(LOCK) pyproject.toml benchmarks/requirements.in -o benchmarks/requirements.txt

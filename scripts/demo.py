@@ -14,12 +14,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import NoReturn
 
 import environment
 
 HOST = "127.0.0.1"
 SITE = environment.ROOT / "site_example"
+PROGRAM = environment.VENV / "bin" / "chapterverse"
 READING_MODEL = environment.ROOT / "reading" / "chapterverse_reading"
 
 #: Seconds for the server to answer for the first time, and to finish its answers when stopped.
@@ -36,7 +38,7 @@ QUESTIONS = (
 def main(arguments: list[str]) -> None:
     port = _port(arguments)
     environment.ensure("demo")
-    _build()
+    build(variables(), SITE / "site")
     _serve(port)
 
 
@@ -62,28 +64,28 @@ def _port(arguments: list[str]) -> int:
     return port
 
 
-def _variables() -> dict[str, str]:
+def variables() -> dict[str, str]:
     """Return the environment without settings of another site and without Material's note on MkDocs 2."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CHAPTERVERSE_")}
     store = environment.ROOT / ".cache" / "demo"
-    variables = {**inherited, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
+    own = {**inherited, "CHAPTERVERSE_STORE": f"edge:{store}", "NO_MKDOCS_2_WARNING": "1"}
     # On a machine without a package of the runtime, answers are found by words alone.
     runtime = any(environment.VENV.glob("lib/python3*/site-packages/onnxruntime"))
-    return variables | {"CHAPTERVERSE_READING_MODEL": str(READING_MODEL) if runtime else "none"}
+    return own | {"CHAPTERVERSE_READING_MODEL": str(READING_MODEL) if runtime else "none"}
 
 
-def _build() -> None:
+def build(own: dict[str, str], folder: Path) -> None:
+    """Build the site into a folder, with these variables, and its index where they say."""
     command = [str(environment.PYTHON), "-m", "mkdocs", "build", "--config-file", str(SITE / "mkdocs.yml")]
-    if subprocess.run(command, cwd=environment.ROOT, env=_variables()).returncode != 0:
+    if subprocess.run([*command, "--site-dir", str(folder)], cwd=environment.ROOT, env=own).returncode != 0:
         sys.exit("The site could not be built: the lines above say why.")
 
 
 def _serve(port: int) -> None:
-    program = environment.VENV / "bin" / "chapterverse"
-    command = [str(program), "serve", "--site-dir", str(SITE / "site"), "--port", str(port)]
-    server = subprocess.Popen(command, cwd=environment.ROOT, env=_variables())
+    command = [str(PROGRAM), "serve", "--site-dir", str(SITE / "site"), "--port", str(port)]
+    server = subprocess.Popen(command, cwd=environment.ROOT, env=variables())
     try:
-        _wait_until_ready(server, port)
+        wait_until_ready(server, port)
         print(_invitation(port), flush=True)
         server.wait()
     finally:
@@ -93,7 +95,7 @@ def _serve(port: int) -> None:
     sys.exit("The server stopped by itself: the lines above say why.")
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
+def wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:

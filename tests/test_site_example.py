@@ -142,7 +142,7 @@ def without_excluded(path: str, anchors: list[str]) -> list[str]:
 
 
 def is_indexed(path: str) -> bool:
-    return not path.startswith(("project/house-keeping/", "project/style-card/"))
+    return not path.startswith(("getting-started/tour/", "project/house-keeping/", "project/style-card/"))
 
 
 # The build

@@ -23,6 +23,14 @@ def page(path: str) -> str:
     return (EXAMPLE / "docs" / path).read_text("utf-8")
 
 
+def test_the_tour_has_five_small_pictures() -> None:
+    folder = EXAMPLE / "docs/images/tour"
+    shown = re.findall(r"\]\(\.\./images/tour/(\w+\.webp)\)", page("getting-started/tour.md"))
+    assert sorted(shown) == sorted(file.name for file in folder.iterdir()), "run `make tour`"
+    assert len(shown) == 5
+    assert [name for name in shown if (folder / name).stat().st_size > 60_000] == []
+
+
 def test_every_setting_is_documented() -> None:
     text = page("reference/configuration.md")
     metadata = [f.metadata["env"] for f in Settings.__dataclass_fields__.values() if f.metadata]

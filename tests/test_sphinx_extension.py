@@ -58,7 +58,9 @@ class Project(projects.Project):
         return check(self.root / "site", self.settings(), environ={})
 
     def chat(self) -> dict[str, Any]:
-        return chat_in(self.root / "site/_static/chapterverse")
+        config = chat_in(self.root / "site/_static/chapterverse")
+        assert config.pop("site") == "Tea Pot"
+        return config
 
 
 @pytest.fixture

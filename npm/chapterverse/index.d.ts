@@ -51,6 +51,7 @@ export interface BuiltSite {
 
 export function findCommand(cwd: string, env?: Record<string, string | undefined>): string[];
 export function isStrict(options: Options, env?: Record<string, string | undefined>): boolean;
+export function nameSite(options: Options, site: unknown): Options;
 export function publish(options: Options, site: BuiltSite): Promise<void>;
 export function sourceMeta(path: string): string;
 

@@ -45,6 +45,12 @@ export function isStrict(options, env = process.env) {
   return options.strict ?? !['', '0', 'false'].includes((env.CI ?? '').toLowerCase());
 }
 
+/** Returns options that name the site to its readers, unless they do so already. */
+export function nameSite(options, site) {
+  if (!site || typeof site !== 'string') return options;
+  return {...options, widget: {...options.widget, strings: {site, ...options.widget?.strings}}};
+}
+
 /**
  * Puts the chat into a built site and indexes it; rejects if the build must fail.
  *

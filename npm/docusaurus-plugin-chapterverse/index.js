@@ -2,13 +2,14 @@
 
 import {existsSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {Preview, publish, sourceMeta} from 'chapterverse';
+import {Preview, nameSite, publish, sourceMeta} from 'chapterverse';
 
 // Each locale is a build of its own with a plugin of its own.
 const FIRST_BUILD = Symbol.for('chapterverse.docusaurus');
 
 export default async function chapterverse(context, options) {
-  const {id, ...chosen} = options;
+  const {id, ...own} = options;
+  const chosen = nameSite(own, context.siteConfig.title);
   const name = 'docusaurus-plugin-chapterverse';
   if (chosen.enabled === false) return {name};
   // The command `start`; `swizzle` and others set nothing.

@@ -1,7 +1,7 @@
 // Puts the chat on every page of a VitePress site and indexes it after its build: a plugin of Vite.
 
 import {join, relative} from 'node:path';
-import {Preview, publish} from 'chapterverse';
+import {Preview, nameSite, publish} from 'chapterverse';
 
 // Vite runs for the browser and for the server, with one configuration of VitePress.
 const hooked = new WeakSet();
@@ -26,13 +26,13 @@ export default function chapterverse(options = {}) {
         await buildEnd?.(built);
         const {root, outDir, sitemap} = built;
         const baseUrl = sitemap?.hostname && new URL(built.site.base, sitemap.hostname).href;
-        await publish(options, {cwd: root, siteDir: outDir, baseUrl, setting: 'sitemap.hostname'});
+        await publish(nameSite(options, built.site.title), {cwd: root, siteDir: outDir, baseUrl, setting: 'sitemap.hostname'});
       };
     },
 
     async configureServer(server) {
       if (!site) return;
-      preview = await Preview.start(options, site.root);
+      preview = await Preview.start(nameSite(options, site.site.title), site.root);
       if (!preview) return;
       const show = () => {
         const address = server.httpServer?.address();

@@ -130,8 +130,8 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     @event_priority(-110)
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
-        chosen = {"endpoint": endpoint, **self._widget, **starters.BUILD_OPTION, "version": self._settings.docs_version}
-        widget = assets(chosen, theme_language(config.theme), self._agents.cache)
+        chosen = {"endpoint": endpoint, "version": self._settings.docs_version, "site": config.site_name}
+        widget = assets(chosen | self._widget | starters.BUILD_OPTION, theme_language(config.theme), self._agents.cache)
         folder, included = delivery.build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
         for name, content in widget.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))

@@ -68,8 +68,9 @@ class _Extension:
             return
         for problem in list_problems(self.settings, self._base_url(app), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
-        options = {"endpoint": self.settings.endpoint or None, **self.options.widget_options(), **starters.OPTION}
-        files = assets({**options, "version": self.settings.docs_version}, app.config.language or "")
+        options = {"endpoint": self.settings.endpoint or None, "site": app.config.project, **starters.OPTION}
+        options |= {**self.options.widget_options(), "version": self.settings.docs_version}
+        files = assets(options, app.config.language or "")
         deliver(Path(app.outdir) / _FOLDER, files)
         self._write_starters(app, self._base_url(app))
         app.add_js_file(f"{_FOLDER.removeprefix('_static/')}/launcher.js", type="module")

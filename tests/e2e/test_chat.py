@@ -137,7 +137,6 @@ def test_our_own_documentation_answers_and_is_pictured(
     assert page.locator(".turn .answered").count() == 1
     assert page.locator(".turn a.crumb").count() >= 1
     page.locator(".thread").evaluate("thread => thread.scrollTo(0, thread.scrollHeight)")
-    # The light one is the picture in the README: copy it from here when the widget's looks change.
     picture = Path(__file__).parents[1] / "artifacts" / f"chat-{scheme}.png"
     picture.parent.mkdir(exist_ok=True)
     page.screenshot(path=picture)

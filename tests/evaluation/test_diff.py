@@ -123,7 +123,8 @@ def committed(tea: Shell) -> Shell:
 
 def test_the_build_of_a_base_inherits_nothing_that_is_charged(committed: Shell) -> None:
     git(committed, "branch", "site")
-    build = 'test "$CHAPTERVERSE_ENRICHER $CHAPTERVERSE_REPORT" = "none false"'
+    # The index to compare has no vectors, so the base gets none, whatever its own files say.
+    build = 'test "$CHAPTERVERSE_ENRICHER $CHAPTERVERSE_REPORT $CHAPTERVERSE_EMBEDDER" = "none false none"'
     own: dict[str, Any] = {
         "CHAPTERVERSE_REPORT": "true",
         "CHAPTERVERSE_ENRICHER": "cohere:command",
@@ -132,6 +133,10 @@ def test_the_build_of_a_base_inherits_nothing_that_is_charged(committed: Shell) 
     own["CHAPTERVERSE_RERANKER"] = "cohere"
     said = committed.refused("eval", "--diff", "site", "--build", build, **own)
     assert said.startswith(f"`{build}` left no index of site: ")
+    (committed.root / "chapterverse.toml").write_text("embedder = 'cohere'\n", "utf-8")
+    git(committed, "add", ".")
+    git(committed, "commit", "--quiet", "-m", "vectors")
+    (committed.root / "chapterverse.toml").unlink()
     document = committed.json("eval", "q.jsonl", "--diff", "HEAD", "--build", INDEX, **own)
     assert document["counts"]["lost"] == 0
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,8 @@ def test_rows_are_read_in_order_and_other_keys_are_free(tmp_path: Path) -> None:
         (b'{"id": "1", "question": "\\ud800"}', ", line 1: this is not valid Unicode."),
         (b'{"id": "\\udfff", "question": "a"}', ", line 1: this is not valid Unicode."),
         (b"\n \n", " holds no question."),
+        (b'{"groups": [{"examples": []}]}', " holds no question."),
+        (b'{"groups": [{"examples": ["\\ud800"]}]}', r": '\ud800': this is not valid Unicode."),
         (b"\xff\xfe", " is no text in UTF-8: save it as such."),
     ],
 )
@@ -42,6 +45,15 @@ def test_a_bad_row_is_named_by_its_line(tmp_path: Path, content: bytes, sentence
     with pytest.raises(InputError) as error:
         read_questions(file)
     assert str(error.value) == f"{file}{sentence}"
+
+
+def test_a_report_is_a_file_of_the_questions_that_it_shows(tmp_path: Path) -> None:
+    examples = [["How hot?", "Which cup?"], ["How hot?"]]
+    report = {"first": "…", "groups": [{"title": "x", "examples": some} for some in examples]}
+    file = written(tmp_path, json.dumps(report, indent=2).encode())
+    assert [(row.id, row.question) for row in read_questions(file)] == [(q, q) for q in examples[0]]
+    with pytest.raises(InputError, match=r"'How hot\?': a row needs an address"):
+        read_judged(file)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from chapterverse.store import open_store
 from chapterverse_api.index.addresses import version_at
 from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
+from projects import chat_in
 
 CONFIG = """\
 export default {
@@ -36,6 +37,7 @@ def project() -> Project:
 def test_a_build_has_the_chat_and_cites_the_sources_of_each_locale(project: Project) -> None:
     said = project.build()
     assert said.count("Indexed ") == 1
+    assert chat_in(project.root / "build/assets/chapterverse")["strings"] == {"site": "Tea"}
     assert "Indexed 4 pages (4 new" in said
     # The title of a page has no anchor there.
     assert project.cited() == {

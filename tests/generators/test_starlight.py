@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
-from widget.sites import PAGES, markdown
-from widget.standin import serve
-from widget.test_themes import ANSWERED, COPY, QUESTION, SWITCH, UNDER, ask
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from generators.project import Project, check_that_a_failed_index_counts, until
 
 CONFIG = """\
 import {defineConfig} from 'astro/config';
@@ -81,84 +73,3 @@ def test_the_preview_answers_and_follows_edits(project: Project) -> None:
         project.write({BREW: FILES[BREW].replace("Eighty", "Seventy")})
         chat.wait_for("How hot is green tea?", "Seventy degrees")
     until(lambda: not chat.is_running() or None, chat.log)
-
-
-HARBOR = {
-    "astro.config.mjs": """\
-import {defineConfig} from 'astro/config';
-import starlight from '@astrojs/starlight';
-
-const head = [{tag: 'script', attrs: {type: 'module', src: '/widget/launcher.js'}}];
-export default defineConfig({
-  site: 'https://harbor.example', build: {format: 'file'},
-  integrations: [starlight({title: 'Harbor', pagefind: false, head})],
-});
-""",
-    "src/content.config.ts": CONTENT,
-    **{
-        f"src/content/docs/{name}.md": f"---\ntitle: {title}\n---\n{markdown(title).partition(chr(10))[2]}"
-        for name, title in PAGES.items()
-    },
-}
-
-
-def test_a_docked_panel_has_no_text_under_it(chromium: Browser) -> None:
-    project = Project.new("starlight", "astro/bin/astro.mjs", "dist", HARBOR)
-    project.build()
-    docked = []
-    with serve() as site:
-        site.folder = project.root / "dist"
-        for width in (1000, 1280, 1440, 1680, 1920):
-            page = chromium.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-            page.goto(f"{site.url}/index.html")
-            site.replies.append(ANSWERED)
-            ask(page, QUESTION, COPY)
-            page.wait_for_timeout(300)
-            dock = page.get_by_role("button", name="Beside the page")
-            if dock.is_visible():
-                docked.append(width)
-                dock.click()
-                page.wait_for_timeout(SWITCH)
-                assert page.evaluate(UNDER) == [], width
-            page.close()
-    assert docked == [1280, 1440, 1680, 1920]
-
-
-LINKED = {
-    "astro.config.mjs": """\
-import {defineConfig} from 'astro/config';
-import starlight from '@astrojs/starlight';
-import validator from 'starlight-links-validator';
-
-const sidebar = [{label: 'x', link: '/gone-item/'}, 'brew', 'cups', 'leaves', 'pots'];
-const plugins = [validator({errorOnRelativeLinks: false, exclude: ['/other/']})];
-export default defineConfig({
-  site: 'https://tea.example',
-  integrations: [starlight({title: 'Tea', plugins, sidebar})],
-});
-""",
-    "src/content.config.ts": CONTENT,
-    "src/content/docs/index.mdx": """\
----
-title: Tea
----
-
-[a](/gone-rooted/) [b](./gone-relative/) [c](#gone-here) [d](/brew/#gone-there) [e](/gone-file.pdf)
-![f](/gone-image.png) <a href="/gone-html/">g</a>
-
-[a](/brew/) [b](/brew/#green-tea) [c](/tea.pdf) ![d](/tea.png) <a href="/other/" target="_self">e</a>
-""",
-    "src/content/docs/brew.md": FILES[BREW],
-    **{f"src/content/docs/{name}.md": "---\ntitle: x\n---\n\n[All](/).\n" for name in ("cups", "leaves", "pots")},
-    "public/tea.pdf": "tea",
-    "public/tea.png": "tea",
-}
-
-
-def test_check_finds_each_dead_link_that_the_validator_of_starlight_finds() -> None:
-    project = Project.new("starlight", "astro/bin/astro.mjs", "dist", LINKED)
-    said = project.build(code=1)
-    # It looks neither at images, JSX and the navigation, nor where a relative link leads.
-    assert compare_links(project.root / "dist", LINKED, said) == {
-        "gone-item", "gone-relative", "gone-image", "gone-html",
-    }  # fmt: skip

@@ -7,6 +7,7 @@ properties that VitePress defines.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -57,18 +58,30 @@ PARAGRAPHS = 2 * (
 )
 
 
+#: What is wide, and in some themes never wraps: code, and the headers and one row of a table.
+COMMAND = "harbor keys rotate --grace 24h --dock east-2 --dock east-3 --notify harbor-master@harbor.example " * 2
+TABLE = (
+    ("Setting", "Default", "What it does", "Since"),
+    ("keys.rotate.grace", "24h", "How long a dock accepts seals of the key before, for crates in transit", "2.1"),
+)
+
+
 def markdown(title: str) -> str:
     parts = [f"# {title}", "See [Keys and docks](keys.md) for what a day in the harbor needs."]
     for heading, text, command in SECTIONS:
         parts += [f"## {heading}", text, f"```sh\n{command}\n```", *PARAGRAPHS]
-    return "\n\n".join(parts) + "\n"
+    header, row = (f"| {' | '.join(cells)} |" for cells in TABLE)
+    table = "\n".join((header, "| --- " * len(TABLE[0]) + "|", row))
+    return "\n\n".join([*parts, table, f"```sh\n{COMMAND}\n```"]) + "\n"
 
 
 def _restructured(title: str) -> str:
     parts = [f"{title}\n{'=' * len(title)}", "See :doc:`keys` for what a day in the harbor needs."]
     for heading, text, command in SECTIONS:
         parts += [f"{heading}\n{'-' * len(heading)}", text, f".. code-block:: sh\n\n   {command}", *PARAGRAPHS]
-    return "\n\n".join(parts) + "\n"
+    header, row = ("   " + ", ".join(map(json.dumps, cells)) for cells in TABLE)
+    table = f".. csv-table::\n   :header-rows: 1\n\n{header}\n{row}"
+    return "\n\n".join([*parts, table, f".. code-block:: sh\n\n   {COMMAND}"]) + "\n"
 
 
 def _html(title: str) -> str:
@@ -80,10 +93,10 @@ def _html(title: str) -> str:
     return "\n".join(parts)
 
 
-def _run(module: str, *arguments: str, folder: Path) -> None:
+def _run(module: str, *arguments: str, folder: Path, python: str = sys.executable) -> None:
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+        [python, "-m", module, *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -108,7 +121,7 @@ CLASSIC = f"{{name: material, variant: classic, {PALETTE}}}"
 STOCK = "{name: mkdocs, highlightjs: false, color_mode: light}"
 
 
-def _mkdocs(module: str, theme: str) -> Callable[[Path], Path]:
+def build_mkdocs(module: str, theme: str) -> Callable[[Path], Path]:
     """Return what builds a site from Markdown and `mkdocs.yml`."""
 
     def build(folder: Path) -> Path:
@@ -122,15 +135,16 @@ def _mkdocs(module: str, theme: str) -> Callable[[Path], Path]:
     return build
 
 
-def _sphinx(folder: Path) -> Path:
+def build_sphinx(folder: Path, theme: str = "furo", python: str = sys.executable) -> Path:
+    """Build a site from reStructuredText by the Sphinx of a Python."""
     for name, title in PAGES.items():
         (folder / f"{name}.rst").write_text(_restructured(title))
     with (folder / "index.rst").open("a") as index:
         index.write("\n.. toctree::\n\n   keys\n")
     (folder / "conf.py").write_text(
-        "project = 'Harbor'\nhtml_theme = 'furo'\nhtml_js_files = [('/widget/launcher.js', {'type': 'module'})]\n"
+        f"project = 'Harbor'\nhtml_theme = '{theme}'\nhtml_js_files = [('/widget/launcher.js', {{'type': 'module'}})]\n"
     )
-    _run("sphinx", "-q", "-b", "html", ".", "site", folder=folder)
+    _run("sphinx", "-q", "-b", "html", ".", "site", folder=folder, python=python)
     return folder / "site"
 
 
@@ -181,7 +195,7 @@ class Theme:
 
 def _like_material(module: str, theme: str, search: tuple[str, str], *keys: str) -> Theme:
     return Theme(
-        _mkdocs(module, theme),
+        build_mkdocs(module, theme),
         dark=_press("#__palette_1"),
         background="body",
         text=".md-content p",
@@ -197,7 +211,7 @@ def _like_material(module: str, theme: str, search: tuple[str, str], *keys: str)
 
 def _like_bootstrap(module: str, search: tuple[str, str]) -> Theme:
     return Theme(
-        _mkdocs(module, STOCK),
+        build_mkdocs(module, STOCK),
         dark="document.documentElement.dataset.bsTheme = 'dark'",
         background="body",
         text="[role=main] p",
@@ -219,7 +233,7 @@ THEMES = {
         "properdocs", ("[data-bs-target='#properdocs_search_modal']", "#properdocs-search-query")
     ),
     "furo": Theme(
-        _sphinx,
+        build_sphinx,
         dark=_press(".theme-toggle"),
         background="body",
         text="article p",

@@ -89,6 +89,16 @@ def test_a_chat_that_does_not_load_says_so(browse: Browse) -> None:
     expect(page.get_by_role("button", name="Chat did not load: reload the page")).to_be_visible()
 
 
+def test_an_empty_chat_names_the_site(browse: Browse, site: Site) -> None:
+    first = "Ask anything about {}. Every answer links to its section."
+    page = browse()
+    open_chat(page)
+    expect(page.get_by_text(first.format("these docs"))).to_be_visible()
+    site.config["site"] = "Harbor $& Dock"
+    page.reload()
+    expect(page.get_by_text(first.format("Harbor $& Dock"))).to_be_visible()
+
+
 def test_the_title_and_the_starters_are_the_site_s(browse: Browse, site: Site) -> None:
     site.config.update(
         title="Frag die Doku", starters=["Wie sperre ich?"], placeholder="Deine Frage", greeting="Hallo."

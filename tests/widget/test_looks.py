@@ -272,6 +272,34 @@ def test_axe_finds_nothing_with_quotes_a_tip_and_the_feedback_form(browse: Brows
     assert faults(page) == []
 
 
+SEARCHED = {"query": "locking: and on Windows?", "original": "and on Windows?"}
+CHOICE = ["Locking a file", "Locking the screen"]
+#: Answers that follow up on something, or that the service was not sure of.
+DOUBTED = {
+    "follow_up": answer("Yes.", follow_ups=["Why?"], searched_as={**SEARCHED, "reason": "follow_up"}),
+    "corrected": answer("Yes.", searched_as={**SEARCHED, "reason": "corrected"}),
+    "may_help": {**QUOTED, "status": "partial", "partial_reason": "may_help"},
+    "cut": answer("Yes.", status="partial", partial_reason="cut"),
+    "choice": answer("Which one?", status="partial", partial_reason="choice", follow_ups=CHOICE, source_chunks=[]),
+    "degraded": answer("Yes.", status="degraded", degraded_reason="the model", follow_ups=["Why?"]),
+}
+
+
+@pytest.mark.parametrize("path", ["/light.html", "/dark.html"])
+def test_axe_finds_nothing_in_an_answer_that_follows_up_or_is_unsure(browse: Browse, site: Site, path: str) -> None:
+    page = browse(path, viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    found = {}
+    for name, reply in DOUBTED.items():
+        site.replies.append(stream(reply))
+        ask(page, "And on Windows?").locator(".copy_answer").wait_for()
+        found[name] = faults(page)
+        if name == "follow_up":
+            page.get_by_role("button", name="Following up on").click()
+            page.locator(".turn").nth(1).locator(".copy_answer").wait_for()
+            found["asked again"] = faults(page)
+    assert {name: faulty for name, faulty in found.items() if faulty} == {}
+
+
 READING = """
 - dialog "Ask the docs":
   - heading "Ask the docs" [level=2]

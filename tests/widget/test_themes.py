@@ -323,36 +323,3 @@ def test_a_question_can_be_asked_from_the_theme_s_search(visit: Visit, site: Sit
     assert [query["query"] for query in site.asked] == [QUESTION]
     expect(page.get_by_role("textbox", name="Ask a question")).to_be_focused()
     assert page.url.endswith("/index.html")
-
-
-#: Blocks of text that end under a panel at the end of the window; what scrolls or hides ends its text.
-UNDER = """() => {
-  const edge = document.documentElement.clientWidth - Math.min(Math.max(430, 0.3 * innerWidth), 480, 0.4 * innerWidth);
-  return [...document.querySelectorAll('h1,h2,h3,p,li,dt,dd,pre,td,th')].filter(block => {
-    const range = new Range();
-    range.selectNodeContents(block);
-    let { left, right, width } = range.getBoundingClientRect();
-    for (let node = block; node && node !== document.body; node = node.parentElement) {
-      if (getComputedStyle(node).overflowX !== 'visible') right = Math.min(right, node.getBoundingClientRect().right);
-    }
-    return block.checkVisibility() && width && left < right && right > edge + 1;
-  }).map(block => block.textContent.slice(0, 40));
-}"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1000, 1280, 1440, 1680, 1920])
-@pytest.mark.parametrize("theme", THEMES)
-def test_a_docked_panel_has_no_text_under_it(visit: Visit, site: Site, theme: str, width: int) -> None:
-    page = visit(theme, viewport={"width": width, "height": 900})
-    site.replies.append(ANSWERED)
-    ask(page, QUESTION, COPY)
-    page.wait_for_timeout(300)
-    dock = page.get_by_role("button", name="Beside the page")
-    if not dock.is_visible():
-        assert width < 1280, "it could dock"
-        return
-    dock.click()
-    expect(dock).to_have_attribute("aria-pressed", "true")
-    page.wait_for_timeout(SWITCH)
-    assert page.evaluate(UNDER) == []

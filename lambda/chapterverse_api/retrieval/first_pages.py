@@ -12,8 +12,7 @@ from chapterverse_api import phrases
 
 #: Pages that are named, and search results that are looked through for them.
 MAX_FIRST_PAGES, _MAX_HITS = 3, 50
-#: Words that a title may have beside such a phrase: "Installation guide". On 30 documentations two add eleven pages, of
-#: which five are where to begin, and one adds four with two such.
+#: A title with more words beside such a phrase is of something else. None of 28 documentations depends on it.
 _MAX_OTHER_WORDS = 2
 
 
@@ -22,32 +21,39 @@ def find_first_pages(snapshot: Snapshot, language: str) -> list[Chunk]:
     languages = snapshot.head.languages
     spoken = next((tag for tag in languages if lexical.primary_subtag(tag) == lexical.primary_subtag(language)), None)
     spoken = spoken or snapshot.head.main_language
-    vector = lexical.query_vector(phrases.for_language(spoken).beginning, (spoken,))
-    only = In("language", (spoken,)) if len(languages) > 1 else None
-    chunks = [hit.chunk for hit in snapshot.search_lexical(vector, _MAX_HITS, only)]
-    titled = [snapshot.page(chunk.source_file_path)[0] for chunk in _sort(chunks, "chapter_title", spoken)]
+    chunks = _search(snapshot, spoken)
+    titled = [snapshot.page(chunk.source_file_path)[0] for chunk in _find_headed(chunks, "chapter_title", spoken)]
     home = _one_a_page((c for c in snapshot.page("home", "content_type") if c.language == spoken), 1)
     # The home page has a place, even behind many others.
     paths = {chunk.source_file_path for chunk in home}
     pages = _one_a_page((c for c in titled if c.source_file_path not in paths), MAX_FIRST_PAGES - len(home))
-    return [*pages, *home] or _one_a_page(_sort(chunks, "section_heading", spoken), MAX_FIRST_PAGES)
+    return [*pages, *home] or _one_a_page(_find_headed(chunks, "section_heading", spoken), MAX_FIRST_PAGES)
 
 
-def _sort(chunks: Iterable[Chunk], heading: str, language: str) -> list[Chunk]:
-    """Return the chunks headed as a beginning, those with the fewest other words in this heading first."""
+def _search(snapshot: Snapshot, language: str) -> list[Chunk]:
+    words = phrases.for_language(language).beginning
+    only = In("language", (language,)) if len(snapshot.head.languages) > 1 else None
+    hits = snapshot.search_lexical(lexical.query_vector(words, (language,)), _MAX_HITS, only)
+    return [hit.chunk for hit in hits]
+
+
+def _find_headed(chunks: Iterable[Chunk], heading: str, language: str) -> list[Chunk]:
+    """Return the chunks headed as a beginning with as few other words in this heading as any.
+
+    So "Installation guide" counts where no title is "Installation". On 28 documentations those
+    so titled are where to begin, but on one. Of the titles with more words than these a half are not.
+    """
     beginnings = [_words(phrase) for phrase in phrases.for_language(language).beginning.split("; ")]
-    others = [(_other_words(_words(getattr(chunk, heading) or ""), beginnings), chunk) for chunk in chunks]
-    return [chunk for count, chunk in sorted(others, key=lambda pair: pair[0]) if count <= _MAX_OTHER_WORDS]
+    headings = ((_words(getattr(chunk, heading) or ""), chunk) for chunk in chunks)
+    headed = [(len(words) - length, chunk) for words, chunk in headings if (length := _length(words, beginnings))]
+    fewest = min((count for count, _ in headed), default=0)
+    return [chunk for count, chunk in headed if count == fewest <= _MAX_OTHER_WORDS]
 
 
-def _other_words(words: Sequence[str], beginnings: Iterable[Sequence[str]]) -> int:
-    """Return how many words of a heading are not of the longest beginning in it; more than may be without one."""
-    lengths = [
-        len(beginning)
-        for beginning in beginnings
-        if any(words[at : at + len(beginning)] == beginning for at in range(len(words)))
-    ]
-    return len(words) - max(lengths) if lengths else _MAX_OTHER_WORDS + 1
+def _length(words: Sequence[str], beginnings: Iterable[Sequence[str]]) -> int:
+    """Return how many words the longest beginning in a heading has; 0 without one."""
+    found = (b for b in beginnings if any(words[at : at + len(b)] == b for at in range(len(words))))
+    return max(map(len, found), default=0)
 
 
 def _words(text: str) -> list[str]:

@@ -20,7 +20,7 @@ sheet.replaceSync(`
 .launcher:hover,.send:hover{filter:brightness(1.1)}
 .launcher:focus-visible{outline:3px solid var(--_accent);outline-offset:2px}
 .launcher[aria-expanded=true]{visibility:hidden}
-.launcher[aria-busy=true]{animation:1s infinite alternate pulse}
+.busy,[aria-busy=true]{animation:1s infinite alternate pulse}
 @keyframes pulse{from{opacity:.8}}
 @media(prefers-reduced-motion){*{animation:none!important}}
 @media(max-width:480px){.launcher{padding:10px 13px;font-size:0;gap:0}}

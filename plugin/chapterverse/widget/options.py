@@ -59,7 +59,7 @@ class WidgetOptions(BaseModel):
     title: _Line = ""
     """Heading of the panel and label of its button; empty is "Ask the docs" in the language of the page."""
     greeting: _Paragraph = ""
-    """First line of an empty conversation; empty takes the widget's own."""
+    """First line of an empty conversation, where {site} is the site's name; empty takes the widget's own."""
     placeholder: _Line = ""
     """Text in the empty question field; empty takes the widget's own."""
     starters: Annotated[list[_Starter], "must be a list of texts of 1 to 200 characters."] = []

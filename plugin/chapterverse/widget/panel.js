@@ -55,14 +55,14 @@ export const createPanel = async (place, launcher, config, words) => {
 
   const greet = async () => {
     const chips = el('div');
-    thread.replaceChildren(el('p', {}, strings.greeting), chips);
+    thread.replaceChildren(el('p', {}, strings.greeting.replace('{site}', () => strings.site)), chips);
     /** @type {HTMLElement | null} */
     const here = document.querySelector('[data-chapterverse-starters]');
     const starters = [here?.dataset.chapterverseStarters ?? [], config.starters ?? []].flatMap(some => {
       try {
         return JSON.parse(/** @type {string} */ (some));
       } catch {
-        return typeof some === 'string' ? some.split('|') : some;
+        return /** @type {any} */ (some).split?.('|') ?? some;
       }
     });
     // Where the site names none, the page's own headings are what it can be asked about, else what the search finds.
@@ -169,7 +169,7 @@ export const createPanel = async (place, launcher, config, words) => {
   const form = el('form', { className: 'ask' }, chips, el('div', { className: 'field' }, field, action), el('p', { className: 'small' }, strings.disclaimer));
   // What a conversation needs beside it comes with its first answer.
   const head = el('div', { className: 'head' }, el('h2', {}, strings.title),
-    inline ? [] : el('button', { type: 'button', className: 'icon', title: strings.close, onclick: () => close() }, icon('close')));
+    inline ? [] : el('button', { type: 'button', className: 'icon', title: strings.close, onclick: close }, icon('close')));
   /** @type {HTMLDialogElement} */
   const dialog = el('dialog', {
     className: inline ? 'inline' : '',

@@ -7,11 +7,12 @@ import { el } from './render.js';
 const WIDTH = 'min(clamp(430px,30vw,480px),40vw)';
 const page = new CSSStyleSheet();
 page.replaceSync(`@media screen and (min-width:1000px){html{margin-inline-end:${WIDTH}!important}.VPNav,.page>.header,.wy-grid-for-nav{width:calc(100% - ${WIDTH})!important}
-.main>.content{width:auto!important;min-width:0!important}}
+.page>.main,.main>.content{min-width:0!important}.main>.content{width:auto!important}}
 @media screen and (min-width:1000px) and (max-width:1599px){
-.md-sidebar--secondary,.col:has(>.theme-doc-toc-desktop),.VPDoc .aside,.right-sidebar-container,.toc-drawer,.bd-sidebar-secondary{display:none!important}
+.md-sidebar--secondary,.col:has(>.theme-doc-toc-desktop),.right-sidebar-container,.toc-drawer,.bd-sidebar-secondary{display:none!important}
 .col:has(+.col>.theme-doc-toc-desktop),.main-pane{width:100%!important;max-width:100%!important;flex-basis:100%!important}
-.VPDoc .content{min-width:0!important}}`);
+.VPDoc .content{min-width:0!important}}
+@media screen and (min-width:1000px) and (max-width:1855px){.VPDoc .aside{display:none!important}}`);
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(`
@@ -35,7 +36,8 @@ const edges = block => {
   const range = new Range();
   range.selectNodeContents(block);
   let { left, right } = range.getBoundingClientRect();
-  for (let node = /** @type {Element | null} */ (block); node && node !== document.body; node = node.parentElement) {
+  // Some themes let the code scroll, and others what it is in.
+  for (let node = /** @type {Element | null} */ (block.querySelector(':scope>code') ?? block); node && node !== document.body; node = node.parentElement) {
     if (getComputedStyle(node).overflowX === 'visible') continue;
     const box = node.getBoundingClientRect();
     [left, right] = [Math.max(left, box.left), Math.min(right, box.right)];
@@ -49,7 +51,7 @@ const hasRoom = () => {
   const width = Math.min(Math.max(430, 0.3 * innerWidth), 480, 0.4 * innerWidth);
   const rtl = document.documentElement.matches(':dir(rtl)');
   const blocks = [...document.querySelectorAll(BLOCKS)].filter(block => block.checkVisibility());
-  const columns = blocks.filter(({ localName }) => localName === 'p').map(block => block.clientWidth);
+  const columns = blocks.filter(block => block.matches('p:not(table p)')).map(block => block.clientWidth);
   return (!columns[0] || Math.max(...columns) >= LEAST) && blocks.slice(0, 1000).every(block => {
     const { left, right } = edges(block);
     return left >= right || (rtl ? left >= width - 1 : right <= clientWidth - width + 1);

@@ -11,10 +11,11 @@ export const takeColors = host => {
   const styles = getComputedStyle(host);
   const { color, backgroundColor } = getComputedStyle(document.body);
   const link = document.querySelector(':is(main,article,[role=main]) a[href]');
+  /** @type {Record<string, any>} */
   const shown = / 0\)$/.test(backgroundColor) ? {} : { bg: backgroundColor, fg: color, link: link && getComputedStyle(link).color };
-  for (const name of /** @type {const} */ (['bg', 'fg', 'link'])) {
+  for (const [name, names] of Object.entries(NAMES)) {
     // A name without a value is no color.
-    const known = NAMES[name].split(' ').find(each => styles.getPropertyValue(`--${each}`).trim());
+    const known = names.split(' ').find(each => styles.getPropertyValue(`--${each}`).trim());
     host.style.setProperty(`--_${name}`, known ? `var(--${known})` : shown[name] ?? '');
   }
 };
@@ -35,13 +36,13 @@ dialog[open]{display:flex;animation:140ms open}
 @keyframes open{from{opacity:0}}
 .inline{position:static;width:auto;height:min(700px,100dvh);box-shadow:none}
 dialog button{all:unset;box-sizing:border-box;cursor:pointer}
-dialog,.code,.card,dialog .chip,.field{border:1px solid var(--_line)}
+dialog,.code,.card,dialog .chip,.field,.source,th,td{border:1px solid var(--_line)}
 :focus-visible,dialog button:focus-visible{outline:2px solid var(--_link)}
 .head,.field{display:flex;align-items:center;gap:6px}
 .head{padding:10px;padding-inline-start:18px;border-bottom:1px solid var(--_line)}
 h2{flex:1;margin:0;font-size:16px}
 dialog .icon{display:flex;padding:8px;border-radius:10px;color:var(--_soft)}
-dialog .icon:hover,.chip:hover{background:var(--_tint);color:var(--_fg)}
+dialog .icon:hover,.chip:hover,[aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
 .thread{position:relative;flex:1;padding:16px 18px;overflow:auto;overscroll-behavior:contain;overflow-wrap:anywhere}
 .turn *,.chip,h2,p,textarea{unicode-bidi:plaintext}
 .turn{padding-top:12px}
@@ -64,22 +65,19 @@ dialog .chip{display:block;box-sizing:border-box;width:fit-content;max-width:100
 .chip span,.busy span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .chip svg{width:14px;margin-inline-start:6px;vertical-align:-2px}
 table{border-collapse:collapse;font-size:14px}
-th,td{border:1px solid var(--_line);min-width:4.5em;padding:6px 10px;text-align:start;vertical-align:top}
+th,td{min-width:4.5em;padding:6px 10px;text-align:start;vertical-align:top}
 th{background:var(--_shade)}
 .sources{display:flex;flex-wrap:wrap;gap:6px;padding:0;list-style:none;font-size:13px}
 .sources li{max-width:100%}
-.source{display:flex;align-items:baseline;gap:8px;padding:3px 10px;border:1px solid var(--_line);border-radius:10px;text-decoration:none}
+.source{display:flex;align-items:baseline;gap:8px;padding:3px 10px;border-radius:10px;text-decoration:none}
 .source b{overflow:hidden;font-weight:400;text-overflow:ellipsis;white-space:nowrap}
 .card{border-radius:10px;overflow:hidden}
 .card>div{padding:12px 14px 1px}
 .crumb{display:flex;gap:8px;align-items:baseline;padding:7px 14px;background:var(--_shade);font-size:13px;font-weight:600;line-height:1.4;text-decoration:none}
-.status>:empty{display:none}
 .error{padding:8px 14px;border-inline-start:4px solid #d32f2f}
-.busy{animation:1s infinite alternate pulse}
 .ask{padding:8px 14px;border-top:1px solid var(--_line)}
 .chips{display:flex;gap:6px}
 dialog .chips .chip{display:flex;align-items:center;min-width:4em;min-height:28px;margin:0;padding:1px 10px;color:var(--_soft);font-size:12px}
-[aria-pressed=true]{background:var(--_tint);color:var(--_fg)}
 .small{margin:6px 4px 0;color:var(--_soft);font-size:12px;line-height:1.4}
 .field{margin-top:8px;padding:4px;border-color:var(--_soft);border-radius:14px;align-items:end}
 .field:focus-within{border-color:var(--_link)}
@@ -88,7 +86,7 @@ textarea{flex:1;max-height:130px;padding:6px 8px;border:0;outline:0!important;re
 :placeholder-shown+.send{opacity:.5}
 dialog .field .icon{background:var(--_accent);color:var(--_on)}
 .sr{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-[hidden]{display:none!important}
+.status>:empty,[hidden]{display:none!important}
 @media(max-width:480px),(max-height:480px){dialog:not(.inline){inset:0!important;width:100%;height:100dvh;border:0;border-radius:0}}
 @media(max-height:480px){.head{padding-block:0}.ask{padding-block:3px}.field{margin:0;padding:1px}.small,.chips{display:none}.thread{padding-block:8px}}
 @media(forced-colors:active){.field:focus-within{outline:2px solid}[aria-pressed=true]{outline:1px solid}}`);

@@ -19,7 +19,9 @@ interface Config {
   titles?: Record<string, string>;
   /** Docs version of this page. */
   version?: string;
-  /** First line of an empty conversation. */
+  /** Name of the site, which its generator knows. */
+  site?: string;
+  /** First line of an empty conversation. `{site}` is the name of the site. */
   greeting?: string;
   /** Placeholder of the empty field. */
   placeholder?: string;

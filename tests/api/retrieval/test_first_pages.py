@@ -13,6 +13,7 @@ PAGES = {
     "start.md": "# Getting started\n\nWrite a page.\n\n## First steps\n\nBuild it.\n",
     "plugins.md": "# Plugins\n\n## Getting started with plugins\n\nStart one.\n\n## Introduction\n\nA program.\n",
     "languages.md": LANGUAGES,
+    "database.md": "# Database: getting started\n\nGet started with tables.\n",
 }
 
 

@@ -20,7 +20,7 @@ def write_site(folder: Path) -> None:
     for name, (title, first, heading, second) in PAGES.items():
         (folder / name).mkdir(parents=True)
         anchor = heading.lower().replace(" ", "-")
-        body = f"<h1>{title}</h1><p>{first}</p><h2 id={anchor}>{heading}</h2><p>{second}</p>"
+        body = f"<h1 id={name}>{title}</h1><p>{first}</p><h2 id={anchor}>{heading}</h2><p>{second}</p>"
         page = f"<!doctype html><html lang=en><title>{title}</title><body><main>{body}</main></body></html>"
         (folder / name / "index.html").write_text(page)
 

@@ -88,7 +88,8 @@ def eval_(
     chapterverse eval questions.jsonl --run before.json
     chapterverse eval questions.jsonl --compare before.json --min recall@5=0.8 --report report.html
 
-    To see what a change of the docs does to readers' answers, with these questions or the headings of what changed:
+    To see what a change of the docs does to readers' answers, with these questions, those that
+    `report --json` prints, or the headings of what changed:
 
     \b
     chapterverse eval questions.jsonl --diff main --max-lost 0 --markdown comment.md

@@ -1,5 +1,7 @@
 """Reads question files: JSON lines of `{"id", "question"}`, with a `history` for a follow-up. Other keys are ignored.
 
+What `chapterverse report --json` prints is one too: the questions that it shows, which state no answer.
+
 A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
 `"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
 `nuggets`). `key` is the sentence, item, row or line of code that answers, `begins` the beginning of its
@@ -9,6 +11,7 @@ block (see `quoting`). In place of `expected` a row may name the `file` and the 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,15 +76,30 @@ def read_judged(file: Path) -> list[QuestionRow]:
 
 def _parse_file(file: Path) -> list[tuple[QuestionRow, dict[str, Any]]]:
     try:
-        lines = file.read_text("utf-8").split("\n")
+        text = file.read_text("utf-8")
     except OSError as error:
         raise InputError(f"{file} can't be read ({error.strerror}): name a file of questions.") from None
     except UnicodeDecodeError:
         raise InputError(f"{file} is no text in UTF-8: save it as such.") from None
-    rows = [_parse_row(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    asked = _reported_questions(text)
+    if asked is not None:
+        found = ((f"{file}: {text!r}", json.dumps({"id": text, "question": text})) for text in asked)
+    else:
+        found = ((f"{file}, line {number}", line) for number, line in enumerate(text.split("\n"), 1))
+    rows = [_parse_row(line, place) for place, line in found if line.strip()]
     if not rows:
         raise InputError(f"{file} holds no question.")
     return rows
+
+
+def _reported_questions(text: str) -> list[str] | None:
+    """Return the distinct questions of a report's JSON; None if the text is none."""
+    try:
+        document = parse_json(text)
+        shown = [question for group in document["groups"] for question in group["examples"]]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return list(dict.fromkeys(map(str, shown)))
 
 
 def _parse_row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:

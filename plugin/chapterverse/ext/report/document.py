@@ -150,11 +150,16 @@ def _notes(
 def _chapters(groups: Sequence[Group], find_place: Callable[[str], Place]) -> list[dict[str, Any]]:
     """Return the chapters that most readers ask about."""
     pages: dict[str, list[AskedTurn]] = defaultdict(list)
+    # By a section, as a page has no address of its own in an index where its title has an anchor.
+    titles: dict[str, str] = {}
     for group in groups:
-        pages[(group.nearest.url if group.nearest else group.key).partition("#")[0]] += group.turns
+        section = group.nearest.url if group.nearest else group.key
+        page = section.partition("#")[0]
+        pages[page] += group.turns
+        titles[page] = titles.get(page) or find_place(section)["chapter"]
     rows = [(page, _count(turns)) for page, turns in pages.items() if page]
     most = sorted(rows, key=lambda row: (-row[1]["asked"], row[0]))[:MAX_CHAPTERS]
-    return [{"title": find_place(page)["chapter"] or _clean(page), **count} for page, count in most]
+    return [{"title": titles[page] or _clean(page), **count} for page, count in most]
 
 
 def _group(group: Group, middle: str, find_place: Callable[[str], Place]) -> Document:

@@ -114,22 +114,23 @@ def _mix(own: Profile, near: Profile) -> Profile:
 def join(profiles: Sequence[Profile], least: float = LEAST_NEARNESS) -> list[list[int]]:
     """Return the numbers of the questions of each subject, by average linkage."""
     members, near = _nearness(profiles)
-    # The nearest pair first; of equally near ones that with the lowest numbers.
-    queue = [(-_mean(near, members, a, b), a, b) for a, row in near.items() for b in row if a < b]
-    queue = [pair for pair in queue if -pair[0] >= least]
+    # One pair of each group, the nearest first; of equally near ones that with the lowest numbers.
+    queue = [pair for a in near for pair in _nearest_pair(a, near, members, least)]
     heapq.heapify(queue)
     while queue:
-        value, a, b = heapq.heappop(queue)
-        if a not in members or b not in members or _mean(near, members, a, b) != -value:
+        pair = heapq.heappop(queue)
+        _, a, b = pair
+        if a not in members:
             continue
-        members[a] += members.pop(b)
-        for other, sum_ in near.pop(b).items():
-            near[other].pop(b)
-            if other != a:
-                near[a][other] = near[other][a] = near[a].get(other, 0.0) + sum_
-        for other in near[a]:
-            if (mean := _mean(near, members, a, other)) >= least:
-                heapq.heappush(queue, (-mean, min(a, other), max(a, other)))
+        # A pair of others that were joined is no nearer than the nearer of both was.
+        if [pair] == _nearest_pair(a, near, members, least):
+            members[a] += members.pop(b)
+            for other, sum_ in near.pop(b).items():
+                near[other].pop(b)
+                if other != a:
+                    near[a][other] = near[other][a] = near[a].get(other, 0.0) + sum_
+        for pair in _nearest_pair(a, near, members, least):
+            heapq.heappush(queue, pair)
     return [sorted(numbers) for numbers in members.values()]
 
 
@@ -157,5 +158,10 @@ def _nearness(profiles: Sequence[Profile]) -> tuple[dict[int, list[int]], dict[i
     return members, {a: {b: v * sizes[a] * sizes[b] for b, v in row.items()} for a, row in near.items()}
 
 
-def _mean(near: Mapping[int, Mapping[int, float]], members: Mapping[int, Sequence[int]], a: int, b: int) -> float:
-    return near[min(a, b)].get(max(a, b), 0.0) / (len(members[a]) * len(members[b]))
+def _nearest_pair(
+    a: int, near: Mapping[int, Mapping[int, float]], members: Mapping[int, Sequence[int]], least: float
+) -> list[tuple[float, int, int]]:
+    """Return the pair of a group and the nearest one after it, behind their mean nearness below 0; [] without any."""
+    size = len(members[a])
+    nearest = min(((-value / (size * len(members[b])), a, b) for b, value in near[a].items() if b > a), default=None)
+    return [nearest] if nearest and -nearest[0] >= least else []

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'اسأل الوثائق',
-  greeting: 'اسأل ما تشاء. كل إجابة تقود إلى القسم.',
+  greeting: 'اسأل ما تشاء عن {site}. كل إجابة تقود إلى القسم.',
+  site: 'هذه الوثائق',
   disclaimer: 'قد تخطئ الإجابات: راجع الأقسام المستشهد بها.',
   placeholder: 'اطرح سؤالًا',
   close: 'إغلاق',

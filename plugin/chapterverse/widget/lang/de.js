@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Doku befragen',
-  greeting: 'Einfach eine Frage stellen. Jede Antwort verlinkt ihren Abschnitt.',
+  greeting: 'Einfach etwas zu {site} fragen. Jede Antwort verlinkt ihren Abschnitt.',
+  site: 'dieser Doku',
   disclaimer: 'Antworten können falsch sein: Zitierte Abschnitte bitte prüfen.',
   placeholder: 'Frage stellen',
   close: 'Schließen',

@@ -2,7 +2,8 @@
 /** What the widget says up to a first answer; `config.strings` replaces any of it, as it does what is in `more/`. */
 export default {
   title: 'Ask the docs',
-  greeting: 'Ask anything. Every answer links to its section.',
+  greeting: 'Ask anything about {site}. Every answer links to its section.',
+  site: 'these docs',
   disclaimer: 'Answers can be wrong: check the cited sections.',
   placeholder: 'Ask a question',
   close: 'Close',

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Preguntar a los docs',
-  greeting: 'Pregunta lo que quieras. Cada respuesta enlaza a su sección.',
+  greeting: 'Pregunta lo que quieras sobre {site}. Cada respuesta enlaza a su sección.',
+  site: 'esta documentación',
   disclaimer: 'Puede equivocarse: conviene revisar las secciones citadas.',
   placeholder: 'Hacer una pregunta',
   close: 'Cerrar',

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Interroger la doc',
-  greeting: 'Posez une question. Chaque réponse renvoie à sa section.',
+  greeting: 'Posez une question sur {site}. Chaque réponse renvoie à sa section.',
+  site: 'cette documentation',
   disclaimer: 'Les réponses peuvent être fausses : vérifiez les sections citées.',
   placeholder: 'Posez une question',
   close: 'Fermer',

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Chiedi ai docs',
-  greeting: 'Fai una domanda. Ogni risposta rimanda alla sua sezione.',
+  greeting: 'Fai una domanda su {site}. Ogni risposta rimanda alla sua sezione.',
+  site: 'questa documentazione',
   disclaimer: 'Le risposte possono essere sbagliate: controlla le sezioni citate.',
   placeholder: 'Fai una domanda',
   close: 'Chiudi',

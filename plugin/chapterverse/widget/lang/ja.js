@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'ドキュメントに質問',
-  greeting: '質問してください。回答は引用元へリンクします。',
+  greeting: '{site}について質問してください。回答は引用元へリンクします。',
+  site: 'このドキュメント',
   disclaimer: '回答は誤りを含むことがあります。引用元を確認してください。',
   placeholder: '質問を入力',
   close: '閉じる',

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Vraag het de docs',
-  greeting: 'Stel een vraag. Elk antwoord linkt naar de sectie.',
+  greeting: 'Stel een vraag over {site}. Elk antwoord linkt naar de sectie.',
+  site: 'deze documentatie',
   disclaimer: 'Antwoorden kunnen fout zijn: controleer de geciteerde secties.',
   placeholder: 'Stel een vraag',
   close: 'Sluiten',

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Zapytaj dokumentację',
-  greeting: 'Zadaj pytanie. Każda odpowiedź prowadzi do swojej sekcji.',
+  greeting: 'Zadaj pytanie o {site}. Każda odpowiedź prowadzi do swojej sekcji.',
+  site: 'tę dokumentację',
   disclaimer: 'Odpowiedzi mogą być błędne: sprawdź cytowane sekcje.',
   placeholder: 'Zadaj pytanie',
   close: 'Zamknij',

@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: 'Perguntar aos docs',
-  greeting: 'Faça uma pergunta. Cada resposta leva ao trecho citado.',
+  greeting: 'Faça uma pergunta sobre {site}. Cada resposta leva ao trecho citado.',
+  site: 'esta documentação',
   disclaimer: 'As respostas podem estar erradas: confira os trechos citados.',
   placeholder: 'Faça uma pergunta',
   close: 'Fechar',

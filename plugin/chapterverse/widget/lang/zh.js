@@ -2,7 +2,8 @@
 /** @type {typeof import('./en.js').default} */
 export default {
   title: '文档问答',
-  greeting: '请提问。每个回答都链接到对应章节。',
+  greeting: '请就{site}提问。每个回答都链接到对应章节。',
+  site: '这些文档',
   disclaimer: '回答可能有误：请核对所引章节。',
   placeholder: '输入问题',
   close: '关闭',

@@ -116,9 +116,9 @@ def _build(ref: str, command: str | None, settings: Settings, head: Head, checko
     command = command or _known_command(folder, ref)
     own = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_LEDGER": settings.ledger}
     own |= {"CHAPTERVERSE_SITE": head.site, "CHAPTERVERSE_DOCS_VERSION": head.version}
-    # Nothing is charged for it but vectors, which answers differ by.
+    # Nothing is charged for it but vectors, which answers differ by: it gets those that the index to compare has.
     own |= {"CHAPTERVERSE_ENRICHER": "none", "CHAPTERVERSE_REPORT": "false"}
-    own |= {"CHAPTERVERSE_EMBEDDER": settings.embedder} if settings.embedder != "none" else {}
+    own |= {"CHAPTERVERSE_EMBEDDER": head.embedder.name}
     if code := _run(command, folder, own):
         raise ConfigurationError(f"`{command}` ended with {code} on {ref}: see above.")
     if not open_store(settings).heads():
