@@ -8,7 +8,13 @@ import pytest
 
 from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
 from chapterverse.calibration.regression import auc, logistic, regress, regress_rising
-from chapterverse_api.ext.evaluation.fit import FLOOR, Example, cross_validate, fit_to_questions, measure_calibration
+from chapterverse_api.ext.evaluation.observations import (
+    FLOOR,
+    Example,
+    cross_validate,
+    fit_to_questions,
+    measure_calibration,
+)
 from growth import assert_linear
 
 BAR = 0.08

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.ext.evaluation import charts
-from chapterverse_api.ext.evaluation.bootstrap import Interval
-from chapterverse_api.ext.evaluation.charts import HEIGHT, WIDTH, Chart
-from chapterverse_api.ext.evaluation.comparison import Change
+from chapterverse_api.ext.evaluation import report as charts
+from chapterverse_api.ext.evaluation.comparison import Change, Interval
+from chapterverse_api.ext.evaluation.report import HEIGHT, WIDTH, Chart
 from evaluation.made import answer, answered, row, run, unanswerable
 
 RUN = run(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.ext.evaluation.confidence import AnswerOutcome, bins, brier, ece, risks
+from chapterverse_api.ext.evaluation.metrics import AnswerOutcome, bins, brier, ece, risks
 
 
 def outcomes(*pairs: tuple[float, int]) -> list[AnswerOutcome]:

@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chapterverse_api.ext.evaluation.bars import Bar
-from chapterverse_api.ext.evaluation.comparison import compare_runs
+from chapterverse_api.ext.evaluation.comparison import Bar, compare_runs
 from chapterverse_api.ext.evaluation.report import by_chapter, load_template, render, worst
 from chapterverse_api.ext.evaluation.runs import Result, Run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable

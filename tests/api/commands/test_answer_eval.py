@@ -13,7 +13,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Segment
-from chapterverse_api.ext.evaluation.answer_eval import holds, judge_answer
+from chapterverse_api.ext.evaluation.session import holds, judge_answer
 from chapterverse_api.service import Service
 
 CLEAN = "How do I clear the cache?"

@@ -8,14 +8,13 @@ from dataclasses import replace
 from chapterverse.errors import IndexLocked
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
-from chapterverse_api.ext.evaluation.answer_eval import AnswerJudgement, CitedClaim
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
 from chapterverse_api.ext.evaluation.mutations import KINDS, mutations
 from chapterverse_api.ext.evaluation.places import SitePlaces, distinct, match_place
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.ext.evaluation.runs import Run
-from chapterverse_api.ext.evaluation.session import EvaluationSession
+from chapterverse_api.ext.evaluation.session import AnswerJudgement, CitedClaim, EvaluationSession
 
 #: Mutated sentences between two reports of progress.
 _CLAIMS_PER_CALL = 50

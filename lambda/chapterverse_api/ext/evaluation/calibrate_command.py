@@ -19,8 +19,7 @@ from chapterverse_api.ext.evaluation.session import EvaluationSession
 
 # Only the command itself loads the modules that fit.
 if TYPE_CHECKING:
-    from chapterverse_api.ext.evaluation.fit import Figures
-    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome
+    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome, Figures
 
 
 def calibrate(

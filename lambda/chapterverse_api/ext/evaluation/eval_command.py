@@ -20,8 +20,7 @@ from chapterverse_api.ext.evaluation.session import EvaluationSession
 
 # Only the command itself loads the modules that measure.
 if TYPE_CHECKING:
-    from chapterverse_api.ext.evaluation.bars import Bar
-    from chapterverse_api.ext.evaluation.comparison import Comparison
+    from chapterverse_api.ext.evaluation.comparison import Bar, Comparison
     from chapterverse_api.ext.evaluation.runs import Run
 
 BarsOption = Annotated[
@@ -207,7 +206,7 @@ def _announce(questions: int, settings: Settings) -> None:
 
 
 def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
-    from chapterverse_api.ext.evaluation.bars import read_bar
+    from chapterverse_api.ext.evaluation.comparison import read_bar
 
     if more and not least:
         raise typer.BadParameter("There is one file of QUESTIONS; a bar is set by --min NAME=VALUE.")
@@ -250,7 +249,7 @@ def _save(file: Path, text: str) -> None:
 
 
 def _hold_to(bars: list[Bar], run: Run) -> None:
-    from chapterverse_api.ext.evaluation.bars import describe_missed
+    from chapterverse_api.ext.evaluation.comparison import describe_missed
 
     sentences = describe_missed(bars, run.measured)
     for sentence in sentences:

@@ -1,13 +1,228 @@
-"""The service as an evaluation asks it. Nothing is charged."""
+"""The service as an evaluation asks it. Nothing is charged.
+
+Of an answer nothing is trusted: each cited section is read again at the address of its citation, and the citing text is
+verified again with these sections only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
+from typing import Any, Literal, TypeAlias, TypedDict
 
+from chapterverse.calibration import read_weights
+from chapterverse.model import Chunk
+from chapterverse.store import Snapshot
+from chapterverse.text import lexical
+from chapterverse.text.plain import plain
+from chapterverse.text.sentences import split
+from chapterverse_api import phrases
+from chapterverse_api.answering.pipeline import answer_query
+from chapterverse_api.answering.resources import Resources
 from chapterverse_api.commands.search import Examination, History, WeightTrial, collect_features, measure_search
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.ext.evaluation import answer_eval
-from chapterverse_api.ext.evaluation.answer_eval import AnswerJudgement, CitedClaim
+from chapterverse_api.contract import AnswerStatus, ChatQuery, ChatResponse, Delta, Events, Meta, Segment
+from chapterverse_api.generation.draft import OMISSION, Span
+from chapterverse_api.generation.passage import Passage
+from chapterverse_api.grounding.verifier import verify
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.validation import make_query
+
+#: A section's address, and a chunk of it.
+Place: TypeAlias = tuple[str, str]
+#: Kinds of segments.
+SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
+#: Answers a question, as `answer_query` does.
+AnswerFunction: TypeAlias = Callable[[ChatQuery, Resources], Events]
+
+#: Shorter sentences have nothing to check; the verifier skips them too.
+_MIN_WORDS = 3
+
+
+class CitedClaim(TypedDict):
+    """A sentence, and the section that it cites."""
+
+    text: str
+    url: str
+    chunk_id: str
+
+
+class AnswerCounts(TypedDict):
+    """What the verifier keeps of an answer when it reads the cited sections again.
+
+    Attributes:
+        citations, valid: the citations of all segments, and those that name exactly one source that is in the index
+            and verified again.
+        sentences, carried: the sentences with a claim, and those with a citation that the verifier keeps.
+        pairs, precise: the pairs of a sentence and its citation, and those that the verifier keeps.
+        claims: the sentences that exactly one section supports.
+        segments: the segments of the response as JSON.
+        quotes: the text of each quote and its whole section.
+    """
+
+    citations: int
+    valid: int
+    sentences: int
+    carried: int
+    pairs: int
+    precise: int
+    claims: list[CitedClaim]
+    segments: list[dict[str, Any]]
+    quotes: list[tuple[str, str]]
+
+
+class AnswerJudgement(AnswerCounts):
+    """An answer with its counts.
+
+    Attributes:
+        status, confidence, text: the response's `status`, `grounding_confidence` and `response`.
+        cited: the addresses of the cited sources.
+        seconds: the seconds until the sources (`retrieve`), the first words (`first`) and the end (`total`), without
+            the opening of the index.
+        degraded: the reason why a part did not work as configured, or None.
+        generation: the generation of the index.
+    """
+
+    status: AnswerStatus
+    confidence: float
+    text: str
+    cited: Sequence[str]
+    seconds: dict[str, float]
+    degraded: str | None
+    generation: int
+
+
+def judge_answer(
+    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_query
+) -> AnswerJudgement:
+    """Answer a question as for a reader, and return counts for its figures.
+
+    Raises:
+        InputError: the question or its history is invalid.
+        IndexFault: no index can be read.
+    """
+    query = make_query(query=question, conversation_history=history or [])
+    resources.index.snapshot()
+    response, seconds = _time_answer(answer(query, resources))
+    snapshot = resources.index.snapshot()
+    return {
+        "status": response.status,
+        "confidence": response.grounding_confidence,
+        "text": response.response,
+        "cited": response.sources_cited,
+        **_count(response, _Sections(resources.index, snapshot), snapshot.head.languages),
+        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
+        "degraded": response.degraded_reason,
+        "generation": snapshot.head.generation,
+    }
+
+
+def holds(resources: Resources, claims: Sequence[CitedClaim]) -> list[bool]:
+    """Return for each claim whether its section supports it."""
+    sections = _Sections(resources.index, resources.index.snapshot())
+    return [bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
+
+
+def _time_answer(events: Events) -> tuple[ChatResponse, dict[str, float]]:
+    start = time.perf_counter()
+    seconds: dict[str, float] = {}
+    stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
+    response: ChatResponse | None = None
+    for event in events:
+        if stage := stages.get(type(event)):
+            seconds.setdefault(stage, time.perf_counter() - start)
+        if isinstance(event, ChatResponse):
+            response = event
+    if response is None:
+        raise AssertionError("a turn ends with its response")
+    return response, seconds
+
+
+class _Sections:
+    """The sections of one index, by citation."""
+
+    def __init__(self, index: SiteIndex, snapshot: Snapshot) -> None:
+        self._index = index
+        self._snapshot = snapshot
+        self._passages: dict[Place, tuple[Passage, str] | None] = {}
+
+    def cite(self, text: str, places: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
+        """Return the citations that the verifier keeps throughout a text that has these and no others."""
+        sections = [(i, section) for i, place in places.items() if (section := self.passage(*place))]
+        if not sections:
+            return frozenset()
+        passages = tuple(replace(passage, id=i) for i, (passage, _) in sections)
+        language = sections[0][1][1]
+        verified = verify((Span(text, tuple(places), kind),), passages, language, self._weigh)
+        citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
+        return frozenset.intersection(*citations) if citations and not verified.unsupported_count else frozenset()
+
+    def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+        """Return the section of a chunk and its language; None if it isn't at this address."""
+        key = url, chunk_id
+        if key not in self._passages:
+            self._passages[key] = self._find(url, chunk_id)
+        return self._passages[key]
+
+    def _find(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+        address = self._index.published_url(url, self._snapshot.head)
+        chunks: list[Chunk] = self._snapshot.page(address, "url") if address else []
+        chunk = next((c for c in chunks if c.chunk_id == chunk_id), None)
+        if chunk is None:
+            return None
+        text = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(chunk))
+        return Passage("1", chunk.heading_path, plain(chunk.text), text, url=url, chunk_id=chunk_id), chunk.language
+
+    def _weigh(self, text: str) -> Mapping[int, float]:
+        return read_weights(text, self._snapshot.head.languages, self._snapshot)
+
+
+def _count(response: ChatResponse, sections: _Sections, languages: Sequence[str]) -> AnswerCounts:
+    # An id of two sources identifies neither.
+    ids = Counter(s.id for s in response.source_chunks)
+    places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if ids[s.id] == 1}
+
+    def cited(segment: Segment) -> dict[str, Place]:
+        return {i: places[i] for i in segment.citations if i in places}
+
+    segments = list(_segments(response, ("en", *languages)))
+    valid = [(s.citations, sections.cite(s.text, cited(s), s.kind)) for s in segments]
+    sentences = [(text, s.citations, sections.cite(text, cited(s))) for s in segments for text in _sentences(s)]
+    quotes = [(s.text, next(iter(cited(s).values()), None)) for s in response.segments if s.kind == "quote"]
+    found = [(text, sections.passage(*place)) for text, place in quotes if place]
+    alone = [(text, places[min(kept)]) for text, _, kept in sentences if len(kept) == 1]
+    return {
+        "citations": sum(len(citations) for citations, _ in valid),
+        "valid": sum(i in kept for citations, kept in valid for i in citations),
+        "sentences": len(sentences),
+        "carried": sum(bool(kept) for _, _, kept in sentences),
+        "pairs": sum(len(citations) for _, citations, _ in sentences),
+        "precise": sum(i in kept for _, citations, kept in sentences for i in citations),
+        "claims": [{"text": text, "url": url, "chunk_id": chunk_id} for text, (url, chunk_id) in alone],
+        "segments": [s.model_dump() for s in response.segments],
+        "quotes": [(text, section[0].section) for text, section in found if section],
+    }
+
+
+def _segments(response: ChatResponse, languages: Sequence[str]) -> Iterator[Segment]:
+    """Yield the segments with claims, without the service's own phrases."""
+    ours = {phrase for tag in languages for phrase in astuple(phrases.for_language(tag))}
+    for segment in response.segments:
+        if segment.kind != "framing" and segment.text.strip() and segment.text.strip() not in ours:
+            yield segment
+
+
+def _sentences(segment: Segment) -> Iterator[str]:
+    """Yield sentences with a claim, without code, headings and announcements."""
+    for sentence in split(segment.text):
+        words = list(lexical.words(sentence.plain_text))
+        if sentence.plain_text.startswith(OMISSION):
+            continue
+        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.plain_text.endswith((":", "：")):
+            yield segment.text[sentence.start : sentence.end].strip()
 
 
 class EvaluationSession(ServiceSession):
@@ -25,8 +240,8 @@ class EvaluationSession(ServiceSession):
 
     def judge_answer(self, question: str, history: History) -> AnswerJudgement:
         """Answer a question, and check its citations, sentences and claims again in the index."""
-        return answer_eval.judge_answer(self.resources, question, history)
+        return judge_answer(self.resources, question, history)
 
     def holds(self, claims: Sequence[CitedClaim]) -> list[bool]:
         """Return for each claim whether its section supports it."""
-        return answer_eval.holds(self.resources, claims)
+        return holds(self.resources, claims)
