@@ -227,13 +227,13 @@ EXTENSIONS = (
         "agents",
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
-            "schemas": "chapterverse_api.ext.agents.structured:SchemaAnswer",
+            "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
             "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },
         commands={
             "mcp": Command(
                 "Ask",
-                "chapterverse_api.ext.agents.mcp_command:mcp",
+                "chapterverse_api.ext.agents.stdio:mcp",
                 "Answer a program over the Model Context Protocol.",
             )
         },

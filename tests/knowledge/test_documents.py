@@ -27,7 +27,7 @@ from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
-from chapterverse_api.ext.agents.mcp.resources import page_list
+from chapterverse_api.ext.agents.mcp.protocol import page_list
 from chapterverse_api.ext.agents.tools.documentation import registry
 from chapterverse_api.ext.agents.tools.registry import ToolContext
 from chapterverse_api.service import Service

@@ -10,7 +10,7 @@ from itertools import chain
 
 import pytest
 
-from chapterverse.net.content_coding import DamagedBody, UnknownCoding, unpack, unpack_body
+from chapterverse.net.messages import DamagedBody, UnknownCoding, unpack, unpack_body
 
 TEXT = b"".join(b"data: event %d of a stream\n\n" % n for n in range(9000))
 MB = 1024 * 1024

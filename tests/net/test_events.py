@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from chapterverse.net.events import DOCUMENT, Event, Parser
+from chapterverse.net.stream import DOCUMENT, Event, Parser
 
 
 def parsed(*pieces: bytes) -> list[Event]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from chapterverse.net.segments import is_below, is_segment
+from chapterverse.net.fetch import is_below, is_segment
 
 GOOD = [
     "A17", "a-b_c~d", "v1.2.3", ".NET 8", "größe", "gro\u0308ße", "注文", "заказ", "طلب", "naïve café",

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import AnswerWithheld, ModelLoading
+from chapterverse.net.model_errors import PromptTooLong, ServiceErrors
+from chapterverse.net.model_replies import Cause, Ending, Fault, find_error, read_ending
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.errors import PromptTooLong, ServiceErrors
-from chapterverse.providers.replies import Cause, Ending, Fault, find_error, read_ending
 
 ERRORS = ServiceErrors("It", "KEY", "URL")
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.address import is_private
 from chapterverse.settings import Settings
+from chapterverse.text.hosts import is_private
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 
 

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from chapterverse.store import Snapshot
-from chapterverse.text import character_bigrams, lexical, thesaurus
+from chapterverse.text import lexical, segmentation, thesaurus
 from chapterverse.text.lexical import K1, WordTerms, question_words
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
@@ -155,7 +155,7 @@ def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
 def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
     indexed_words = {word.surface for word in query_words if counts[word.terms[0]]}
-    seams = character_bigrams.seams([word.surface for word in query_words], indexed_words)
+    seams = segmentation.seams([word.surface for word in query_words], indexed_words)
     by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from chapterverse.model import SparseVector
-from chapterverse.text import character_bigrams, compounds
+from chapterverse.text import segmentation
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS, STOP_WORDS
 
 #: BM25's saturation and length normalization. k1 = 2 measured best; both change results little.
@@ -65,7 +65,7 @@ STEMMERS = {
 _LEAST_SHARE, _LEAST_MARGIN = 0.1, 1.25
 
 #: Languages that are recognized by their function words or signs.
-LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
+LANGUAGES = (*STOP_WORDS, *segmentation.SIGNS)
 
 
 #: The hashed terms of one word: of an identifier or a compound the whole first, then its parts; most words have one.
@@ -211,8 +211,8 @@ def _normal(text: str) -> str:
 
 def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
     """Count the signs that a text of these tokens in lower case is in a language."""
-    if code in character_bigrams.SIGNS:
-        return len(character_bigrams.SIGNS[code].findall(text))
+    if code in segmentation.SIGNS:
+        return len(segmentation.SIGNS[code].findall(text))
     return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
 
 
@@ -223,14 +223,14 @@ def _split_mixed(token: str, stemming: str, language: str) -> Iterator[Word]:
             if plain := _plain(run, stemming, language):
                 yield plain
         else:
-            for word in character_bigrams.bigram_words(run, language):
+            for word in segmentation.bigram_words(run, language):
                 yield Word(word[0], tuple(map(hash_term, word)))
 
 
 def _runs(token: str) -> Iterator[tuple[str, bool]]:
     """Yield the runs of a token, and whether their script has spaces."""
     at = 0
-    for match in character_bigrams.RUN.finditer(token):
+    for match in segmentation.RUN.finditer(token):
         if match.start() > at:
             yield token[at : match.start()], True
         yield match.group(), False
@@ -275,7 +275,7 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
     """Return the stem of a word and of its other forms."""
     forms = [word]
     if language == "de":
-        forms += compounds.divide(word)
+        forms += segmentation.divide(word)
     if language in _ACCENTED:
         forms.append(_bare(word))
     return tuple(dict.fromkeys(stem(w, language) for w in forms))

@@ -7,11 +7,14 @@ end of the input, open requests are still answered, which takes no longer than a
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, BinaryIO
 
+from chapterverse.cli import parameters
+from chapterverse.cli.parameters import settings_from
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.ext.agents.mcp.protocol import McpServer
@@ -95,3 +98,19 @@ class _Client:
         with self._lock:
             self._write.write(data)
             self._write.flush()
+
+
+def mcp(
+    store: parameters.Store = None,
+    site: parameters.Site = None,
+    docs_version: parameters.Version = None,
+    embedder: parameters.Embedder = None,
+) -> None:
+    """Answer a program over the Model Context Protocol.
+
+    The program starts this command and uses its standard input and output. The log goes to standard error.
+    """
+    service = Service.open(settings_from(store, site, docs_version, embedder=embedder))
+    # Only messages may go to standard output, so a library's prints are redirected.
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    serve(service, sys.stdin.buffer, out)

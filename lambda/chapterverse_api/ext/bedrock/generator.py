@@ -14,8 +14,9 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
+from chapterverse.errors import TextRejected
 from chapterverse.ext.bedrock.runtime import ERRORS, Runtime
-from chapterverse.providers.errors import TextRejected, no_reply_error
+from chapterverse.net.model_errors import no_reply_error
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import TOTAL_SECONDS
 from chapterverse_api.generation.draft import ModelText, Span, to_spans

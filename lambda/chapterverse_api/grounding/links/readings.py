@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from chapterverse.text.invisible import INVISIBLE
+from chapterverse.text.utf8 import INVISIBLE
 from chapterverse_api.grounding.links.host_names import strip_marks
 
 # Invisible characters may split a word that readers see as one, and so may selectors of glyphs, but for those of emoji.

@@ -10,17 +10,66 @@ import os
 import time
 from collections.abc import Callable
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.ext.aws import botocore_resolver
 from chapterverse.ext.aws.signing import AccessKeys
 from chapterverse.net import JsonClient
 from chapterverse.net.address import request_target
 from chapterverse.net.messages import is_header_safe
+
+
+def find_region() -> str:
+    """Return the region of the profile in use, "" without one."""
+    config = Path(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
+    if not config.exists() or find_spec("botocore") is None:
+        return ""
+    from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
+
+    try:
+        return str(Session().get_config_variable("region") or "")
+    except BotoCoreError:
+        return ""
+
+
+def find_credentials(title: str) -> Any:
+    """Return botocore's credentials; None if it finds none.
+
+    Args:
+        title: the name of the service, for messages.
+
+    Raises:
+        ConfigurationError: botocore is not installed.
+    """
+    if find_spec("botocore") is None:
+        raise ConfigurationError(
+            f"There are no AWS credentials for {title} in the environment: set AWS_ACCESS_KEY_ID and "
+            'AWS_SECRET_ACCESS_KEY, or let botocore look further by pip install "chapterverse[aws]".'
+        )
+    from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
+
+    try:
+        return Session().get_credentials()
+    except BotoCoreError:
+        return None
+
+
+def read_keys(source: Any) -> AccessKeys | None:
+    """Return the keys of botocore's credentials, renewed if they expire soon; None if that failed."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        frozen = source.get_frozen_credentials()
+    except (BotoCoreError, ClientError):
+        return None
+    return AccessKeys(frozen.access_key, frozen.secret_key, frozen.token or "")
+
 
 #: Seconds before their expiry at which keys are renewed. Containers provide new ones some minutes before.
 _RENEWAL_SECONDS = 5 * 60
@@ -76,9 +125,9 @@ class Credentials:
 
     def _botocore_credentials(self) -> AccessKeys:
         if self._source is None:
-            self._source = botocore_resolver.credentials(self._title)
+            self._source = find_credentials(self._title)
         # botocore renews its credentials itself.
-        return (self._source and botocore_resolver.keys(self._source)) or self._raise_missing()
+        return (self._source and read_keys(self._source)) or self._raise_missing()
 
     def _require_sendable(self, keys: AccessKeys) -> AccessKeys:
         # Checked here, because the error of the HTTP layer would quote the value.

@@ -6,7 +6,7 @@ import os
 import re
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ext.aws import botocore_resolver
+from chapterverse.ext.aws.credentials import find_region
 from chapterverse.net.address import Address
 
 #: A custom endpoint may have regions of its own, such as "auto". A region has no character that ends a part of a host.
@@ -35,7 +35,7 @@ def region_for(service: str, region: str = "") -> str:
     Raises:
         ConfigurationError: no region is named, or the name is malformed.
     """
-    name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or botocore_resolver.region()
+    name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or find_region()
     if not name:
         raise ConfigurationError(f"{title(service)} needs a region: set AWS_REGION in the environment.")
     if not _REGION.fullmatch(name):

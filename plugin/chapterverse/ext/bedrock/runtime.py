@@ -15,11 +15,11 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, Literal, TypeAlias
 
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
+from chapterverse.net.model_errors import ServiceErrors, no_reply_error
 from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.providers.errors import ServiceErrors, TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
 #: Retries for a question: one, after a short pause, because a reader is waiting, and only if the first was not billed.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from chapterverse.errors import ChapterVerseError, InputError
+from chapterverse.model import PAGE, Chunk
+from chapterverse.settings import Settings
+from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.deadline import ClientDisconnected
-from chapterverse_api.ext.agents.mcp import resources
 from chapterverse_api.ext.agents.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -24,7 +28,88 @@ from chapterverse_api.ext.agents.mcp.messages import (
 )
 from chapterverse_api.ext.agents.tools.documentation import registry
 from chapterverse_api.ext.agents.tools.registry import ToolContext, ToolRegistry, UnknownTool
+from chapterverse_api.ext.agents.tools.sections import find_page, markdown
+from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
+
+_FILE = "gaps.md"
+#: A work list has fifty gaps of some kilobytes.
+_MAX_BYTES = 1 << 20
+
+
+def read_gaps(settings: Settings, authorization: str) -> str | None:
+    """Return the work list; None if the token is another one, or there is no list.
+
+    Args:
+        authorization: the header of that name, `Bearer TOKEN`.
+    """
+    kind, _, token = authorization.partition(" ")
+    if not settings.report_token or kind.lower() != "bearer" or not _is_same(token, settings.report_token):
+        return None
+    try:
+        with (settings.local_folder / _FILE).open("rb") as file:
+            return file.read(_MAX_BYTES).decode(errors="ignore")
+    except OSError:
+        return None
+
+
+def _is_same(text: str, other: str) -> bool:
+    """Compare in a time that tells neither where the texts differ nor how long they are."""
+    digests = (hashlib.sha256(each.encode(errors="replace")).digest() for each in (text, other))
+    return hmac.compare_digest(*digests)
+
+
+_MARKDOWN = "text/markdown"
+#: Pages of one list: on a remote store each is a request.
+_MAX_LIST_PAGES = 50
+
+
+def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
+    """Return some pages as `resources`, by file path, and the `nextCursor` if there are more.
+
+    Args:
+        cursor: the cursor of the list before, None for the first.
+
+    Raises:
+        InputError: the cursor is not one that a list has returned.
+        IndexFault: no index can be read.
+    """
+    snapshot = index.snapshot()
+    places = [str(place) for place in snapshot.values("source_file_path")]
+    start = _start(cursor, len(places))
+    first = (_first_chunk(place, snapshot) for place in places[start : start + _MAX_LIST_PAGES])
+    more = {"nextCursor": str(start + _MAX_LIST_PAGES)} if start + _MAX_LIST_PAGES < len(places) else {}
+    return {"resources": [_resource(chunk, snapshot, index) for chunk in first if chunk], **more}
+
+
+def _start(cursor: object, count: int) -> int:
+    if cursor is None:
+        return 0
+    if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 and int(cursor) < count:
+        return int(cursor)
+    raise InputError("There is no such cursor: begin with the first list again.")
+
+
+def _first_chunk(place: str, snapshot: Snapshot) -> Chunk | None:
+    # The persona, FAQ entries and memories have no page of their own.
+    return next((chunk for chunk in snapshot.page(place) if chunk.type == PAGE), None)
+
+
+def _resource(chunk: Chunk, snapshot: Snapshot, index: SiteIndex) -> dict[str, Any]:
+    url = index.public_url(chunk, snapshot.head).partition("#")[0]
+    return {"uri": url, "name": chunk.source_file_path, "title": chunk.chapter_title, "mimeType": _MARKDOWN}
+
+
+def page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
+    """Return a page, or the section that the URI's anchor names, as Markdown.
+
+    Raises:
+        InputError: the documentation has no such page.
+        IndexFault: no index can be read.
+    """
+    _, sections = find_page(uri, index)
+    return {"uri": uri, "mimeType": _MARKDOWN, "text": markdown(sections)}
+
 
 RpcResult: TypeAlias = dict[str, Any]
 _Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
@@ -156,7 +241,7 @@ _LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _p
 def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
     try:
         return {
-            **resources.page_list(call.params.get("cursor"), context.service.resources.index),
+            **page_list(call.params.get("cursor"), context.service.resources.index),
             **_cacheable(_GENERATION_MS),
         }
     except InputError as error:
@@ -172,7 +257,7 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
     try:
-        content = resources.page_resource(uri, context.service.resources.index)
+        content = page_resource(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's, and returns as data only.

@@ -31,8 +31,7 @@ from chapterverse_api.ext.agents.plans.contract import (
     StepKind,
 )
 from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
-from chapterverse_api.ext.agents.structured import ask_for_data
-from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, read_data
+from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import MAX_PLAN_TOKENS, conversation, new_nonce, plan_instructions
 from chapterverse_api.generation.protocols import Writer

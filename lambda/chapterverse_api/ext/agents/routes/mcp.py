@@ -107,7 +107,7 @@ def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
 
 def _gaps(call: McpCall, settings: Settings, authorization: str) -> dict[str, Any]:
     # Lazy: few ask for it.
-    from chapterverse_api.ext.agents.gaps_resource import read_gaps
+    from chapterverse_api.ext.agents.mcp.protocol import read_gaps
 
     text = read_gaps(settings, authorization)
     if text is None:

@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
+from chapterverse.errors import InputError, ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.json_text import INTEGERS, parse_json
-from chapterverse_api.ext.agents.structured_output.schema import problem
+from chapterverse_api.answering.context import AnswerContext, DraftSources
+from chapterverse_api.answering.drafting import make_delta
+from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.response import explain_degradation, make_answer, make_refusal
+from chapterverse_api.answering.turn import Turn
+from chapterverse_api.contract import AnswerEvent
+from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
+from chapterverse_api.generation.draft import Check, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.results import IdfFunction
+from chapterverse_api.grounding.links.site_text import SiteText
+from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.grounding.support_model import load_model
 from chapterverse_api.grounding.verdict import is_verbatim_in, judge, most_similar
 
@@ -162,3 +173,115 @@ def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
 
 def _no_constant(_: str) -> None:
     raise ValueError("NaN is no number of JSON")
+
+
+#: How often at most data that fits a schema is asked for.
+DATA_TRIES = 2
+
+_Data = TypeVar("_Data")
+
+
+class SchemaAnswer:
+    """Answers with data that fits one schema of the owner's.
+
+    Raises:
+        InputError: there is no schema of this name, it can't be used, or the generator writes no data.
+    """
+
+    def __init__(self, name: str, resources: Resources) -> None:
+        if not isinstance(resources.models.generator, Writer):
+            raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
+        self._schema = read_schema(name, resources.settings.schemas)
+
+    def answer(self, sources: DraftSources, turn: Turn, writer: Writer) -> Generator[AnswerEvent, None, bool]:
+        """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
+        context = sources.context
+        filled = fill_schema(context, turn, self._schema, writer, sources.idf)
+        if filled is None:
+            return False
+        degraded, verified = explain_degradation(sources, turn), filled.verified
+        name = turn.models.generator.name
+        turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
+        if not verified.cited:
+            yield from turn.end(make_refusal(context, degraded, turn))
+            return True
+        yield from map(make_delta, verified.spans)
+        response = make_answer(context, verified, degraded, turn, data=filled.data, data_citations=filled.citations)
+        yield from turn.end(response)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class FilledSchema:
+    """Data that fits its schema.
+
+    Attributes:
+        citations: the data with each value replaced by the id of the source that supports it, or None.
+        verified: the data as Markdown, a list item for each value.
+    """
+
+    data: dict[str, Any]
+    citations: dict[str, Any]
+    verified: VerifiedDraft
+
+
+def fill_schema(
+    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer, idf: IdfFunction
+) -> FilledSchema | None:
+    """Return the data that a model finds in the passages; None if it failed, which is in the log.
+
+    Raises:
+        ClientDisconnected: the reader left.
+    """
+    try:
+        with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            data = _write(context, turn, schema, writer)
+    except ProviderError as error:
+        turn.log_failure("generator", error)
+        return None
+    check = LeafCheck(context.request.passages, context.request.language, idf)
+    cited: dict[tuple[str | int, ...], str] = {}
+    spans: list[Span] = []
+    for leaf in leaves(data):
+        source_id = check.find_source(leaf)
+        if source_id is not None:
+            cited[leaf.path] = source_id
+        if text := leaf_line(leaf):
+            outcome: Check = "confirmed" if source_id else "none" if isinstance(leaf.value, bool) else "unconfirmed"
+            spans.append(Span(text, (source_id,) if source_id else (), check=outcome))
+    claims = sum(span.check != "none" for span in spans)
+    confidence = len(cited) / claims if claims else 0.0
+    verified = VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims)
+    return FilledSchema(data, mirror(data, cited), verified)
+
+
+def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:
+    draft_request, nonce = context.request, new_nonce()
+    instructions = data_instructions(draft_request, nonce, schema)
+    links = AddressFilter(draft_request.passages, site=SiteText(context.snapshot))
+    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_DATA_TOKENS, turn.deadline)
+    failure = "The model's data did not fit the schema, not even when it was asked once more."
+    return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
+
+
+def ask_for_data(
+    writer: Writer, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
+) -> _Data:
+    """Return what `read` makes of a model's reply. After an unusable reply the model is told why, and asked again.
+
+    Args:
+        read: reads a reply, and raises `DataProblem` if it is unusable.
+        failure: the error's sentence if no reply is usable.
+
+    Raises:
+        ProviderError: no reply was usable, or the model failed.
+    """
+    *earlier, last = request.messages
+    for _ in range(DATA_TRIES):
+        text = writer.write_data(request, schema)
+        try:
+            return read(text)
+        except DataProblem as error:
+            content = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
+            request = replace(request, messages=(*earlier, replace(last, content=content)))
+    raise ProviderError(failure)

@@ -10,9 +10,18 @@ from pydantic import Field
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import RequestModel, ResponseModel
-from chapterverse_api.ext.agents.tools.fields import OVERHEAD_TOKENS, MaxTokens, QuotedSection, Url, quote_section
 from chapterverse_api.ext.agents.tools.registry import ToolContext
-from chapterverse_api.ext.agents.tools.sections import SectionText, cut_to, estimate_cl100k_tokens, find_page
+from chapterverse_api.ext.agents.tools.sections import (
+    OVERHEAD_TOKENS,
+    MaxTokens,
+    QuotedSection,
+    SectionText,
+    Url,
+    cut_to,
+    estimate_cl100k_tokens,
+    find_page,
+    quote_section,
+)
 
 #: Addresses of further sections in a reply, because a page may have hundreds.
 _MAX_LISTED = 20

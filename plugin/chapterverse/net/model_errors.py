@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chapterverse.errors import AnswerWithheld, KeyRefused, ModelLoading, ProviderError
+from chapterverse.errors import AnswerWithheld, KeyRefused, ModelLoading, ProviderError, TextRejected
 from chapterverse.net import Event, is_unbilled
-from chapterverse.net.events import DOCUMENT
+from chapterverse.net.model_replies import Cause, Fault, read_ending
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.replies import Cause, Fault, read_ending
+from chapterverse.net.stream import DOCUMENT
 from chapterverse.text.json_text import parse_json
 
 #: The data of the event that ends a stream, and the names of events that keep a connection open.
@@ -48,10 +48,6 @@ _STATUSES = {
     422: "refused the request as malformed",
     429: "has a rate limit that was reached: try again later",
 }
-
-
-class TextRejected(ProviderError):
-    """The model will never take the request as it is."""
 
 
 class PromptTooLong(TextRejected, AnswerWithheld):

@@ -1,7 +1,11 @@
-"""Tokenizes scripts without spaces into character bigrams, without particles.
+"""Finds the words in what is written together: character bigrams of scripts without spaces, parts of German compounds.
 
-There is no dictionary. The scripts themselves help: Japanese writes endings and particles in hiragana and loanwords in
-katakana, Korean appends particles to words, and Chinese has few particles and question words.
+There is no dictionary of these scripts. They help themselves: Japanese writes endings and particles in hiragana and
+loanwords in katakana, Korean appends particles to words, and Chinese has few particles and question words.
+
+So that "Index der Suche" finds "Suchindex", a word is split where one side is a common word of technical documentation
+and the other side is long enough to be a word. A wrong split does little harm, because texts and questions are split
+alike and also match as a whole.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
+
+from chapterverse.text.stopwords import read_words
 
 # Han characters and their iteration marks.
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -38,13 +44,7 @@ _KOREAN = re.compile(
     "|하지|되지|할|한|된|될|에서는|에서도|에서|에게|으로|에는|까지|부터|처럼|보다|마다|이나|들은|들이|들을|들"
     "|은|는|이|가|을|를|의|에|로|와|과|도|만)"
 )
-_KOREAN_STOP_WORDS = frozenset(
-    """
-    수 있는 있나요 있습니까 있을까요 있습니다 있어요 없나요 없는 없습니다 없어요 어떻게 어디 어디에 어디에서 어디서 언제
-    무엇 무엇을 무엇이 무엇인가요 뭐 왜 누가 누구 얼마나 어느 어떤 하나요 하는 해야 합니까 합니다 할 하고 하면 것 것을
-    것이 이 그 저 및 또는 그리고 등 싶어요 싶습니다 싶은 되나요 됩니다 되는 때 제 내 나 우리 더 매우 잘
-    """.split()
-)
+_KOREAN_STOP_WORDS = frozenset(read_words("ko", "function"))
 #: Patterns that indicate the language of a text.
 SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f"[{_HANGUL}]+")}
 #: From this length on the long vowel at the end of a loanword is optional.
@@ -104,3 +104,54 @@ def _in_parts(word: str) -> tuple[str, ...]:
 
 def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(max(1, len(run) - 1))] if run else []
+
+
+#: Common parts of compounds in technical documentation, without umlauts.
+_PARTS = frozenset(read_words("de", "compounds"))
+#: A part beside a known part has at least so many letters.
+_MIN_PART_CHARS = 3
+#: A known part beside an unknown one has at least so many letters.
+_MIN_SURE_PART_CHARS = 5
+_MIN_WORD_CHARS, _MAX_WORD_CHARS = 8, 60
+_LINKS = ("", "s", "n", "en", "es", "er")
+_ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
+#: Endings that take a linking "s".
+_LINKED = ("ungs", "ions", "heits", "keits", "schafts", "tats")
+#: The start of a verbal ending: "programmieren" contains no second word.
+_VERBAL = "ier"
+_FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
+
+
+def divide(word: str) -> tuple[str, ...]:
+    """Return the parts of a word in lower case, without umlauts and endings; empty if it can't be split."""
+    folded = word.translate(_FOLDED)
+    # "ue" is either a typed umlaut or, as in "Quelle", no umlaut.
+    return _divide(folded) or _divide(folded.replace("ae", "a").replace("oe", "o").replace("ue", "u"))
+
+
+def _divide(word: str) -> tuple[str, ...]:
+    if not _MIN_WORD_CHARS <= len(word) <= _MAX_WORD_CHARS or _known_parts(word, _ENDINGS):
+        return ()
+    best = max(_splits(word), default=None)
+    return tuple(part for half in best[1:] for part in _divide(half) or (half,)) if best else ()
+
+
+def _splits(word: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Yield possible splits with their worth: two known parts before one, longer known parts before shorter."""
+    for at in range(_MIN_PART_CHARS, len(word) - _MIN_PART_CHARS + 1):
+        left, right = _known_parts(word[:at], _LINKS), _known_parts(word[at:], _ENDINGS)
+        if left and right:
+            yield (2, len(left) + len(right)), left, right
+        elif right and len(right) >= _MIN_SURE_PART_CHARS:
+            yield (1, len(right)), word[: at - word[:at].endswith(_LINKED)], right
+        elif (
+            left
+            and len(left) >= _MIN_SURE_PART_CHARS
+            and len(word) - at > _MIN_PART_CHARS
+            and not word.startswith(_VERBAL, at)
+        ):
+            yield (1, len(left), at), left, word[at:]
+
+
+def _known_parts(piece: str, endings: tuple[str, ...]) -> str | None:
+    return next((p for e in endings if piece.endswith(e) and (p := piece.removesuffix(e)) in _PARTS), None)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.text.character_bigrams import RUN, bigram_words, seams
+from chapterverse.text.segmentation import RUN, bigram_words, seams
 from growth import assert_linear
 
 CJK = st.text(st.sampled_from("索引的怎么了解々〇設定をかなーサーバｶﾅ검색을수있는結果"), min_size=1, max_size=60)
