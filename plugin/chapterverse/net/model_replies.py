@@ -16,30 +16,21 @@ from typing import Any, Literal
 Ending = Literal["complete", "cut", "withheld", "broken"]
 
 #: Reasons in lower case, without what is between their words.
-_ENDINGS: dict[str, Ending] = {
-    **dict.fromkeys(
-        (
-            "stop", "stopped", "stopsequence", "stoptoken", "endturn", "endofturn", "endoftext", "eos", "eostoken",
-            "complete", "completed", "finished", "done", "toolcall", "toolcalls", "tooluse", "functioncall",
-        ),
-        "complete",
-    ),
-    **dict.fromkeys(
-        (
-            "length", "maxlength", "maxtokens", "maxnewtokens", "maxoutputtokens", "maxcompletiontokens", "tokenlimit",
-            "modellength", "contextlength", "modelcontextwindowexceeded",
-        ),
-        "cut",
-    ),
-    **dict.fromkeys(
-        (
-            "contentfilter", "contentfiltered", "contentpolicy", "guardrailintervened", "safety", "imagesafety",
-            "sensitive", "refusal", "refused", "recitation", "blocklist", "prohibitedcontent", "spii", "errortoxic",
-            "moderation", "flagged",
-        ),
-        "withheld",
-    ),
-}  # fmt: skip
+_REASONS: dict[Ending, str] = {
+    "complete": """
+        stop stopped stopsequence stoptoken endturn endofturn endoftext eos eostoken complete completed finished done
+        toolcall toolcalls tooluse functioncall
+    """,
+    "cut": """
+        length maxlength maxtokens maxnewtokens maxoutputtokens maxcompletiontokens tokenlimit modellength contextlength
+        modelcontextwindowexceeded
+    """,
+    "withheld": """
+        contentfilter contentfiltered contentpolicy guardrailintervened safety imagesafety sensitive refusal refused
+        recitation blocklist prohibitedcontent spii errortoxic moderation flagged
+    """,
+}
+_ENDINGS = {word: ending for ending, words in _REASONS.items() for word in words.split()}
 #: What stands for no reason yet.
 _UNENDED = {"", "null", "none", "notfinished", "inprogress", "incomplete"}
 _BETWEEN_WORDS = re.compile(r"[^a-z0-9]+")

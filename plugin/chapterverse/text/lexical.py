@@ -145,8 +145,7 @@ def hash_term(term: str) -> int:
 
 def language_of(text: str, languages: Iterable[str]) -> str | None:
     """Return the language with most of its function words in a text; None if two have as many, or none has any."""
-    tokens = [token.lower() for token in _WORD.findall(_normal(text))]
-    signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
+    signs = _count_signs(text, [token.lower() for token in _WORD.findall(_normal(text))], languages)
     most = max(signs.values(), default=0)
     likeliest = [code for code, count in signs.items() if count == most]
     return likeliest[0] if most and len(likeliest) == 1 else None
@@ -159,7 +158,7 @@ def prose_language(text: str, languages: Iterable[str]) -> str | None:
     names in code and formulas: "T" is no French "t".
     """
     tokens = [token.lower() for token in _WORD.findall(_normal(text)) if len(token) > 1]
-    signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
+    signs = _count_signs(text, tokens, languages)
     likeliest = sorted(signs, key=lambda code: -signs[code])[:2]
     most, next_most = (signs[code] for code in likeliest)
     is_clear = most >= _LEAST_SHARE * len(tokens) and most >= _LEAST_MARGIN * next_most
@@ -209,11 +208,14 @@ def _normal(text: str) -> str:
     return _WIDTHS.sub(lambda wide: unicodedata.normalize("NFKC", wide.group()), unicodedata.normalize("NFC", text))
 
 
-def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
-    """Count the signs that a text of these tokens in lower case is in a language."""
-    if code in segmentation.SIGNS:
-        return len(segmentation.SIGNS[code].findall(text))
-    return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
+def _count_signs(text: str, tokens: Sequence[str], languages: Iterable[str]) -> dict[str, int]:
+    """Count for each language the signs that a text of these tokens is in it: function words, or characters."""
+    counts = {}
+    for code in map(primary_subtag, languages):
+        words = QUESTION_STOP_WORDS.get(code, frozenset())
+        signs = segmentation.SIGNS.get(code)
+        counts[code] = len(signs.findall(text)) if signs else sum(map(words.__contains__, tokens))
+    return counts
 
 
 def _split_mixed(token: str, stemming: str, language: str) -> Iterator[Word]:

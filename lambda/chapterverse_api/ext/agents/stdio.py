@@ -17,7 +17,7 @@ from chapterverse.cli import parameters
 from chapterverse.cli.parameters import settings_from
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
-from chapterverse_api.ext.agents.mcp.protocol import McpServer
+from chapterverse_api.ext.agents.mcp.protocol import answer
 from chapterverse_api.ext.agents.tools.registry import ToolContext
 from chapterverse_api.http.guard.body import MAX_BODY_BYTES, parse
 from chapterverse_api.rejections import Rejection
@@ -52,7 +52,6 @@ class _Client:
 
     def __init__(self, service: Service, write: BinaryIO, submit: Callable[[Callable[[], None]], Any]) -> None:
         self._service, self._write, self._submit = service, write, submit
-        self._server = McpServer()
         self._lock = Lock()
         self._running: dict[Id, Deadline] = {}
 
@@ -83,7 +82,7 @@ class _Client:
 
     def _answer(self, call: McpCall, deadline: Deadline) -> None:
         try:
-            reply = self._server.answer(call, ToolContext(self._service, deadline))
+            reply = answer(call, ToolContext(self._service, deadline))
         except McpError as error:
             reply = error.reply(call.id)
         except ClientDisconnected:

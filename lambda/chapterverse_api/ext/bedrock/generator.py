@@ -101,7 +101,8 @@ class BedrockGenerator:
 
     def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
         body = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
-        return self._runtime.converse(self._client, body, request.deadline.seconds_left, request.deadline.closing)
+        deadline = request.deadline
+        return self._runtime.ask(self._client, "converse", body, deadline.seconds_left, deadline.closing)
 
     def _texts(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
         """Yield the text as it comes. Bedrock doesn't name the field that it rejects, so one after the other is left

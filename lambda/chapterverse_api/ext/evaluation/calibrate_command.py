@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -117,8 +118,4 @@ def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[st
 
 
 def _figures(figures: Figures) -> dict[str, float]:
-    return {
-        "refused": round(figures.refused, 4),
-        "false_refusals": round(figures.false_refusals, 4),
-        "auc": round(figures.auc, 4),
-    }
+    return {name: round(value, 4) for name, value in asdict(figures).items()}

@@ -18,10 +18,10 @@ _VERSIONS = {"dynamodb": "1.0", "secretsmanager": "1.1", "ssm": "1.1"}
 
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,80}")
 
-_BUSY = {
-    "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottledException", "Throttling",
-    "ThrottlingException", "TooManyRequestsException",
-}  # fmt: skip
+_BUSY = frozenset(
+    "ProvisionedThroughputExceededException RequestLimitExceeded ThrottledException Throttling ThrottlingException "
+    "TooManyRequestsException".split()
+)
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
 _BAD_KEYS = {"InvalidClientTokenId", "UnrecognizedClientException", "MissingAuthenticationTokenException"}
 _DENIED = {"AccessDeniedException", "AccessDenied"}

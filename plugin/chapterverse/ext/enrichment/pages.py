@@ -133,9 +133,9 @@ _MAX_NOTES = 5
 def enrich(
     chunks: Mapping[str, list[Chunk]],
     stored_chunks: Sequence[Chunk],
+    setting: EnricherSetting,
     *,
     other_points: Iterable[Point],
-    setting: EnricherSetting,
     fingerprint: str,
     cap: int,
     progress: Progress,

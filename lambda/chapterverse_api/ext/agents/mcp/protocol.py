@@ -1,4 +1,9 @@
-"""Answers calls of the Model Context Protocol, each by itself: there is no session, and no stream."""
+"""Answers calls of the Model Context Protocol, each by itself: there is no session, and no stream.
+
+Pages are resources by their addresses, as Markdown. The resource `report://gaps` is the work list that `chapterverse
+report --gaps` wrote, for who sends the token. The file is served as it is, up to a megabyte, and nothing is computed.
+Without a token, with another one, and without a file, the reply is the same: there is no such resource.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,6 @@ from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.deadline import ClientDisconnected
 from chapterverse_api.ext.agents.mcp.messages import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     LEGACY,
     METHOD_NOT_FOUND,
@@ -27,7 +31,7 @@ from chapterverse_api.ext.agents.mcp.messages import (
     server_info,
 )
 from chapterverse_api.ext.agents.tools.documentation import registry
-from chapterverse_api.ext.agents.tools.registry import ToolContext, ToolRegistry, UnknownTool
+from chapterverse_api.ext.agents.tools.registry import ToolContext, UnknownTool
 from chapterverse_api.ext.agents.tools.sections import find_page, markdown
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
@@ -123,82 +127,67 @@ _INSTRUCTIONS = (
 )
 
 
-class McpServer:
-    """Answers calls. Holds no state of its clients. Thread-safe."""
+def answer(call: McpCall, context: ToolContext) -> RpcResult:
+    """Return the message that answers a request. Blocks. Nothing is kept of a client.
 
-    def __init__(self, tools: ToolRegistry | None = None) -> None:
-        self._tools = tools or registry()
-        self._methods: Mapping[str, _Handler] = {
-            "tools/list": self._list_tools,
-            "tools/call": self._call_tool,
-            "resources/list": _list_resources,
-            "resources/templates/list": _list_templates,
-            "resources/read": _read_resource,
+    Raises:
+        McpError: the request gets an error.
+        ClientDisconnected: the client has left.
+    """
+    handler = _METHODS.get(call.method) or (_MODERN if call.modern else _LEGACY).get(call.method)
+    if handler is None:
+        raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
+    try:
+        result = handler(call, context)
+    except McpError as error:
+        error.status = error.status if call.modern else 200
+        raise
+    except ClientDisconnected:
+        raise
+    except Exception as error:
+        raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
+    return result_reply(call, result)
+
+
+def _list_tools(_: McpCall, __: ToolContext) -> RpcResult:
+    tools = [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.arguments,
+            "outputSchema": tool.result,
+            "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
         }
-
-    def answer(self, call: McpCall, context: ToolContext) -> RpcResult:
-        """Return the message that answers a request. Blocks.
-
-        Raises:
-            McpError: the request gets an error.
-            ClientDisconnected: the client has left.
-        """
-        era_methods: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
-        handler = self._methods.get(call.method) or era_methods.get(call.method)
-        if handler is None:
-            raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
-        try:
-            result = handler(call, context)
-        except McpError as error:
-            error.status = error.status if call.modern else 200
-            raise
-        except ClientDisconnected:
-            raise
-        except Exception as error:
-            raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
-        return result_reply(call, result)
-
-    def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
-        tools = [
-            {
-                "name": tool.name,
-                "title": tool.title,
-                "description": tool.description,
-                "inputSchema": tool.arguments,
-                "outputSchema": tool.result,
-                "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
-            }
-            for tool in self._tools
-        ]
-        return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
-
-    def _call_tool(self, call: McpCall, context: ToolContext) -> RpcResult:
-        name, arguments = call.params.get("name"), call.params.get("arguments") or {}
-        if not isinstance(name, str) or not isinstance(arguments, Mapping):
-            raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
-        deadline = context.deadline
-        try:
-            result = self._tools.call(name, arguments, context)
-        except UnknownTool:
-            raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
-        except (ChapterVerseError, rejections.Rejection) as error:
-            deadline.check()
-            # A model can correct its call after a result; it may never see an error of the protocol.
-            rejection = rejections.report(error, site=context.service.site)
-            log.event("tool_called", tool=name, ok=False)
-            return {"content": [_text(rejection.message)], "isError": True}
-        log.event("tool_called", tool=name, ok=True)
-        written = json.dumps(result, ensure_ascii=False)
-        return {"content": [_text(written)], "structuredContent": result, "isError": False}
+        for tool in registry()
+    ]
+    return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
 
 
-def _capabilities() -> RpcResult:
-    return {"tools": {}, "resources": {}}
+def _call_tool(call: McpCall, context: ToolContext) -> RpcResult:
+    name, arguments = call.params.get("name"), call.params.get("arguments") or {}
+    if not isinstance(name, str) or not isinstance(arguments, Mapping):
+        raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
+    try:
+        result = registry().call(name, arguments, context)
+    except UnknownTool:
+        raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
+    except (ChapterVerseError, rejections.Rejection) as error:
+        context.deadline.check()
+        # A model can correct its call after a result; it may never see an error of the protocol.
+        rejection = rejections.report(error, site=context.service.site)
+        log.event("tool_called", tool=name, ok=False)
+        return {"content": [_text(rejection.message)], "isError": True}
+    log.event("tool_called", tool=name, ok=True)
+    written = json.dumps(result, ensure_ascii=False)
+    return {"content": [_text(written)], "structuredContent": result, "isError": False}
 
 
-def _instructions(context: ToolContext) -> str:
+def _introduce(context: ToolContext) -> RpcResult:
+    """Return what both eras say of this server first."""
     place = context.service.settings.base_url or context.service.site
-    return _INSTRUCTIONS.format(place=f" at {place}" if place else "")
+    instructions = _INSTRUCTIONS.format(place=f" at {place}" if place else "")
+    return {"capabilities": {"tools": {}, "resources": {}}, "instructions": instructions}
 
 
 def _cacheable(milliseconds: int) -> RpcResult:
@@ -211,45 +200,23 @@ def _text(text: str) -> RpcResult:
 
 
 def _discover(_: McpCall, context: ToolContext) -> RpcResult:
-    return {
-        "supportedVersions": [*MODERN, *LEGACY],
-        "capabilities": _capabilities(),
-        "instructions": _instructions(context),
-        **_cacheable(_DEPLOYMENT_MS),
-    }
+    return {"supportedVersions": [*MODERN, *LEGACY], **_introduce(context), **_cacheable(_DEPLOYMENT_MS)}
 
 
 def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
     version = call.params.get("protocolVersion")
     if not isinstance(version, str):
         raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
-    return {
-        "protocolVersion": version if version in LEGACY else LEGACY[0],
-        "capabilities": _capabilities(),
-        "serverInfo": server_info(),
-        "instructions": _instructions(context),
-    }
-
-
-def _ping(_: McpCall, __: ToolContext) -> RpcResult:
-    return {}
-
-
-_LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _ping}
+    spoken = version if version in LEGACY else LEGACY[0]
+    return {"protocolVersion": spoken, "serverInfo": server_info(), **_introduce(context)}
 
 
 def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
     try:
-        return {
-            **page_list(call.params.get("cursor"), context.service.resources.index),
-            **_cacheable(_GENERATION_MS),
-        }
+        listed = page_list(call.params.get("cursor"), context.service.resources.index)
     except InputError as error:
         raise McpError(INVALID_PARAMS, str(error)) from None
-
-
-def _list_templates(_: McpCall, __: ToolContext) -> RpcResult:
-    return {"resourceTemplates": [], **_cacheable(_DEPLOYMENT_MS)}
+    return {**listed, **_cacheable(_GENERATION_MS)}
 
 
 def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
@@ -265,4 +232,12 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     return {"contents": [content], **_cacheable(_GENERATION_MS)}
 
 
-__all__ = ["INTERNAL_ERROR", "McpServer", "RpcResult"]
+_METHODS: Mapping[str, _Handler] = {
+    "tools/list": _list_tools,
+    "tools/call": _call_tool,
+    "resources/list": _list_resources,
+    "resources/templates/list": lambda _, __: {"resourceTemplates": [], **_cacheable(_DEPLOYMENT_MS)},
+    "resources/read": _read_resource,
+}
+_MODERN: Mapping[str, _Handler] = {"server/discover": _discover}
+_LEGACY: Mapping[str, _Handler] = {"initialize": _initialize, "ping": lambda _, __: {}}

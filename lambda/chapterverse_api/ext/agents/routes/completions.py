@@ -51,14 +51,10 @@ _ANSWER: dict[str, Any] = {
         sse.MEDIA_TYPE: {"schema": {"type": "string", "description": _STREAM}},
     },
 }
-_MODEL: dict[str, Any] = {
-    "description": "The model",
-    "content": {"application/json": {"schema": {"type": "object"}}},
-}
-_MODELS: dict[str, Any] = {
-    "description": "The list of models",
-    "content": {"application/json": {"schema": {"type": "object"}}},
-}
+
+
+def _document(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": {"type": "object"}}}}
 
 
 @router.post(
@@ -73,7 +69,11 @@ async def chat_completions(request: Request) -> Response:
     return await run_in_threadpool(_answer, request, document)
 
 
-@router.get("/models", response_class=Response, responses={200: _MODELS, **completions_openapi_entries(403)})
+@router.get(
+    "/models",
+    response_class=Response,
+    responses={200: _document("The list of models"), **completions_openapi_entries(403)},
+)
 def models() -> Response:
     """List the one model that there is."""
     from chapterverse_api.ext.agents.completions import model_list
@@ -82,7 +82,9 @@ def models() -> Response:
 
 
 @router.get(
-    "/models/chapterverse", response_class=Response, responses={200: _MODEL, **completions_openapi_entries(403)}
+    "/models/chapterverse",
+    response_class=Response,
+    responses={200: _document("The model"), **completions_openapi_entries(403)},
 )
 def model() -> Response:
     """Return the one model that there is."""

@@ -196,51 +196,28 @@ class SchemaAnswer:
     def answer(self, sources: DraftSources, turn: Turn, writer: Writer) -> Generator[AnswerEvent, None, bool]:
         """Answer with data; return whether the model gave any that fits. Data without any citation is a refusal."""
         context = sources.context
-        filled = fill_schema(context, turn, self._schema, writer, sources.idf)
-        if filled is None:
+        try:
+            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                data = _write(context, turn, self._schema, writer)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
             return False
-        degraded, verified = explain_degradation(sources, turn), filled.verified
-        name = turn.models.generator.name
+        verified, cited = _verify(data, context, sources.idf)
+        degraded, name = explain_degradation(sources, turn), turn.models.generator.name
         turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
         if not verified.cited:
             yield from turn.end(make_refusal(context, degraded, turn))
             return True
         yield from map(make_delta, verified.spans)
-        response = make_answer(context, verified, degraded, turn, data=filled.data, data_citations=filled.citations)
-        yield from turn.end(response)
+        citations = mirror(data, cited)
+        yield from turn.end(make_answer(context, verified, degraded, turn, data=data, data_citations=citations))
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class FilledSchema:
-    """Data that fits its schema.
-
-    Attributes:
-        citations: the data with each value replaced by the id of the source that supports it, or None.
-        verified: the data as Markdown, a list item for each value.
-    """
-
-    data: dict[str, Any]
-    citations: dict[str, Any]
-    verified: VerifiedDraft
-
-
-def fill_schema(
-    context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer, idf: IdfFunction
-) -> FilledSchema | None:
-    """Return the data that a model finds in the passages; None if it failed, which is in the log.
-
-    Raises:
-        ClientDisconnected: the reader left.
-    """
-    try:
-        with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-            data = _write(context, turn, schema, writer)
-    except ProviderError as error:
-        turn.log_failure("generator", error)
-        return None
+def _verify(data: dict[str, Any], context: AnswerContext, idf: IdfFunction) -> tuple[VerifiedDraft, dict[Path, str]]:
+    """Return data as Markdown, a list item for each value, and the ids of the sources by what they support."""
     check = LeafCheck(context.request.passages, context.request.language, idf)
-    cited: dict[tuple[str | int, ...], str] = {}
+    cited: dict[Path, str] = {}
     spans: list[Span] = []
     for leaf in leaves(data):
         source_id = check.find_source(leaf)
@@ -251,8 +228,7 @@ def fill_schema(
             spans.append(Span(text, (source_id,) if source_id else (), check=outcome))
     claims = sum(span.check != "none" for span in spans)
     confidence = len(cited) / claims if claims else 0.0
-    verified = VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims)
-    return FilledSchema(data, mirror(data, cited), verified)
+    return VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims), cited
 
 
 def _write(context: AnswerContext, turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:

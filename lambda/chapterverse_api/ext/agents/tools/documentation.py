@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -96,6 +97,7 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
     )
 
 
+@cache
 def registry() -> ToolRegistry:
     """Return the tools that every site has."""
     return ToolRegistry(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -60,15 +60,10 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
     """Read a page or one section of the official documentation as Markdown, within a budget of tokens. Says what is
     left and how to go on."""
     snapshot, sections = find_page(arguments.url, context.service.resources.index)
-    reader = _SectionReader(arguments.max_tokens - OVERHEAD_TOKENS, arguments.offset)
-    read = [part for section in sections if (part := reader.take(section))]
+    read, rest = _take(sections, arguments.max_tokens - OVERHEAD_TOKENS, arguments.offset)
     if not read:
         raise InputError("There is nothing at that offset: the text ends before it.", field="offset")
     head, first = snapshot.head, sections[0].first
-    total = sum(len(section.text) for section in sections)
-    end = arguments.offset + sum(len(part.text) for part in read)
-    rest = [replace(section, text=section.text[max(0, end - start) :]) for start, section in _with_offsets(sections)]
-    rest = [section for section in rest if section.text]
     return ReadResult(
         url=sections[0].url if "#" in arguments.url else sections[0].url.partition("#")[0],
         chapter=first.chapter_title,
@@ -76,7 +71,7 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
             quote_section(part.url, part.first.chapter_title, part.first.section_heading, part.text, head)
             for part in read
         ],
-        next_offset=end if end < total else None,
+        next_offset=arguments.offset + sum(len(part.text) for part in read) if rest else None,
         left=Remainder(
             tokens=sum(estimate_cl100k_tokens(section.text) for section in rest),
             sections=[
@@ -89,37 +84,18 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
     )
 
 
-def _with_offsets(sections: Sequence[SectionText]) -> list[tuple[int, SectionText]]:
-    """Return each section with the number of characters before it."""
-    starts, at = list[int](), 0
+def _take(
+    sections: Sequence[SectionText], remaining_tokens: int, skip: int
+) -> tuple[list[SectionText], list[SectionText]]:
+    """Return what fits into a budget of tokens behind the first characters, which are skipped, and the rest."""
+    read, rest = list[SectionText](), list[SectionText]()
     for section in sections:
-        starts.append(at)
-        at += len(section.text)
-    return list(zip(starts, sections, strict=True))
-
-
-@dataclass(slots=True)
-class _SectionReader:
-    """Takes sections in order until a budget of tokens is used.
-
-    Attributes:
-        remaining_tokens: tokens of the budget.
-        skip: characters before the start.
-        ended: whether the budget is used.
-    """
-
-    remaining_tokens: int
-    skip: int
-    ended: bool = False
-
-    def take(self, section: SectionText) -> SectionText | None:
-        """Return the part of a section that fits; None if it lies before the start or behind the end."""
-        text = section.text[self.skip :]
-        self.skip = max(0, self.skip - len(section.text))
-        if not text or self.ended:
-            return None
-        room = self.remaining_tokens - OVERHEAD_TOKENS
-        piece = cut_to(text, room) if room > 0 else ""
-        self.remaining_tokens -= OVERHEAD_TOKENS + estimate_cl100k_tokens(piece)
-        self.ended = len(piece) < len(text)
-        return replace(section, text=piece) if piece else None
+        text, skip = section.text[skip:], max(0, skip - len(section.text))
+        room = remaining_tokens - OVERHEAD_TOKENS
+        piece = cut_to(text, room) if room > 0 and not rest else ""
+        if piece:
+            read.append(replace(section, text=piece))
+            remaining_tokens -= OVERHEAD_TOKENS + estimate_cl100k_tokens(piece)
+        if len(piece) < len(text):
+            rest.append(replace(section, text=text[len(piece) :]))
+    return read, rest

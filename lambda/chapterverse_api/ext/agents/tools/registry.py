@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse.settings import Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import validation
-from chapterverse_api.answering.resources import Resources
-from chapterverse_api.contract import ChatQuery, Events, dump
+from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
+
+if TYPE_CHECKING:
+    from chapterverse_api.service import Service
 
 #: A JSON Schema, or a value that one describes.
 JsonObject: TypeAlias = Mapping[str, Any]
 
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
-
-
-class ToolService(Protocol):
-    """What tools need of the service."""
-
-    @property
-    def resources(self) -> Resources: ...
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def site(self) -> str: ...
-
-    def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +31,7 @@ class ToolContext:
         origins: further addresses that a reader's page may be on, besides the site's own.
     """
 
-    service: ToolService
+    service: Service
     deadline: Deadline = field(default_factory=Deadline)
     origins: Collection[str] = ()
 

@@ -34,13 +34,13 @@ from chapterverse_api.ext.agents.tools.registry import (
     Tool,
     ToolContext,
     ToolRegistry,
-    ToolService,
     make_tool,
 )
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ToolCall, ToolSpec
 from chapterverse_api.observability import log
+from chapterverse_api.service import Service
 
 _MAX_TOOLS, _MAX_BYTES = 16, 32_000
 #: Characters of a model's arguments.
@@ -143,7 +143,7 @@ class SiteTools:
             raise _unusable(f"is longer than {_MAX_BYTES} characters in all, which each question would send")
         return cls(ToolRegistry(tools), specs)
 
-    def of_turn(self, service: ToolService, deadline: Deadline) -> BoundTools:
+    def of_turn(self, service: Service, deadline: Deadline) -> BoundTools:
         """Return the tools for one turn."""
         return BoundTools(self, ToolContext(service, deadline))
 
