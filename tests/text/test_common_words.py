@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from common_words import FILE, bloom_filter, frequent_words
 
-from chapterverse.text.common_words import is_common
+from chapterverse.text.stopwords import is_common
 from chapterverse.text.tokens import load_ranks
 
 

@@ -12,8 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from chapterverse.errors import ProviderError
-from chapterverse.ext.aws.credentials import Credentials
-from chapterverse.ext.aws.endpoints import title
+from chapterverse.ext.aws.environment import Credentials, title
 from chapterverse.ext.aws.signing import CredentialScope, UnsignedRequest, query_string, sign
 from chapterverse.net.address import Address
 from chapterverse.net.client import CONNECT_SECONDS, Reply, Result

@@ -1,6 +1,6 @@
 """Requests to the server over REST by the standard library, for the command line and for Lambda.
 
-Every body equals the one that `qdrant-client` sends for the same query, as tests with that client check.
+Every body equals the one that `qdrant-client` sends for the same, as tests with that client check.
 """
 
 from __future__ import annotations
