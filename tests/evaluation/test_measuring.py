@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from chapterverse_api.ext.evaluation import answer_metrics
 from chapterverse_api.ext.evaluation.measuring import answer_questions, search_questions
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
 from chapterverse_api.ext.evaluation.runs import Run
+from chapterverse_api.ext.evaluation.session import EvaluationSession, JudgedAnswer
 from chapterverse_api.service import Service
 from cli.shell import Shell
 from evaluation.made import silent
@@ -197,7 +200,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 
 @pytest.fixture
-def quill_service(shell: Shell) -> Service:
+def quill_service(shell: Shell) -> EvaluationSession:
     return quill.service(Settings(store=f"edge:{shell.root / INDEX}"))
 
 
@@ -209,23 +212,25 @@ def searched(shell: Shell, quill_service: Any) -> tuple[Run, list[Any]]:
 class Judging:
     """A service that counts its judgments, and misbehaves at one question."""
 
-    def __init__(self, quill_service: Service, at: int, event: BaseException | dict[str, Any]) -> None:
+    def __init__(
+        self, quill_service: EvaluationSession, at: int, event: BaseException | Callable[[JudgedAnswer], JudgedAnswer]
+    ) -> None:
         self._service, self._at, self._event = quill_service, at, event
         self.judged = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._service, name)
 
-    def judge_answer(self, question: str, history: Any) -> dict[str, Any]:
+    def judge_answer(self, question: str, history: Any) -> JudgedAnswer:
         self.judged += 1
         if self.judged != self._at:
             return self._service.judge_answer(question, history)
         if isinstance(self._event, BaseException):
             raise self._event
-        return {**self._service.judge_answer(question, history), **self._event}
+        return self._event(self._service.judge_answer(question, history))
 
 
-def test_every_question_is_answered_and_measured(shell: Shell, quill_service: Service) -> None:
+def test_every_question_is_answered_and_measured(shell: Shell, quill_service: EvaluationSession) -> None:
     done = answer_questions(*searched(shell, quill_service), quill_service, quill_service.settings, silent)
     clear, back, colors, cup = (row.answer for row in done.rows)
     assert clear
@@ -244,7 +249,7 @@ def test_every_question_is_answered_and_measured(shell: Shell, quill_service: Se
     assert done.caught["foreign"].share >= 0.9
 
 
-def test_what_was_answered_before_an_interrupt_is_kept(shell: Shell, quill_service: Service) -> None:
+def test_what_was_answered_before_an_interrupt_is_kept(shell: Shell, quill_service: EvaluationSession) -> None:
     broken = Judging(quill_service, 3, KeyboardInterrupt())
     done = answer_questions(*searched(shell, broken), broken, quill_service.settings, silent)
     assert [row.answer is not None for row in done.rows] == [True, True, False, False]
@@ -253,16 +258,20 @@ def test_what_was_answered_before_an_interrupt_is_kept(shell: Shell, quill_servi
     assert done.answer_figures["refused@unanswerable"] is None
 
 
-def test_what_was_not_made_as_configured_counts_for_nothing(shell: Shell, quill_service: Service) -> None:
-    broken = Judging(quill_service, 1, {"status": "degraded", "degraded": "The model was away.", "valid": 0})
+def test_what_was_not_made_as_configured_counts_for_nothing(shell: Shell, quill_service: EvaluationSession) -> None:
+    def degrade(judged: JudgedAnswer) -> JudgedAnswer:
+        degraded = replace(judged.result, status="degraded", degraded="The model was away.", valid=0)
+        return replace(judged, result=degraded)
+
+    broken = Judging(quill_service, 1, degrade)
     done = answer_questions(*searched(shell, broken), broken, quill_service.settings, silent)
     assert done.answer_figures["citation_validity"] == 1.0
     assert done.answer_figures["nuggets"] is None
     assert [row.id for row in done.answered] == ["back", "colors", "cup"]
 
 
-def test_an_index_that_is_published_meanwhile_ends_it(shell: Shell, quill_service: Service) -> None:
-    broken = Judging(quill_service, 2, {"generation": 2})
+def test_an_index_that_is_published_meanwhile_ends_it(shell: Shell, quill_service: EvaluationSession) -> None:
+    broken = Judging(quill_service, 2, lambda judged: replace(judged, generation=2))
     with pytest.raises(IndexLocked, match="was published anew while its questions were answered: run it again"):
         answer_questions(*searched(shell, broken), broken, quill_service.settings, silent)
 

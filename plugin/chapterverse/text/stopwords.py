@@ -18,13 +18,17 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-_FOLDER = Path(__file__).with_name("languages")
+
+@cache
+def _read_language(language: str) -> dict[str, str]:
+    """Return the words in the file of a language by their kind, each kind of which is a line."""
+    file = Path(__file__).parent / "languages" / f"{language}.txt"
+    return dict(line.split(": ", 1) for line in file.read_text(encoding="utf-8").splitlines())
 
 
 def read_words(language: str, kind: str) -> list[str]:
-    """Return the words of one kind in the file of a language, each kind of which is a line."""
-    lines = (_FOLDER / f"{language}.txt").read_text(encoding="utf-8").splitlines()
-    return next(line.split()[1:] for line in lines if line.startswith(f"{kind}: "))
+    """Return the words of one kind in a language."""
+    return _read_language(language)[kind].split()
 
 
 def _spell(words: list[str]) -> frozenset[str]:

@@ -29,9 +29,9 @@ from chapterverse_api.ext.evaluation.metrics import DEPTH
 from chapterverse_api.ext.evaluation.mutations import KINDS, mutations
 from chapterverse_api.ext.evaluation.places import ExpectedPlace, SitePlaces, distinct, match_place, pages, ranks
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
-from chapterverse_api.ext.evaluation.quoting import bare, cut_in_silence, repeats
+from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run, read_run
-from chapterverse_api.ext.evaluation.session import AnswerJudgement, CitedClaim, EvaluationSession
+from chapterverse_api.ext.evaluation.session import CitedClaim, EvaluationSession, JudgedAnswer
 from chapterverse_api.ext.evaluation.text_report import lines, of_answers, printable
 
 #: Results per question. Figures look at the first ten; the rest separates "too late" from "not found".
@@ -237,13 +237,13 @@ def answer_questions(
     try:
         for done, question in enumerate(questions):
             report("Answering questions", done, len(questions))
-            judgement = session.judge_answer(question.question, question.history)
-            if judgement["generation"] != run.index.generation:
+            judged = session.judge_answer(question.question, question.history)
+            if judged.generation != run.index.generation:
                 raise IndexLocked(
                     f"The index of {run.index.site} was published anew while its questions were answered: run it again."
                 )
-            answers.append(_answer(question, run.rows[done].expected, judgement, site))
-            claims += judgement["claims"] if not judgement["degraded"] else ()
+            answers.append(_answer(question, run.rows[done].expected, judged, site))
+            claims += judged.claims if not judged.result.degraded else ()
         report("Answering questions", len(questions), len(questions))
         mutation_counts = _test_check(claims, session, report)
     except KeyboardInterrupt:
@@ -253,32 +253,16 @@ def answer_questions(
     return replace(run, rows=rows, generator=settings.generator, caught=mutation_counts, interrupted=interrupted)
 
 
-def _answer(
-    question: QuestionRow, addresses: Sequence[str], judgement: AnswerJudgement, site: SitePlaces
-) -> AnswerResult:
+def _answer(question: QuestionRow, addresses: Sequence[str], judged: JudgedAnswer, site: SitePlaces) -> AnswerResult:
+    """Return the result of an answer, with what the question's row tells."""
     expected = distinct(site.place(address) for address in addresses)
-    segments = [] if judgement["status"] == "not_in_docs" else judgement["segments"]
-    return AnswerResult(
-        status=judgement["status"],
-        confidence=judgement["confidence"],
-        text=judgement["text"],
-        cited=tuple(CitationCounts(url, match_place(expected, site.place(url))) for url in judgement["cited"]),
-        citations=judgement["citations"],
-        valid=judgement["valid"],
-        sentences=judgement["sentences"],
-        carried=judgement["carried"],
-        pairs=judgement["pairs"],
-        precise=judgement["precise"],
+    contained = sum(n.stands_in(judged.result.text) for n in question.nuggets)
+    return replace(
+        judged.result,
+        cited=tuple(CitationCounts(url, match_place(expected, site.place(url))) for url in judged.cited),
         nuggets=len(question.nuggets),
-        contained=0
-        if judgement["status"] == "not_in_docs"
-        else sum(n.stands_in(judgement["text"]) for n in question.nuggets),
-        quotes=len(judgement["quotes"]),
-        silent_cuts=sum(cut_in_silence(text, section) for text, section in judgement["quotes"]),
-        repeated=repeats([text for text, _ in judgement["quotes"]]),
-        key=question.key.figures(segments) if question.key else {},
-        seconds=judgement["seconds"],
-        degraded=judgement["degraded"],
+        contained=0 if judged.result.refused else contained,
+        key=question.key.figures([] if judged.result.refused else judged.segments) if question.key else {},
     )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from chapterverse.calibration import read_weights
-from chapterverse.model import Chunk
+from chapterverse.model import Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.plain import plain
@@ -23,7 +23,9 @@ from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.commands.search import Examination, History, WeightTrial, collect_features, measure_search
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.contract import AnswerStatus, ChatQuery, ChatResponse, Delta, Events, Meta, Segment
+from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, Segment
+from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult
+from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.generation.draft import OMISSION, Span
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.verifier import verify
@@ -50,55 +52,29 @@ class CitedClaim(TypedDict):
     chunk_id: str
 
 
-class AnswerCounts(TypedDict):
-    """What the verifier keeps of an answer when it reads the cited sections again.
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """An answer as the verifier keeps it when it reads the cited sections again.
 
     Attributes:
-        citations, valid: the citations of all segments, and those that name exactly one source that is in the index
-            and verified again.
-        sentences, carried: the sentences with a claim, and those with a citation that the verifier keeps.
-        pairs, precise: the pairs of a sentence and its citation, and those that the verifier keeps.
+        result: its figures, without those that only the question's row tells.
+        cited: the addresses of the cited sources.
         claims: the sentences that exactly one section supports.
         segments: the segments of the response as JSON.
-        quotes: the text of each quote and its whole section.
-    """
-
-    citations: int
-    valid: int
-    sentences: int
-    carried: int
-    pairs: int
-    precise: int
-    claims: list[CitedClaim]
-    segments: list[dict[str, Any]]
-    quotes: list[tuple[str, str]]
-
-
-class AnswerJudgement(AnswerCounts):
-    """An answer with its counts.
-
-    Attributes:
-        status, confidence, text: the response's `status`, `grounding_confidence` and `response`.
-        cited: the addresses of the cited sources.
-        seconds: the seconds until the sources (`retrieve`), the first words (`first`) and the end (`total`), without
-            the opening of the index.
-        degraded: the reason why a part did not work as configured, or None.
         generation: the generation of the index.
     """
 
-    status: AnswerStatus
-    confidence: float
-    text: str
+    result: AnswerResult
     cited: Sequence[str]
-    seconds: dict[str, float]
-    degraded: str | None
+    claims: list[CitedClaim]
+    segments: list[dict[str, Any]]
     generation: int
 
 
 def judge_answer(
     resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_query
-) -> AnswerJudgement:
-    """Answer a question as for a reader, and return counts for its figures.
+) -> JudgedAnswer:
+    """Answer a question as for a reader, and check its citations, sentences and claims again in the index.
 
     Raises:
         InputError: the question or its history is invalid.
@@ -108,16 +84,7 @@ def judge_answer(
     resources.index.snapshot()
     response, seconds = _time_answer(answer(query, resources))
     snapshot = resources.index.snapshot()
-    return {
-        "status": response.status,
-        "confidence": response.grounding_confidence,
-        "text": response.response,
-        "cited": response.sources_cited,
-        **_count(response, _Sections(resources.index, snapshot), snapshot.head.languages),
-        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
-        "degraded": response.degraded_reason,
-        "generation": snapshot.head.generation,
-    }
+    return _judge(response, seconds, _Sections(resources.index, snapshot), snapshot.head)
 
 
 def holds(resources: Resources, claims: Sequence[CitedClaim]) -> list[bool]:
@@ -180,7 +147,7 @@ class _Sections:
         return read_weights(text, self._snapshot.head.languages, self._snapshot)
 
 
-def _count(response: ChatResponse, sections: _Sections, languages: Sequence[str]) -> AnswerCounts:
+def _judge(response: ChatResponse, seconds: Mapping[str, float], sections: _Sections, head: Head) -> JudgedAnswer:
     # An id of two sources identifies neither.
     ids = Counter(s.id for s in response.source_chunks)
     places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if ids[s.id] == 1}
@@ -188,23 +155,32 @@ def _count(response: ChatResponse, sections: _Sections, languages: Sequence[str]
     def cited(segment: Segment) -> dict[str, Place]:
         return {i: places[i] for i in segment.citations if i in places}
 
-    segments = list(_segments(response, ("en", *languages)))
+    segments = list(_segments(response, ("en", *head.languages)))
     valid = [(s.citations, sections.cite(s.text, cited(s), s.kind)) for s in segments]
     sentences = [(text, s.citations, sections.cite(text, cited(s))) for s in segments for text in _sentences(s)]
     quotes = [(s.text, next(iter(cited(s).values()), None)) for s in response.segments if s.kind == "quote"]
     found = [(text, sections.passage(*place)) for text, place in quotes if place]
     alone = [(text, places[min(kept)]) for text, _, kept in sentences if len(kept) == 1]
-    return {
-        "citations": sum(len(citations) for citations, _ in valid),
-        "valid": sum(i in kept for citations, kept in valid for i in citations),
-        "sentences": len(sentences),
-        "carried": sum(bool(kept) for _, _, kept in sentences),
-        "pairs": sum(len(citations) for _, citations, _ in sentences),
-        "precise": sum(i in kept for _, citations, kept in sentences for i in citations),
-        "claims": [{"text": text, "url": url, "chunk_id": chunk_id} for text, (url, chunk_id) in alone],
-        "segments": [s.model_dump() for s in response.segments],
-        "quotes": [(text, section[0].section) for text, section in found if section],
-    }
+    whole_quotes = [(text, section[0].section) for text, section in found if section]
+    result = AnswerResult(
+        response.status,
+        response.grounding_confidence,
+        response.response,
+        citations=sum(len(citations) for citations, _ in valid),
+        valid=sum(i in kept for citations, kept in valid for i in citations),
+        sentences=len(sentences),
+        carried=sum(bool(kept) for _, _, kept in sentences),
+        pairs=sum(len(citations) for _, citations, _ in sentences),
+        precise=sum(i in kept for _, citations, kept in sentences for i in citations),
+        quotes=len(whole_quotes),
+        silent_cuts=sum(cut_in_silence(text, section) for text, section in whole_quotes),
+        repeated=repeats([text for text, _ in whole_quotes]),
+        seconds={stage: round(value, 6) for stage, value in seconds.items()},
+        degraded=response.degraded_reason,
+    )
+    claims: list[CitedClaim] = [{"text": text, "url": url, "chunk_id": i} for text, (url, i) in alone]
+    dumped = [s.model_dump() for s in response.segments]
+    return JudgedAnswer(result, response.sources_cited, claims, dumped, head.generation)
 
 
 def _segments(response: ChatResponse, languages: Sequence[str]) -> Iterator[Segment]:
@@ -238,7 +214,7 @@ class EvaluationSession(ServiceSession):
         """Search with each fusion weight, and return the candidates. Raises `ProviderError` if the embedder failed."""
         return collect_features(self.resources, question, history, weights)
 
-    def judge_answer(self, question: str, history: History) -> AnswerJudgement:
+    def judge_answer(self, question: str, history: History) -> JudgedAnswer:
         """Answer a question, and check its citations, sentences and claims again in the index."""
         return judge_answer(self.resources, question, history)
 

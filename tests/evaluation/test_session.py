@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answering.pipeline import answer_query
 from chapterverse_api.answering.resources import Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Segment
-from chapterverse_api.ext.evaluation.session import holds, judge_answer
+from chapterverse_api.ext.evaluation.session import JudgedAnswer, holds, judge_answer
 from chapterverse_api.service import Service
 
 CLEAN = "How do I clear the cache?"
@@ -30,7 +29,7 @@ def service(settings: Settings) -> Service:
     return quill.service(settings)
 
 
-def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> dict[str, Any]:
+def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> JudgedAnswer:
     """Return the counts of an answer that was changed after its verification."""
 
     def answer(query: ChatQuery, resources: Resources) -> Events:
@@ -46,25 +45,25 @@ def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
 
 def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
     judged = judge_answer(service.resources, CLEAN, None)
-    assert judged["status"] in ("answered", "partial")
-    assert f"{quill.BASE}cache/#clearing-the-cache" in judged["cited"]
-    assert judged["citations"] == judged["valid"] > 0
-    assert judged["sentences"] == judged["carried"] == len(judged["claims"]) > 0
-    assert judged["pairs"] == judged["precise"]
-    assert 0 < judged["seconds"]["retrieve"] <= judged["seconds"]["first"] <= judged["seconds"]["total"]
-    assert (judged["degraded"], judged["generation"]) == (None, 1)
+    assert judged.result.status in ("answered", "partial")
+    assert f"{quill.BASE}cache/#clearing-the-cache" in judged.cited
+    assert judged.result.citations == judged.result.valid > 0
+    assert judged.result.sentences == judged.result.carried == len(judged.claims) > 0
+    assert judged.result.pairs == judged.result.precise
+    assert 0 < judged.result.seconds["retrieve"] <= judged.result.seconds["first"] <= judged.result.seconds["total"]
+    assert (judged.result.degraded, judged.generation) == (None, 1)
 
 
 def test_our_own_words_are_not_asked_for_a_source(service: Service) -> None:
-    assert judge_answer(service.resources, CLEAN, None)["text"].startswith("**Caching › Clearing the cache**")
+    assert judge_answer(service.resources, CLEAN, None).result.text.startswith("**Caching › Clearing the cache**")
     refused = judge_answer(service.resources, "Who won the world cup in 1998?", None)
-    assert (refused["status"], refused["sentences"], refused["citations"], refused["claims"]) == (
+    assert (refused.result.status, refused.result.sentences, refused.result.citations, refused.claims) == (
         "not_in_docs",
         0,
         0,
         [],
     )
-    assert "first" not in refused["seconds"]
+    assert "first" not in refused.result.seconds
 
 
 def cited(text: str, *ids: str) -> Callable[[ChatResponse], ChatResponse]:
@@ -100,18 +99,24 @@ def test_no_citation_of_a_broken_answer_is_valid(
     service: Service, tamper: Callable[[ChatResponse], ChatResponse]
 ) -> None:
     judged = tampered(service, tamper)
-    assert judged["citations"] > 0
-    assert (judged["valid"], judged["carried"], judged["precise"], judged["claims"]) == (0, 0, 0, [])
+    assert judged.result.citations > 0
+    assert (judged.result.valid, judged.result.carried, judged.result.precise, judged.claims) == (0, 0, 0, [])
 
 
 def test_a_sentence_without_a_citation_is_not_carried(service: Service) -> None:
     judged = tampered(service, cited(PRUNE))
-    assert (judged["citations"], judged["sentences"], judged["carried"]) == (0, 1, 0)
+    assert (judged.result.citations, judged.result.sentences, judged.result.carried) == (0, 1, 0)
 
 
 def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> None:
     judged = tampered(service, lambda r: segments(r, Segment(text=PRUNE, citations=[first_source(r), "99"])))
-    assert (judged["citations"], judged["valid"], judged["carried"], judged["pairs"], judged["precise"]) == (
+    assert (
+        judged.result.citations,
+        judged.result.valid,
+        judged.result.carried,
+        judged.result.pairs,
+        judged.result.precise,
+    ) == (
         2,
         1,
         1,
@@ -121,7 +126,7 @@ def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> No
 
 
 def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
-    claims = judge_answer(service.resources, CLEAN, None)["claims"]
+    claims = judge_answer(service.resources, CLEAN, None).claims
     assert holds(service.resources, claims) == [True] * len(claims)
     assert holds(service.resources, [{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
     assert (
