@@ -3,6 +3,10 @@
 Such an address may lead into the network of the machine that fetches. So each hop must be HTTPS, and the address that
 is *connected* must be public. The name is resolved once, each result is checked, and the socket is opened to a checked
 result. So a name that resolves to something else a moment later gains nothing.
+
+A server in front decodes `%2F` once and asks the next one, which may decode again, drop what stands behind ";", fold
+wide letters, or take "\\" for "/". Encoding protects from none of that, so a text that could become more than one
+segment of a path is none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Headers and JSON bodies of requests, and of replies from servers that may send anything."""
+"""Headers and bodies of requests, and of replies from servers that may send anything.
+
+Bodies that a server compressed are unpacked as they come. What is held at once is bounded, whatever they unpack to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Reads a streamed reply: server-sent events as they arrive, a document in their place, or a large object."""
+"""Reads a streamed reply: server-sent events as they arrive, a document in their place, or a large object.
+
+Events are those of the HTML standard, section 9.2.6. A body that begins as JSON or HTML does is no stream, whatever its
+label says: it is one event, `DOCUMENT`, at its end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds and masks secrets in the values of settings: keys of known services, and what an address says to its server."""
+"""Finds and masks secrets: keys of known services, and in settings also what an address says to its server.
+
+A value is an example of the documentation, and no key, if it contains a word like "your", or isn't random.
+"""
 
 from __future__ import annotations
 

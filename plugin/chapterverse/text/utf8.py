@@ -1,6 +1,7 @@
-"""Lengths of texts in UTF-8, by which tokens are estimated: counting them takes longer than a search.
+"""Characters that show nothing, and lengths of texts in UTF-8, by which tokens are estimated.
 
-Each constant with BYTES holds bytes per token, for another purpose.
+Counting tokens takes longer than a search. Each constant with BYTES holds bytes per token, for another purpose.
+Characters that show nothing can hide words from a reader, or split a word that a filter looks for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Serves the Model Context Protocol on standard input and output, a message a line, for `chapterverse mcp`.
+"""Command `mcp`: serves the Model Context Protocol on standard input and output, a message a line.
 
 Requests are answered in parallel, and in any order. A line that is no request gets an error of the protocol. After the
 end of the input, open requests are still answered, which takes no longer than an answer does.
@@ -18,7 +18,7 @@ from chapterverse.cli.parameters import settings_from
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.ext.agents.mcp.protocol import answer
-from chapterverse_api.ext.agents.tools.registry import ToolContext
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.http.guard.body import MAX_BODY_BYTES, parse
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.service import Service

@@ -1,4 +1,9 @@
-"""Enriches the pages of one run: asks the model, tries its lines in a search, and widens chunks."""
+"""Enriches the pages of one run: asks the model, tries its lines in a search, and widens chunks.
+
+A line is kept if a search by its words finds the section that it was written for. The search is by words alone, over
+all chunks of the next generation as they are without any expansion. It needs no vector, so it costs nothing, and no
+generated question can help another one. Replies are kept by content, prompt and model: no page is paid for twice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A question with its answer, as the kept conversations and the lines of the log tell it."""
+"""A question with its answer, as the kept conversations and the lines of the log tell it.
+
+Lines are read one at a time: a log may be larger than memory.
+"""
 
 from __future__ import annotations
 

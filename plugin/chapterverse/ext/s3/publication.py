@@ -1,7 +1,8 @@
 """Publishes to S3. The draft is packed and uploaded under a new name, then one conditional write replaces the head.
 
-If anything fails before that write, readers see the old generation. No head names the uploaded objects then, and a
-later publication removes them.
+The head object of a scope names the live generation, its artefact, and older ones that readers may fetch. If anything
+fails before its write, readers see the old generation. No head names the uploaded objects then, and a later publication
+removes them.
 """
 
 from __future__ import annotations

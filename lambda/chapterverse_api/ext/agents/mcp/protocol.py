@@ -30,9 +30,9 @@ from chapterverse_api.ext.agents.mcp.messages import (
     result_reply,
     server_info,
 )
-from chapterverse_api.ext.agents.tools.documentation import registry
-from chapterverse_api.ext.agents.tools.registry import ToolContext, UnknownTool
+from chapterverse_api.ext.agents.tools.documentation import documentation_tools
 from chapterverse_api.ext.agents.tools.sections import find_page, markdown
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 
@@ -159,7 +159,7 @@ def _list_tools(_: McpCall, __: ToolContext) -> RpcResult:
             "outputSchema": tool.result,
             "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
         }
-        for tool in registry()
+        for tool in documentation_tools().values()
     ]
     return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
 
@@ -168,10 +168,11 @@ def _call_tool(call: McpCall, context: ToolContext) -> RpcResult:
     name, arguments = call.params.get("name"), call.params.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
         raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
+    tool = documentation_tools().get(name)
+    if tool is None:
+        raise McpError(INVALID_PARAMS, "This server has no such tool.")
     try:
-        result = registry().call(name, arguments, context)
-    except UnknownTool:
-        raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
+        result = tool.run(arguments, context)
     except (ChapterVerseError, rejections.Rejection) as error:
         context.deadline.check()
         # A model can correct its call after a result; it may never see an error of the protocol.

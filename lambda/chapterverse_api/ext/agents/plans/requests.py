@@ -1,4 +1,7 @@
-"""Leads a reader through a plan: the first step for a question, then the next one for each answer."""
+"""Leads a reader through a plan: the first step for a question, then the next one for each answer.
+
+The state of a plan travels with each reply. It is signed, so that the service stores nothing.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _reject(call: McpCall, rejection: Rejection) -> Response:
 def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
     # The tools are most of this; a cold start must not pay for them before the first call.
     from chapterverse_api.ext.agents.mcp.protocol import answer
-    from chapterverse_api.ext.agents.tools.registry import ToolContext
+    from chapterverse_api.ext.agents.tools.tool import ToolContext
 
     context = ToolContext(get_service(request.app), deadline, get_origins(request))
     try:

@@ -1,4 +1,4 @@
-"""Reads the data of a model's reply, and finds the source of each value in it."""
+"""Answers with data: a model fills a schema from the passages, and each value gets the citation that supports it."""
 
 from __future__ import annotations
 

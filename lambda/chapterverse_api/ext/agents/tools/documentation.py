@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Literal
@@ -11,7 +11,6 @@ from pydantic import Field
 
 from chapterverse.errors import InputError
 from chapterverse_api.contract import ChatResponse, Nearest, QuestionText, RequestModel, ResponseModel
-from chapterverse_api.ext.agents.tools.registry import ToolContext, ToolRegistry, make_tool
 from chapterverse_api.ext.agents.tools.search_docs import SearchArguments, SearchResults, search_docs
 from chapterverse_api.ext.agents.tools.sections import (
     OVERHEAD_TOKENS,
@@ -28,6 +27,7 @@ from chapterverse_api.ext.agents.tools.sections import (
     make_tool_query,
     quote_section,
 )
+from chapterverse_api.ext.agents.tools.tool import Tool, ToolContext, make_tool
 from chapterverse_api.ext.agents.tools.verify_claim import ClaimArguments, ClaimVerdict, verify_claim
 
 #: Addresses of further sections in a reply, because a page may have hundreds.
@@ -183,13 +183,12 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
 
 
 @cache
-def registry() -> ToolRegistry:
-    """Return the tools that every site has."""
-    return ToolRegistry(
-        (
-            make_tool("search_docs", "Search the documentation", search_docs, SearchArguments, SearchResults),
-            make_tool("read_section", "Read the documentation", read_section, ReadArguments, ReadResult),
-            make_tool("ask_docs", "Ask the documentation", ask_docs, AskArguments, DocsAnswer),
-            make_tool("verify_claim", "Verify a claim", verify_claim, ClaimArguments, ClaimVerdict),
-        )
+def documentation_tools() -> Mapping[str, Tool]:
+    """Return the tools that every site has, by name, in the order in which they are listed."""
+    tools = (
+        make_tool("search_docs", "Search the documentation", search_docs, SearchArguments, SearchResults),
+        make_tool("read_section", "Read the documentation", read_section, ReadArguments, ReadResult),
+        make_tool("ask_docs", "Ask the documentation", ask_docs, AskArguments, DocsAnswer),
+        make_tool("verify_claim", "Verify a claim", verify_claim, ClaimArguments, ClaimVerdict),
     )
+    return {tool.name: tool for tool in tools}

@@ -12,7 +12,6 @@ from chapterverse_api import rejections
 from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.models import TurnModels
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
-from chapterverse_api.ext.agents.tools.registry import ToolContext
 from chapterverse_api.ext.agents.tools.sections import (
     OVERHEAD_TOKENS,
     LanguageArgument,
@@ -25,6 +24,7 @@ from chapterverse_api.ext.agents.tools.sections import (
     json_tokens,
     make_tool_query,
 )
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.candidates import Candidate

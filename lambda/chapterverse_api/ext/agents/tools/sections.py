@@ -1,4 +1,7 @@
-"""Reads pages and sections of the index as Markdown, in parts of a size that fits a budget of tokens."""
+"""Reads pages and sections of the index as Markdown, in parts of a size that fits a budget of tokens.
+
+Also the arguments and results that several tools of the documentation share.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Tools, and the registry that lists and calls them. This module knows no tool and no protocol."""
+"""What a tool is, and how a function becomes one. This module knows no tool and no protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -58,32 +58,6 @@ class Tool:
     arguments: JsonObject
     result: JsonObject
     run: RunTool
-
-
-class UnknownTool(Exception):
-    """No tool of this registry has that name."""
-
-
-class ToolRegistry:
-    """Tools by name, in the order in which they are listed."""
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-
-    def __iter__(self) -> Iterator[Tool]:
-        return iter(self._tools.values())
-
-    def call(self, name: str, arguments: JsonObject, context: ToolContext) -> JsonObject:
-        """Return a tool's result.
-
-        Raises:
-            UnknownTool: there is no such tool.
-            InputError: the arguments can't be used.
-        """
-        tool = self._tools.get(name)
-        if tool is None:
-            raise UnknownTool
-        return tool.run(arguments, context)
 
 
 def make_tool(
