@@ -33,6 +33,24 @@ from chapterverse.text.hosts import is_public
 _PUNCTUATION = frozenset("-._~!$&'()*+,=:@ ")
 
 
+#: The most bytes of a body, as sent and as unpacked.
+MAX_DOWNLOAD_BYTES = 5 * 1024 * 1024
+#: Seconds for everything: names, redirects and the whole body.
+FETCH_SECONDS = 30.0
+#: Seconds for one connection.
+_CONNECT_SECONDS = 5.0
+_MAX_REDIRECTS = 5
+#: Our name in requests, which a `robots.txt` may address.
+USER_AGENT = "chapterverse"
+#: A name, or an IP address.
+_HOST = re.compile(r"[a-z0-9._:-]+\Z")
+_REDIRECT_STATUSES = {301, 302, 303, 307, 308}
+#: In a path and a query these are sent as they are; everything else is encoded.
+_UNENCODED = "/%:@!$&'()*+,;=~-._?[]"
+#: Returns the IP addresses of a host and port.
+Resolve = Callable[[str, int], Sequence[str]]
+
+
 def is_segment(text: str) -> bool:
     """Return whether a text stays one segment of a path: no separator, control character, "%" or ".." in any form."""
     return all(map(_is_plain, (text, unicodedata.normalize("NFKC", text))))
@@ -55,29 +73,6 @@ def has_dots(text: str) -> bool:
 
 def _is_plain(text: str) -> bool:
     return not has_dots(text) and all(c in _PUNCTUATION or unicodedata.category(c)[0] in "LMN" for c in text)
-
-
-#: The most bytes of a body, as sent and as unpacked.
-MAX_DOWNLOAD_BYTES = 5 * 1024 * 1024
-#: Seconds for everything: names, redirects and the whole body.
-FETCH_SECONDS = 30.0
-#: Seconds for one connection.
-_CONNECT_SECONDS = 5.0
-_MAX_REDIRECTS = 5
-
-#: Our name in requests, which a `robots.txt` may address.
-USER_AGENT = "chapterverse"
-
-#: A name, or an IP address.
-_HOST = re.compile(r"[a-z0-9._:-]+\Z")
-
-_REDIRECT_STATUSES = {301, 302, 303, 307, 308}
-#: In a path and a query these are sent as they are; everything else is encoded.
-_UNENCODED = "/%:@!$&'()*+,;=~-._?[]"
-
-
-#: Returns the IP addresses of a host and port.
-Resolve = Callable[[str, int], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _MARK_BYTES, _GZIP_MARK, _ZLIB_METHOD = 2, b"\x1f\x8b", 8
 
 
+#: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
+MAX_REPLY_BYTES = 16 * 1024 * 1024
+
+
 class UnknownCoding(http.client.HTTPException):
     """A body is compressed in a way that was not asked for, and that is none of these."""
 
@@ -131,10 +135,6 @@ def _has_mark(start: bytes, coding: str) -> bool:
     if coding in _GZIP:
         return mark == _GZIP_MARK
     return len(mark) == _MARK_BYTES and mark[0] & 15 == _ZLIB_METHOD and not int.from_bytes(mark) % 31
-
-
-#: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
-MAX_REPLY_BYTES = 16 * 1024 * 1024
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:

@@ -32,6 +32,17 @@ _DOCUMENT_START = (b"{", b"[", b"<")
 DOCUMENT = "document"
 
 
+#: While the block runs, another thread may call the given function to end the block's waiting.
+Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
+#: The most bytes of an event of a model: some words, or a citation with its passage.
+_MAX_EVENT_BYTES = 1024 * 1024
+_PIECE_BYTES = 64 * 1024
+#: Statuses of a stream: the whole object, or the part of it that was requested.
+_STREAM_STATUSES = {200, 206}
+#: Seconds to wait for the end of a stream after its last event, so that its connection can be used again.
+_LINGER_SECONDS = 0.05
+
+
 class Event(NamedTuple):
     """One event; `name` is "message" if the server gives none."""
 
@@ -102,21 +113,6 @@ class Parser:
             self._data.append(value)
         elif field == "event":
             self._name = value
-
-
-#: While the block runs, another thread may call the given function to end the block's waiting.
-Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
-
-#: The most bytes of an event of a model: some words, or a citation with its passage.
-_MAX_EVENT_BYTES = 1024 * 1024
-
-_PIECE_BYTES = 64 * 1024
-
-#: Statuses of a stream: the whole object, or the part of it that was requested.
-_STREAM_STATUSES = {200, 206}
-
-#: Seconds to wait for the end of a stream after its last event, so that its connection can be used again.
-_LINGER_SECONDS = 0.05
 
 
 class Stream:

@@ -16,35 +16,12 @@ _EXAMPLE = re.compile(rb"example|your|placeholder|redacted|changeme|dummy|x{4}|\
 _WEAK = frozenset(b"password passwd pass pw pwd secret postgres mysecretpassword changeme admin root user test".split())
 
 
-def _is_random(key: bytes) -> bool:
-    return len(set(key)) >= 10 and bool(re.search(rb"\d", key)) and not _EXAMPLE.search(key)
-
-
-def _is_strong(password: bytes) -> bool:
-    return password.lower() not in _WEAK and not _EXAMPLE.search(password) and len(password) >= 6
-
-
-def _is_key_id(key: bytes) -> bool:
-    return len(set(key)) >= 8 and b"EXAMPLE" not in key
-
-
-def _is_qdrant(token: bytes) -> bool:
-    """Whether a JSON web token grants access to a Qdrant server; examples have other claims."""
-    body = token.split(b".")[1]
-    try:
-        claims = parse_json(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
-    except (binascii.Error, ValueError):
-        return False
-    return isinstance(claims, dict) and "access" in claims
-
-
 # Separators between a name and its value, also in highlighted code.
 _IS = rb"(?:[\s\"'`=:,]|<[^<>]{0,99}>|&quot;|&#34;|&#39;){1,24}"
 _DATABASE = rb"\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?)(?:\+\w{1,20})?://[^\s:/@\"'<>]{0,99}"
 _PEM = rb"-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_FIELD = rb"[A-Z][\w-]{2,20}: ?[^\n\\<]{1,99}?(?=[\r\n\\<]|\s[A-Z][\w-]{2,20}:|\s[A-Za-z0-9+/=]{32})"
 _PEM_HEAD = rb"(?>(?:\s|\\[rn]|<[^<>]{0,99}>|" + _PEM_FIELD + rb"){0,20})"
-
 #: Name, hints and pattern of each kind. Every key contains one of its hints, so most files need no regular expression.
 #: The key is the pattern's first group, or the whole match.
 _KINDS = [
@@ -84,6 +61,38 @@ _KINDS = [
         ("a private key", b"PRIVATE KEY", _PEM + _PEM_HEAD + rb"([A-Za-z0-9+/=]{32,})"),
     )
 ]
+#: What stands before the host: a password, which may contain any character, or of a web address any token.
+_LOGIN = re.compile(r"https?://[^/\s@]{1,200}@|//[^/\s@:]{0,99}:(?!\d{1,5}(?:[/?#]|$))\S{0,200}@", re.IGNORECASE)
+_QUERY = re.compile(
+    r"([?&;](?:[\w-]{0,40}[_-])?(?:api)?(?:key|token|secret|password|signature|sig)s?=)[^&;\s'\"]+", re.IGNORECASE
+)
+#: For a mask, which may hide too much.
+_BEFORE_HOST = re.compile(r"//[^\s'\"]{0,400}@")
+_ANY_QUERY = re.compile(r"([?&;][^=&;\s'\"]{1,99}=)[^&;\s'\"]+")
+
+
+def _is_random(key: bytes) -> bool:
+    return len(set(key)) >= 10 and bool(re.search(rb"\d", key)) and not _EXAMPLE.search(key)
+
+
+def _is_strong(password: bytes) -> bool:
+    return password.lower() not in _WEAK and not _EXAMPLE.search(password) and len(password) >= 6
+
+
+def _is_key_id(key: bytes) -> bool:
+    return len(set(key)) >= 8 and b"EXAMPLE" not in key
+
+
+def _is_qdrant(token: bytes) -> bool:
+    """Whether a JSON web token grants access to a Qdrant server; examples have other claims."""
+    body = token.split(b".")[1]
+    try:
+        claims = parse_json(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
+    except (binascii.Error, ValueError):
+        return False
+    return isinstance(claims, dict) and "access" in claims
+
+
 #: Tests for kinds where randomness alone doesn't tell a key from an example.
 _IS_REAL = {"a Qdrant token": _is_qdrant, "an AWS access key": _is_key_id, "a database password": _is_strong}
 
@@ -96,16 +105,6 @@ def find_keys(content: bytes) -> Iterator[tuple[str, bytes, int]]:
                 key = match[match.lastindex or 0]
                 if _IS_REAL.get(name, _is_random)(key):
                     yield name, key, match.start()
-
-
-#: What stands before the host: a password, which may contain any character, or of a web address any token.
-_LOGIN = re.compile(r"https?://[^/\s@]{1,200}@|//[^/\s@:]{0,99}:(?!\d{1,5}(?:[/?#]|$))\S{0,200}@", re.IGNORECASE)
-_QUERY = re.compile(
-    r"([?&;](?:[\w-]{0,40}[_-])?(?:api)?(?:key|token|secret|password|signature|sig)s?=)[^&;\s'\"]+", re.IGNORECASE
-)
-#: For a mask, which may hide too much.
-_BEFORE_HOST = re.compile(r"//[^\s'\"]{0,400}@")
-_ANY_QUERY = re.compile(r"([?&;][^=&;\s'\"]{1,99}=)[^&;\s'\"]+")
 
 
 def has_secret(text: str) -> bool:

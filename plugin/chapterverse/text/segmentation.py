@@ -51,6 +51,22 @@ SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f
 _MIN_LONG_CHARS = 4
 
 
+#: Common parts of compounds in technical documentation, without umlauts.
+_PARTS = frozenset(read_words("de", "compounds"))
+#: A part beside a known part has at least so many letters.
+_MIN_PART_CHARS = 3
+#: A known part beside an unknown one has at least so many letters.
+_MIN_SURE_PART_CHARS = 5
+_MIN_WORD_CHARS, _MAX_WORD_CHARS = 8, 60
+_LINKS = ("", "s", "n", "en", "es", "er")
+_ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
+#: Endings that take a linking "s".
+_LINKED = ("ungs", "ions", "heits", "keits", "schafts", "tats")
+#: The start of a verbal ending: "programmieren" contains no second word.
+_VERBAL = "ier"
+_FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
+
+
 def bigram_words(run: str, language: str) -> Iterator[tuple[str, ...]]:
     """Yield the terms of each word of a run: the whole word, then its bigrams, if any.
 
@@ -104,22 +120,6 @@ def _in_parts(word: str) -> tuple[str, ...]:
 
 def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(max(1, len(run) - 1))] if run else []
-
-
-#: Common parts of compounds in technical documentation, without umlauts.
-_PARTS = frozenset(read_words("de", "compounds"))
-#: A part beside a known part has at least so many letters.
-_MIN_PART_CHARS = 3
-#: A known part beside an unknown one has at least so many letters.
-_MIN_SURE_PART_CHARS = 5
-_MIN_WORD_CHARS, _MAX_WORD_CHARS = 8, 60
-_LINKS = ("", "s", "n", "en", "es", "er")
-_ENDINGS = ("", "n", "en", "s", "e", "es", "er", "ern", "se", "sen", "ses")
-#: Endings that take a linking "s".
-_LINKED = ("ungs", "ions", "heits", "keits", "schafts", "tats")
-#: The start of a verbal ending: "programmieren" contains no second word.
-_VERBAL = "ier"
-_FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
 
 
 def divide(word: str) -> tuple[str, ...]:

@@ -28,6 +28,14 @@ _SEED = 0
 _RESAMPLES_PER_REPORT = 500
 
 
+#: Tolerance for rounding in a mean of floats.
+_HAIR = 1e-9
+_OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
+_NAMES = (*metrics.NAMES, *_OF_ANSWERS)
+_FIGURE_BY_SPELLING = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
+_DIGITS = 6
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """95 % confidence interval of the mean difference."""
@@ -71,14 +79,6 @@ def _middle(means: Sequence[float]) -> Interval:
     left_out = int(len(means) * _OUTSIDE_SHARE / 2)
     # Symmetric, so that swapping the runs mirrors the interval.
     return Interval(means[left_out - 1], means[-left_out])
-
-
-#: Tolerance for rounding in a mean of floats.
-_HAIR = 1e-9
-
-_OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
-_NAMES = (*metrics.NAMES, *_OF_ANSWERS)
-_FIGURE_BY_SPELLING = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +132,6 @@ def read_bar(text: str) -> Bar:
 def describe_missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
     """Return a sentence for each missed bar."""
     return [bar.in_words(figures) for bar in bars if not bar.is_met(figures)]
-
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)

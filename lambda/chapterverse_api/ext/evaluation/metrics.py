@@ -30,6 +30,13 @@ Ranks: TypeAlias = Sequence[Rank]
 DEPTH = 10
 
 
+#: Prefix of a figure that counts pages instead of sections.
+PAGE = "page."
+#: Share of the unanswerable questions that were refused, and of the answerable ones that were not.
+REFUSED, ANSWERED = "refused", "answered"
+_BINS = 10
+
+
 def recall(ranks: Ranks, k: int) -> float:
     """Return the share of the expected places among the first `k` results."""
     return sum(1 for _ in _within(ranks, k)) / len(ranks)
@@ -70,11 +77,6 @@ RANKED: Mapping[str, Callable[[Ranks], float]] = {
     "ndcg@10": ndcg,
 }
 
-#: Prefix of a figure that counts pages instead of sections.
-PAGE = "page."
-
-#: Share of the unanswerable questions that were refused, and of the answerable ones that were not.
-REFUSED, ANSWERED = "refused", "answered"
 
 #: Every retrieval figure that may have a bar; higher is better.
 NAMES = (*RANKED, *(PAGE + name for name in RANKED), REFUSED, ANSWERED)
@@ -91,9 +93,6 @@ def of_ranks(anchor: Ranks, page: Ranks) -> dict[str, float]:
 def mean(values: Sequence[float]) -> float | None:
     """Return the mean, None for no values."""
     return math.fsum(values) / len(values) if values else None
-
-
-_BINS = 10
 
 
 class AnswerOutcome(NamedTuple):

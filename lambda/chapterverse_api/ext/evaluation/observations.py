@@ -48,6 +48,12 @@ _MAX_ROUNDS = 6
 _Bag: TypeAlias = list[tuple[float, ...]]
 
 
+#: Least number of questions of each kind: two for each of five folds.
+MIN_QUESTIONS = 10
+#: Tried weights of the embedder in the fusion.
+WEIGHTS = tuple(i / 10 for i in range(11))
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A labelled question and its candidates. A question without candidates is always refused."""
@@ -172,12 +178,6 @@ def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_fals
         return allowed, refused if allowed else -wrongly, -wrongly, gap
 
     return max(places, key=worth)[0]
-
-
-#: Least number of questions of each kind: two for each of five folds.
-MIN_QUESTIONS = 10
-#: Tried weights of the embedder in the fusion.
-WEIGHTS = tuple(i / 10 for i in range(11))
 
 
 @dataclass(frozen=True, slots=True)

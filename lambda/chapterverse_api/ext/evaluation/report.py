@@ -38,6 +38,13 @@ _LATER, _NEVER = f"{DEPTH + 1}+", "none"
 _MAX_TICKS = 5
 
 
+_TEMPLATE_FOLDER = Path(__file__).parent
+#: Worst questions that are listed.
+_MAX_WORST = 10
+#: Control characters and noncharacters, except tab and line break.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A rectangle of one series, with its tooltip."""
@@ -189,13 +196,6 @@ def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[Ax
     unit = unit or _FIELD_HEIGHT / most
     step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _MAX_TICKS)
     return tuple(AxisLabel(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))
-
-
-_TEMPLATE_FOLDER = Path(__file__).parent
-#: Worst questions that are listed.
-_MAX_WORST = 10
-#: Control characters and noncharacters, except tab and line break.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)

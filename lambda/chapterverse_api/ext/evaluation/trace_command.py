@@ -28,6 +28,23 @@ from chapterverse_api.retrieval.results import Retrieval
 from chapterverse_api.retrieval.site_search import find_faq_entry
 from chapterverse_api.validation import make_query
 
+#: Why a candidate is no source, by the stage that left it out.
+_OMISSIONS = {
+    "verdict": "the docs hold no answer",
+    "evidence": "too little evidence",
+    "unsure": "only the best of an unsure answer are sources",
+    "section": "a better one is of the same section, or has the same text",
+    "limit": "there are enough sources",
+    "relevance": "its section says hardly anything of the question",
+    "budget": "the passages before it fill the budget",
+}
+#: Candidates that are shown after the last source.
+_FURTHER_ROWS = 5
+#: Characters that a sentence is shown by.
+_MAX_SENTENCE_CHARS = 100
+#: What the verdict rests on.
+_PROBABILITIES = ("answerability", "first page", "evidence", "floor")
+
 
 def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     """Answer a question as `answer` does, and return the document of `trace --json`.
@@ -170,25 +187,6 @@ def _candidates(context: AnswerContext, retrieval: Retrieval, head: Head, resour
 
 def _round(candidate: Candidate) -> dict[str, float]:
     return {name: round(value, 4) for name, value in candidate.components.items()}
-
-
-#: Why a candidate is no source, by the stage that left it out.
-_OMISSIONS = {
-    "verdict": "the docs hold no answer",
-    "evidence": "too little evidence",
-    "unsure": "only the best of an unsure answer are sources",
-    "section": "a better one is of the same section, or has the same text",
-    "limit": "there are enough sources",
-    "relevance": "its section says hardly anything of the question",
-    "budget": "the passages before it fill the budget",
-}
-#: Candidates that are shown after the last source.
-_FURTHER_ROWS = 5
-#: Characters that a sentence is shown by.
-_MAX_SENTENCE_CHARS = 100
-
-#: What the verdict rests on.
-_PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 
 
 def trace(

@@ -23,6 +23,24 @@ from chapterverse.net import JsonClient
 from chapterverse.net.address import Address, request_target
 from chapterverse.net.messages import is_header_safe
 
+#: Seconds before their expiry at which keys are renewed. Containers provide new ones some minutes before.
+_RENEWAL_SECONDS = 5 * 60
+#: Seconds for an answer of the container, which is on the same machine.
+_CONTAINER_SECONDS = 3.0
+#: Hosts that the specification allows without encryption: this machine, ECS, and two of EKS.
+_ALLOWED_HTTP_HOSTS = {"localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
+#: A custom endpoint may have regions of its own, such as "auto". A region has no character that ends a part of a host.
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
+#: Domains of hosts by the beginning of the region: https://docs.aws.amazon.com/general/latest/gr/rande.html
+_SUFFIXES = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
+#: Names of services: in messages, and in the variable of an endpoint.
+_NAMES = {
+    "s3": ("S3", "S3"),
+    "dynamodb": ("DynamoDB", "DYNAMODB"),
+    "secretsmanager": ("Secrets Manager", "SECRETS_MANAGER"),
+    "ssm": ("Parameter Store", "SSM"),
+}
+
 
 def find_region() -> str:
     """Return the region of the profile in use, "" without one."""
@@ -70,15 +88,6 @@ def read_keys(source: Any) -> AccessKeys | None:
     except (BotoCoreError, ClientError):
         return None
     return AccessKeys(frozen.access_key, frozen.secret_key, frozen.token or "")
-
-
-#: Seconds before their expiry at which keys are renewed. Containers provide new ones some minutes before.
-_RENEWAL_SECONDS = 5 * 60
-#: Seconds for an answer of the container, which is on the same machine.
-_CONTAINER_SECONDS = 3.0
-
-#: Hosts that the specification allows without encryption: this machine, ECS, and two of EKS.
-_ALLOWED_HTTP_HOSTS = {"localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
 
 class Credentials:
@@ -171,21 +180,6 @@ def _authorization() -> dict[str, str]:
     file = os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "")
     token = Path(file).read_text("ascii") if file else os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
     return {"Authorization": token.strip()} if token else {}
-
-
-#: A custom endpoint may have regions of its own, such as "auto". A region has no character that ends a part of a host.
-_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
-
-#: Domains of hosts by the beginning of the region: https://docs.aws.amazon.com/general/latest/gr/rande.html
-_SUFFIXES = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
-
-#: Names of services: in messages, and in the variable of an endpoint.
-_NAMES = {
-    "s3": ("S3", "S3"),
-    "dynamodb": ("DynamoDB", "DYNAMODB"),
-    "secretsmanager": ("Secrets Manager", "SECRETS_MANAGER"),
-    "ssm": ("Parameter Store", "SSM"),
-}
 
 
 def title(service: str) -> str:

@@ -34,6 +34,19 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT 
 _LOCK_SECONDS = 5.0
 
 
+#: A section must be among so many.
+MAX_RANK = 3
+#: Calls at the same time.
+_THREADS = 4
+#: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
+_MAX_FAILURES = 3
+_RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
+#: Share of a reply's limit that is written, for the estimate of a dry run.
+_WRITTEN_SHARE = 0.5
+#: Pages whose replies name other sections that are warned of one by one.
+_MAX_NOTES = 5
+
+
 class ReplyCache:
     """A SQLite file. It only saves money: a run ignores errors of reading and writing it. Safe between threads."""
 
@@ -61,10 +74,6 @@ class ReplyCache:
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(str(self._path), timeout=_LOCK_SECONDS)
-
-
-#: A section must be among so many.
-MAX_RANK = 3
 
 
 class Trial:
@@ -122,17 +131,6 @@ class Trial:
 
 def _vector(chunk: Chunk) -> SparseVector:
     return lexical.document_vector(chunk.heading_path, plain(chunk.text), chunk.language)
-
-
-#: Calls at the same time.
-_THREADS = 4
-#: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
-_MAX_FAILURES = 3
-_RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
-#: Share of a reply's limit that is written, for the estimate of a dry run.
-_WRITTEN_SHARE = 0.5
-#: Pages whose replies name other sections that are warned of one by one.
-_MAX_NOTES = 5
 
 
 def enrich(

@@ -34,6 +34,15 @@ STATUSES: Mapping[str, TurnStatus] = {
 _AGAIN = 0.3
 
 
+#: A longer line is none of ours: a question has 4,000 characters.
+_MAX_LINE_BYTES = 1 << 18
+_MAX_SECTIONS = 5
+_MAX_ID_CHARS = 64
+_LINES_PER_REPORT = 20_000
+_STDIN = "-"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+
+
 @dataclass(slots=True)
 class AskedTurn:
     """A question with its answer.
@@ -93,15 +102,6 @@ def _says_the_same(question: str, following: str) -> bool:
         return False
     words, others = ({t for w in lexical.words(q) for t in w.terms[:1]} for q in (question, following))
     return bool(words & others) and len(words & others) >= _AGAIN * len(words | others)
-
-
-#: A longer line is none of ours: a question has 4,000 characters.
-_MAX_LINE_BYTES = 1 << 18
-_MAX_SECTIONS = 5
-_MAX_ID_CHARS = 64
-_LINES_PER_REPORT = 20_000
-_STDIN = "-"
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
 @dataclass(slots=True)

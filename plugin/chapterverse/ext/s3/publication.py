@@ -38,6 +38,9 @@ _VOID = b'{"void": "'
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+HEAD = "head.json"
+
+
 @dataclass(frozen=True, slots=True)
 class Artefact:
     """One generation as an object that is never written again."""
@@ -121,9 +124,6 @@ def _is_valid(artefact: Artefact) -> bool:
         and isinstance(sha256, str)
         and _SHA256.fullmatch(sha256) is not None
     )
-
-
-HEAD = "head.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,20 @@ _FILE = "gaps.md"
 _MAX_BYTES = 1 << 20
 
 
+_MARKDOWN = "text/markdown"
+#: Pages of one list: on a remote store each is a request.
+_MAX_LIST_PAGES = 50
+RpcResult: TypeAlias = dict[str, Any]
+_Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
+#: Milliseconds for which a client may cache what only a deployment changes, and what a new index changes.
+_DEPLOYMENT_MS, _GENERATION_MS = 3_600_000, 60_000
+_TOOL_ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_INSTRUCTIONS = (
+    "Search, read and ask the official documentation{place}. Cite the url of what you use. Before you state something "
+    "about the product that you have not read there, check it by verify_claim."
+)
+
+
 def read_gaps(settings: Settings, authorization: str) -> str | None:
     """Return the work list; None if the token is another one, or there is no list.
 
@@ -61,11 +75,6 @@ def _is_same(text: str, other: str) -> bool:
     """Compare in a time that tells neither where the texts differ nor how long they are."""
     digests = (hashlib.sha256(each.encode(errors="replace")).digest() for each in (text, other))
     return hmac.compare_digest(*digests)
-
-
-_MARKDOWN = "text/markdown"
-#: Pages of one list: on a remote store each is a request.
-_MAX_LIST_PAGES = 50
 
 
 def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
@@ -113,18 +122,6 @@ def page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
     """
     _, sections = find_page(uri, index)
     return {"uri": uri, "mimeType": _MARKDOWN, "text": markdown(sections)}
-
-
-RpcResult: TypeAlias = dict[str, Any]
-_Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
-
-#: Milliseconds for which a client may cache what only a deployment changes, and what a new index changes.
-_DEPLOYMENT_MS, _GENERATION_MS = 3_600_000, 60_000
-_TOOL_ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-_INSTRUCTIONS = (
-    "Search, read and ask the official documentation{place}. Cite the url of what you use. Before you state something "
-    "about the product that you have not read there, check it by verify_claim."
-)
 
 
 def answer(call: McpCall, context: ToolContext) -> RpcResult:

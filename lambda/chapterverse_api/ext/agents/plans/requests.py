@@ -40,6 +40,10 @@ _MAX_SEARCHED_BYTES = 200_000
 _PURPOSE = b"chapterverse/plan/1"
 
 
+#: Characters of a tool's result or error that a reader sees.
+_MAX_OUTCOME_CHARS = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class PlanState:
     """A plan, its reader's position, and the sources that its steps cite."""
@@ -94,10 +98,6 @@ def calls_tools(sealed: str) -> bool:
     except (ValueError, zlib.error):
         return True
     return bool(reading.unconsumed_tail) or b'"call_tool"' in data
-
-
-#: Characters of a tool's result or error that a reader sees.
-_MAX_OUTCOME_CHARS = 2_000
 
 
 def plan_step(

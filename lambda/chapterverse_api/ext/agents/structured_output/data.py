@@ -43,6 +43,11 @@ _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
 
 
+#: How often at most data that fits a schema is asked for.
+DATA_TRIES = 2
+_Data = TypeVar("_Data")
+
+
 class DataProblem(Exception):
     """A reply doesn't fit the schema; the message says why, for the model."""
 
@@ -173,12 +178,6 @@ def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
 
 def _no_constant(_: str) -> None:
     raise ValueError("NaN is no number of JSON")
-
-
-#: How often at most data that fits a schema is asked for.
-DATA_TRIES = 2
-
-_Data = TypeVar("_Data")
 
 
 class SchemaAnswer:

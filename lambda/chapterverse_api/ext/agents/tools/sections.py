@@ -47,6 +47,14 @@ RawFilters = Annotated[
 ]
 
 
+#: ASCII characters of a token, fewer than the 3.6 of prose, since JSON and code have shorter ones.
+_ASCII = 3.0
+#: Tokens of any other character, such as a Chinese one. A Cyrillic character has fewer.
+_OTHER = 1.25
+#: Where a text may be cut, best first.
+_SEAMS = ("\n\n", "\n", ". ", " ")
+
+
 class QuotedSection(ResponseModel):
     """A section with words of it. Every result of a tool is made of these."""
 
@@ -73,14 +81,6 @@ def make_tool_query(text: str, arguments: Any, **more: Any) -> ChatQuery:
         **more,
     }
     return make_query(query=text, **fields)
-
-
-#: ASCII characters of a token, fewer than the 3.6 of prose, since JSON and code have shorter ones.
-_ASCII = 3.0
-#: Tokens of any other character, such as a Chinese one. A Cyrillic character has fewer.
-_OTHER = 1.25
-#: Where a text may be cut, best first.
-_SEAMS = ("\n\n", "\n", ". ", " ")
 
 
 @dataclass(frozen=True, slots=True)
