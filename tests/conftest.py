@@ -47,7 +47,7 @@ ARGUMENTS = (
 #: Files and folders whose tests `make test` leaves to `make test-rest`: kills, races, mutations, large hostile corpora,
 #: whole deployments. What a change breaks most, units and contracts, is not here.
 SLOW = (
-    "faults/", "fuzz/", "e2e/", "generators/",
+    "faults/", "fuzz/", "e2e/", "generators/", "questions/", "reading/test_processors",
     "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
     "store/test_qdrant_", "store/test_s3.py", "store/test_edge", "store/test_takeover",
     "ledger/test_postgres", "api/records/test_postgres",

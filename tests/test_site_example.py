@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from html.parser import HTMLParser
 from itertools import chain
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -24,13 +21,17 @@ from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse.text import tokens
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.service import Service
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "site_example"
 DOCS = EXAMPLE / "docs"
 BASE = "https://docs.chapterverse.example/"
-QUESTIONS = [json.loads(line) for line in (EXAMPLE / "questions.jsonl").read_text("utf-8").splitlines()]
+#: The questions that the chat offers, and the section that answers each.
+STARTERS = {
+    "How do I add the chat to a site that I already have?": "getting-started/#add",
+    "What happens when the answer is not in the docs?": "how-it-works/retrieval/#refusal",
+    "How can I check that a citation is real?": "how-it-works/citations/#how-can-i-check-that-a-citation-is-real",
+}
 
 #: The one heading that its author keeps out by `data-search-exclude`.
 EXCLUDED_ANCHOR = ("getting-started/choosing-pages/", "an-example")
@@ -61,8 +62,10 @@ class Built:
         return {name.removesuffix("index.html"): html for name, html in files.items() if name != "404.html"}
 
     @cached_property
-    def service(self) -> Service:
-        return ServiceSession.open(self.settings)
+    def service(self) -> ServiceSession:
+        service = ServiceSession.open(self.settings)
+        assert isinstance(service, ServiceSession)
+        return service
 
     def of(self, path: str, anchor: str | None = None) -> list[Chunk]:
         """Return the chunks of a page, or of one section of it, in reading order."""
@@ -320,70 +323,10 @@ def test_a_long_table_is_cut_between_rows_and_headed_again(built: Built) -> None
     assert "\n".join(chain.from_iterable(piece[2:] for piece in pieces)) in source
 
 
-# The questions
-
-
-def test_questions_are_about_places_that_exist(built: Built) -> None:
-    assert len(QUESTIONS) == len({q["id"] for q in QUESTIONS}) == len({q["question"] for q in QUESTIONS})
-    assert sum(q["answerable"] for q in QUESTIONS) >= 80
-    assert sum(not q["answerable"] for q in QUESTIONS) >= 15
-    cited = {c.url for c in built.chunks}
-    for question in QUESTIONS:
-        assert bool(question["expected"]) == question["answerable"], question["id"]
-        assert set(question["expected"]) <= cited, question["id"]
-
-
-def of_pages(urls: Iterable[str]) -> set[str]:
-    return {url.partition("#")[0] for url in urls}
-
-
-def test_questions_ask_about_nearly_every_page(built: Built) -> None:
-    # The questions are frozen, and pages are added.
-    pages = of_pages(c.url for c in built.chunks)
-    assert len(of_pages(chain.from_iterable(q["expected"] for q in QUESTIONS)) & pages) >= 0.75 * len(pages)
-
-
-@pytest.mark.parametrize("question", QUESTIONS[:3], ids=lambda q: str(q["id"]))
-def test_a_starter_question_is_answered_from_its_section(built: Built, question: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", STARTERS)
+def test_a_starter_question_is_answered_from_its_section(built: Built, question: str) -> None:
     for file in (EXAMPLE / "mkdocs.yml", ROOT / "scripts" / "demo.py"):
-        assert question["question"] in file.read_text("utf-8")
-    answer = built.service.answer(query=question["question"])
+        assert question in file.read_text("utf-8")
+    answer = built.service.answer(query=question)
     assert answer["status"] == "answered"
-    assert answer["sources_cited"][0] in question["expected"]
-
-
-def test_questions_find_their_pages_and_sections(built: Built) -> None:
-    asked = [q for q in QUESTIONS if q["answerable"]]
-    urls = {q["id"]: {r["url"] for r in built.service.search(q["question"], 5, {})} for q in asked}
-    sections = [q["id"] for q in asked if urls[q["id"]] & set(q["expected"])]
-    pages = [q["id"] for q in asked if of_pages(urls[q["id"]]) & of_pages(q["expected"])]
-    assert len(pages) >= 0.70 * len(asked), (len(pages), set(urls) - set(pages))
-    assert len(sections) >= 0.57 * len(asked), (len(sections), set(urls) - set(sections))
-
-
-def test_what_is_suggested_is_answered_from_the_section_that_it_names(built: Built) -> None:
-    answers = [built.service.answer(query=q["question"]) for q in QUESTIONS if q["answerable"]]
-    given = [(text, a["sources_cited"]) for a in answers for text in a["follow_ups"]]
-    # Asked, a suggestion finds what it names; some other section comes first now and then.
-    found = {text: built.service.answer(query=text) for text, _ in given}
-    assert len(given) >= 0.8 * sum(a["status"] != "not_in_docs" for a in answers)
-    assert {text for text, answer in found.items() if answer["status"] == "not_in_docs"} == set()
-    first = {t: next(s for s in a["source_chunks"] if s["id"] == "1") for t, a in found.items()}
-    named = [t for t, s in first.items() if t in (s["section"], s["chapter"], f"{s['chapter']} › {s['section']}")]
-    assert len(named) >= 0.95 * len(first), set(first) - set(named)
-    assert not [text for text, cited in given if first[text]["url"] in cited and text in named]
-
-
-def test_questions_about_other_things_are_refused_and_others_are_not(built: Built) -> None:
-    answers = {q["id"]: built.service.answer(query=q["question"]) for q in QUESTIONS}
-    refused = {i for i, answer in answers.items() if answer["status"] == "not_in_docs"}
-    # Passages under "these sections may help" are no answer, and no refusal either.
-    other = {q["id"] for q in QUESTIONS if not q["answerable"]}
-    # Those that are left are asked as in the demo, with the reading model.
-    reader = ServiceSession.open(replace(built.settings, reading_model=str(ROOT / "reading/chapterverse_reading")))
-    left = (q for q in QUESTIONS if q["id"] in other - refused)
-    uncertain = {q["id"] for q in left if reader.answer(query=q["question"])["partial_reason"] == "may_help"}
-    assert len(other - refused - uncertain) <= 3, other - refused - uncertain
-    # A passage is shown from a low probability on, because a wrong refusal is worse.
-    assert len(other - refused) <= 12, other - refused
-    assert len(refused - other) <= 0.5 * (len(QUESTIONS) - len(other)), refused - other
+    assert answer["sources_cited"][0] == BASE + STARTERS[question]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import re
 import tomllib
 from typing import Any
 
@@ -14,7 +12,6 @@ import yaml
 from fakes import s3_server
 from infra.conftest import ROOT, Tool
 from infra.desk import ANSWERS, STACK, Desk
-from test_site_example_truth import normal, sentences
 
 
 def test_deploy_asks_once_saves_the_answers_and_says_what_comes_next(desk: Desk) -> None:
@@ -175,22 +172,3 @@ def test_a_deployment_that_sam_gave_up_is_one_sentence(desk: Desk) -> None:
 def test_a_damaged_file_of_answers_is_one_sentence(desk: Desk) -> None:
     desk.config.write_text("[default.deploy.parameters]\nstack_name = 'chat'\n")
     assert "names no stack_name and region" in desk.said("deploy")
-
-
-def exits(script: str) -> set[str]:
-    """Return the sentences that a script ends with, "…" where a value is put in."""
-    tree = ast.parse((ROOT / "scripts" / f"{script}.py").read_text("utf-8"))
-    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and ast.unparse(n.func) == "sys.exit")
-    return {normal("".join(sentences(call.args[0]))) for call in calls}
-
-
-def test_what_the_scripts_say_is_on_the_page_and_the_other_way_round() -> None:
-    page = (ROOT / "site_example" / "docs" / "running" / "deploy.md").read_text("utf-8")
-    table = page.partition("{ #failures }")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| ((?!message|---).+?) \|", table, re.MULTILINE)
-    patterns = {row: ".*".join(map(re.escape, row.replace("3.13", "…").split("…"))) for row in rows}
-    ours = {s for s in exits("stack") | exits("samconfig") if not s.startswith(("Use ", "\nStopped"))}
-    assert len(ours) >= 20
-    said = ours | exits("package")
-    assert [row for row in rows if not any(re.fullmatch(patterns[row], s) for s in said)] == []
-    assert [s for s in ours if not any(re.fullmatch(pattern, s) for pattern in patterns.values())] == []
