@@ -136,7 +136,7 @@ def _known_synonyms(
         max_weight = max((weights[place] for place in word_indices), default=0.0)
         for term in map(lexical.hash_term, entry.synonyms):
             if word_indices and counts[term]:
-                yield Synonym(word_indices, max_weight, term, _idf(counts[term], chunks))
+                yield Synonym(word_indices, max_weight, term, idf_of(counts[term], chunks))
 
 
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
@@ -182,7 +182,7 @@ def weigh_words(
     weights, familiar = [], 0.0
     for word in words:
         known_idfs = [idf[t] for alternative in word for t in alternative if counts[t]]
-        weights.append(max(known_idfs) if known_idfs else _idf(0, chunks))
+        weights.append(max(known_idfs) if known_idfs else idf_of(0, chunks))
         familiar += weights[-1] if known_idfs else 0.0
     return WeightedQuestion(words, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
@@ -226,10 +226,11 @@ class Matching:
 
 def _idfs(words: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
     terms = sorted({t for word in words for alternative in word for t in alternative})
-    return {t: _idf(counts[t], chunks) for t in terms}
+    return {t: idf_of(counts[t], chunks) for t in terms}
 
 
-def _idf(count: int, chunks: int) -> float:
+def idf_of(count: int, chunks: int) -> float:
+    """Return the inverse document frequency of a term that so many of all chunks hold, as the stores weigh it."""
     return math.log((chunks - count + 0.5) / (count + 0.5) + 1)
 
 

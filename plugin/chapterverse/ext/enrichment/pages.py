@@ -8,7 +8,6 @@ generated question can help another one. Replies are kept by content, prompt and
 from __future__ import annotations
 
 import contextlib
-import math
 import sqlite3
 import threading
 from collections import defaultdict
@@ -19,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from chapterverse.cache_folder import make_folder
+from chapterverse.calibration.evidence import idf_of
 from chapterverse.errors import ProviderError
 from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
@@ -125,8 +125,7 @@ class Trial:
         return self._chunk_ids[top] if len(better_places) < MAX_RANK else None
 
     def _idf(self, term: int) -> float:
-        count, total = len(self._postings.get(term, ())), len(self._sections)
-        return math.log(1 + (total - count + 0.5) / (count + 0.5))
+        return idf_of(len(self._postings.get(term, ())), len(self._sections))
 
 
 def _vector(chunk: Chunk) -> SparseVector:

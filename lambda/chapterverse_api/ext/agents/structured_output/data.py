@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.text import lexical
-from chapterverse.text.json_text import INTEGERS, parse_json
+from chapterverse.text.json_text import INTEGERS, parse_json, unfence
 from chapterverse_api.answering.context import AnswerContext, DraftSources
 from chapterverse_api.answering.drafting import make_delta
 from chapterverse_api.answering.resources import Resources
@@ -37,7 +37,6 @@ MAX_LEAVES, _MAX_LEVELS = 200, 32
 Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]
 
-_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
@@ -72,9 +71,8 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     Raises:
         DataProblem: it does not fit the schema.
     """
-    fenced = _FENCED.fullmatch(text)
     try:
-        data = _clean(parse_json(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
+        data = _clean(parse_json(unfence(text), parse_constant=_no_constant), links, 0)
     except ValueError:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
