@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderError
-from chapterverse.ext.aws.client import ApiCall, Client
+from chapterverse.ext.aws.client import Client
 from chapterverse.ext.aws.environment import endpoint, region_for, title
+from chapterverse.ext.aws.signing import ApiCall
 from chapterverse.net.client import Reply
 from chapterverse.net.messages import encode_body
 from chapterverse.net.stream import Stream
