@@ -181,11 +181,11 @@ def _call_tool(call: McpCall, context: ToolContext) -> RpcResult:
     return {"content": [_text(written)], "structuredContent": result, "isError": False}
 
 
-def _introduce(context: ToolContext) -> RpcResult:
+def _introduce(context: ToolContext, **more: Any) -> RpcResult:
     """Return what both eras say of this server first."""
     place = context.service.settings.base_url or context.service.site
     instructions = _INSTRUCTIONS.format(place=f" at {place}" if place else "")
-    return {"capabilities": {"tools": {}, "resources": {}}, "instructions": instructions}
+    return {"capabilities": {"tools": {}, "resources": {}}, **more, "instructions": instructions}
 
 
 def _cacheable(milliseconds: int) -> RpcResult:
@@ -206,7 +206,7 @@ def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
     if not isinstance(version, str):
         raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
     spoken = version if version in LEGACY else LEGACY[0]
-    return {"protocolVersion": spoken, "serverInfo": server_info(), **_introduce(context)}
+    return {"protocolVersion": spoken, **_introduce(context, serverInfo=server_info())}
 
 
 def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
