@@ -26,11 +26,11 @@ Each message is one sentence that a user can act on; callers print it as it is.
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
-_observer: ContextVar[Callable[[], object] | None] = ContextVar("retry_observer", default=None)
+_observer = contextvars.ContextVar[Callable[[], object] | None]("retry_observer", default=None)
 
 
 class ChapterVerseError(Exception):
