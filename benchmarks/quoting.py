@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,8 @@ from chapterverse_api.answering.search import find_sources
 from chapterverse_api.answering.turn import Turn
 from chapterverse_api.ext.evaluation.quoting import (
     AnswerKey,
-    added_words,
     bare,
     cut_in_silence,
-    held_words,
     quoted_texts,
     repeats,
     same,
@@ -46,6 +45,8 @@ from chapterverse_api.ext.evaluation.quoting import (
 from chapterverse_api.generation.quoting import answer_scores
 from chapterverse_api.retrieval.ranking import section
 from chapterverse_api.validation import make_query
+
+_LETTERS = re.compile(r"[^\W_]+")
 
 #: Where the docs of more sites are: in DATA, or in a release. A language model that knew these docs alone wrote the
 #: questions about them.
@@ -76,6 +77,20 @@ TRAINED = tuple(name for name in SOURCES if name not in HELD)
 #: Letters of a part that may be a piece of the key.
 _LEAST = 25
 WEIGHTS = Path(answer_scores.__file__).with_suffix(".json")
+
+
+def added_words(reference: str, question: str) -> frozenset[str]:
+    """Return the words of a reference answer that the question lacks, without those of three letters or fewer."""
+    return _words(reference) - _words(question)
+
+
+def held_words(words: frozenset[str], texts: Sequence[str]) -> float:
+    """Return the share of words that the texts hold."""
+    return len(words & _words("\n".join(texts))) / len(words) if words else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in map(str.casefold, _LETTERS.findall(text)) if len(word) > 3)
 
 
 def section_of(site: Site, answer: Mapping[str, Any], source_id: str) -> str:

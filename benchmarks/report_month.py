@@ -34,7 +34,7 @@ from typing import Any
 
 from chapterverse.ext.report.gaps import Searcher
 from chapterverse.ext.report.groups import Group, group_turns
-from chapterverse.ext.report.log_lines import read_log
+from chapterverse.ext.report.turns import read_log
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.commands.session import ServiceSession

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from chapterverse.text import common_words
+from chapterverse.text import stopwords
 from chapterverse.text.tokens import load_ranks
 
-FILE = Path(common_words.__file__).with_name("common_words.bin")
+FILE = Path(stopwords.__file__).with_name("common_words.bin")
 
 
 def bloom_filter(words: Iterable[str]) -> bytes:
-    bits = bytearray(common_words.FILTER_BITS // 8)
+    bits = bytearray(stopwords.FILTER_BITS // 8)
     for word in words:
-        for at in common_words.bits_of(word):
+        for at in stopwords.bits_of(word):
             bits[at >> 3] |= 1 << (at & 7)
     return bytes(bits)
 

@@ -32,6 +32,8 @@ ROOMS = {
     "knowledge": "knowledge/* retrieval/faq.py retrieval/memories.py generation/curated.py",
     "conversations": "records/* conversation/threads.py conversation/recall.py conversation/feedback.py",
     "aws": "handler.py",
+    # What providers, stores and sources share: whoever needs no other server does without it.
+    "net": "net/*",
     "reading": "reading/* retrieval/reading.py",
 }
 #: Tokens that are no code.

@@ -21,15 +21,15 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
-    "model", "errors", "settings", "net", "database", "text", "calibration", "embedding", "providers", "store",
-    "filters", "reading", "knowledge", "widget", "extensions", "__version__",
+    "model", "errors", "settings", "database", "text", "calibration", "embedding", "store", "filters",
+    "reading", "knowledge", "widget", "extensions", "__version__",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
 LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
-        "knowledge embedding", "store providers", "ledger net", "extensions", "readers widget settings",
+        "knowledge embedding", "store", "ledger net", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress build_cache",
         "project model errors",
@@ -275,6 +275,15 @@ def test_the_core_names_no_module_of_a_room() -> None:
     named = re.compile(r"""["']chapterverse(?:_api)?\.ext\.""")
     core = (file for package in (LIBRARY, SERVICE) for file in package.rglob("*.py") if "ext" not in file.parts)
     assert [file.name for file in core if named.search(file.read_text(encoding="utf-8"))] == ["extensions.py"]
+
+
+def test_only_rooms_ask_other_servers() -> None:
+    sources = {"indexing.downloads", "indexing.external_sources"}
+    known = {
+        name for name, found in graph(LIBRARY, SERVICE).items() if any(within(i, "chapterverse.net") for i in found)
+    }
+    core = {name.partition(".")[2] for name in known if ".ext." not in name and not within(name, "chapterverse.net")}
+    assert core == sources
 
 
 def _room(module: str) -> str | None:

@@ -89,7 +89,7 @@ def test_every_pattern_is_found() -> None:
     assert len(found()) > 400
     assert {*OUR_TEXT, *TRIED_AT} <= places
     # A list's, and one of a function's.
-    assert {"chapterverse.text.key_shapes", "chapterverse.readers.markdown.slugs"} <= {
+    assert {"chapterverse.text.secrets_in_text", "chapterverse.readers.markdown.slugs"} <= {
         pattern.module for pattern in found() if pattern.name.startswith("line ")
     }
 

@@ -15,6 +15,7 @@
     │   └── IndexCorrupt        files of the index are damaged
     ├── FetchFailed             an address of another server was not fetched, or may not be
     └── ProviderError           a model service rejected a call, failed or took too long
+        ├── TextRejected        it will never take the request as it is
         ├── KeyRefused          it doesn't know the key, which may have been replaced
         ├── TextTooLong         one text is over the model's own limit
         ├── AnswerWithheld      the model doesn't answer this question, but may answer others
@@ -24,6 +25,12 @@ Each message is one sentence that a user can act on; callers print it as it is.
 """
 
 from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_observer = contextvars.ContextVar[Callable[[], object] | None]("retry_observer", default=None)
 
 
 class ChapterVerseError(Exception):
@@ -122,6 +129,10 @@ class ProviderError(ChapterVerseError):
         self.retryable = retryable
 
 
+class TextRejected(ProviderError):
+    """The model will never take the request as it is."""
+
+
 class KeyRefused(ProviderError):
     """The service doesn't know the key: it was mistyped, revoked or replaced."""
 
@@ -146,3 +157,19 @@ class ModelLoading(ProviderError):
     """The server is still loading the model, which may take minutes. It has done no work."""
 
     unbilled = True
+
+
+@contextmanager
+def observing_retries(observer: Callable[[], object]) -> Iterator[None]:
+    """Call `observer` before each request that the block sends again after an error."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+def note_retry() -> None:
+    """Tell the observer of this context, if there is one, that a request failed and is sent again."""
+    if observer := _observer.get():
+        observer()

@@ -231,7 +231,7 @@ EXTENSIONS = (
         "agents",
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
-            "schemas": "chapterverse_api.ext.agents.structured:SchemaAnswer",
+            "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
             "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },
         commands={

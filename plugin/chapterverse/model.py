@@ -327,17 +327,7 @@ _FIELDS = frozenset(Chunk.__slots__)
 #: Fields that only some chunks have, as those of documents beside the pages. They are absent when empty, so the export
 #: of a site without them does not depend on this list.
 OPTIONAL_FIELDS = frozenset(
-    {
-        "topic",
-        "specialist_name",
-        "entity",
-        "conversation_id",
-        "revision",
-        "images",
-        "captions",
-        "structured_data",
-        "expansion",
-    }
+    "topic specialist_name entity conversation_id revision images captions structured_data expansion".split()
 )
 #: Tuple fields, which are lists in JSON.
 _LISTS = frozenset({"heading_path", "tags", "images", "captions", "structured_data"})

@@ -8,7 +8,7 @@ import pytest
 
 from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients, logistic
 from chapterverse.calibration.sampling import regress
-from chapterverse_api.ext.evaluation.fit import (
+from chapterverse_api.ext.evaluation.observations import (
     FLOOR,
     Example,
     auc,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapterverse.embedding import Vector
-from chapterverse.errors import ProviderError, TextTooLong
-from chapterverse.ext.embedders.batches import MAX_BYTES, MAX_TEXTS, TextRejected, embed_in_batches
+from chapterverse.errors import ProviderError, TextRejected, TextTooLong
+from chapterverse.ext.embedders.batches import MAX_BYTES, MAX_TEXTS, embed_in_batches
 
 
 class Model:

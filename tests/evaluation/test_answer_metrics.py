@@ -8,7 +8,7 @@ import pytest
 from chapterverse_api.ext.evaluation import answer_metrics
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts
 from chapterverse_api.ext.evaluation.comparison import compare_runs
-from chapterverse_api.ext.evaluation.confidence import AnswerOutcome
+from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
 from chapterverse_api.ext.evaluation.runs import read_run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chapterverse_api.ext.evaluation.bars import Bar, describe_missed, read_bar
+from chapterverse_api.ext.evaluation.comparison import Bar, describe_missed, read_bar
 from chapterverse_api.ext.evaluation.metrics import NAMES
 from evaluation.made import row, run, unanswerable
 

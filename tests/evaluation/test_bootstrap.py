@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from chapterverse_api.ext.evaluation.bootstrap import RESAMPLES, Interval, intervals
+from chapterverse_api.ext.evaluation.comparison import RESAMPLES, Interval, intervals
 from evaluation.made import silent
 
 

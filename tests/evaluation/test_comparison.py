@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.ext.evaluation.bootstrap import Interval
-from chapterverse_api.ext.evaluation.comparison import Change, compare_runs, shares
+from chapterverse_api.ext.evaluation.comparison import Change, Interval, compare_runs, shares
 from chapterverse_api.ext.evaluation.metrics import NAMES
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from evaluation.made import row, run, silent, unanswerable

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse_api.ext.evaluation.nuggets import read_nuggets
+from chapterverse_api.ext.evaluation.questions import read_nuggets
 
 
 @pytest.mark.parametrize(

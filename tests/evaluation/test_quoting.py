@@ -8,10 +8,8 @@ from chapterverse.errors import InputError
 from chapterverse_api.ext.evaluation.questions import read_judged
 from chapterverse_api.ext.evaluation.quoting import (
     AnswerKey,
-    added_words,
     bare,
     cut_in_silence,
-    held_words,
     quoted_texts,
     repeats,
 )
@@ -76,13 +74,6 @@ def test_lines_that_stand_in_two_quotes() -> None:
     line = "Six words stand in this line."
     assert repeats([f"{line}\nShort one.", f"Short one.\n**{line}**"]) == 1
     assert repeats([f"{line}\n{line}"]) == 0
-
-
-def test_words_of_a_reference_that_the_question_lacks() -> None:
-    words = added_words("The library opens daily and lends books.", "When does the library open?")
-    assert words == {"opens", "daily", "lends", "books"}
-    assert held_words(words, ["It lends", "books."]) == 0.5
-    assert held_words(frozenset(), ["x"]) == 0.0
 
 
 def rows(tmp_path: Path, line: str) -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.ext.qdrant.lease import LeaseTimes
+from chapterverse.ext.qdrant.server import QdrantRetry
 from chapterverse.ext.qdrant.store import QdrantStore
-from chapterverse.ext.qdrant.writer import QdrantRetry
 from chapterverse.ext.s3.bucket import Bucket
 from chapterverse.ext.s3.cache import Cache
 from chapterverse.ext.s3.store import S3Store

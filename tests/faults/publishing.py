@@ -209,7 +209,7 @@ def warm() -> None:
     """Load what the first run would load, so that no child has to, and open nothing."""
     for name in ("store.shard_draft", "store.edge", "ledger", "ext.postgres.database"):
         importlib.import_module(f"chapterverse.{name}")
-    for name in ("boto3", "botocore.httpsession", "botocore.signers", "psycopg", "qdrant_client"):
+    for name in ("boto3", "botocore.httpsession", "botocore.signers", "psycopg"):
         importlib.import_module(name)
     lexical.document_vector((), "words of a page")
     tokens.count("words of a page")

@@ -27,9 +27,9 @@ from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
-from chapterverse_api.ext.agents.mcp.resources import page_list
-from chapterverse_api.ext.agents.tools.documentation import registry
-from chapterverse_api.ext.agents.tools.registry import ToolContext
+from chapterverse_api.ext.agents.mcp.protocol import page_list
+from chapterverse_api.ext.agents.tools.documentation import documentation_tools
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.service import Service
 
 QUESTIONS = """---
@@ -310,7 +310,7 @@ def test_tools_read_pages_and_neither_the_entries_beside_them_nor_facts(tmp_path
     service = quill.service(Settings(store=f"edge:{tmp_path / 'index'}"))
     (page,) = {str(r["uri"]) for r in page_list(None, service.resources.index)["resources"]} - {f"{quill.BASE}cache/"}
     assert page == f"{quill.BASE}install/"
-    read = registry().call("read_section", {"url": page, "max_tokens": 20_000}, ToolContext(service))
+    read = documentation_tools()["read_section"].run({"url": page, "max_tokens": 20_000}, ToolContext(service))
     texts = "\n".join(section["quote"] for section in read["sections"])
     assert read["chapter"] == "Installing Quill"
     assert "quill undo" not in texts

@@ -6,7 +6,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import pytest
 
-from chapterverse.net.address import is_loopback, is_private, is_public, strip_version
+from chapterverse.net.address import strip_version
+from chapterverse.text.hosts import is_loopback, is_private, is_public
 
 HOST = "http://localhost:11434"
 

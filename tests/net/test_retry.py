@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from chapterverse.errors import ProviderError
-from chapterverse.net.retry import BusyError, RateLimiter, RetryPolicy, observing_retries
+from chapterverse.errors import ProviderError, observing_retries
+from chapterverse.net.retry import BusyError, RateLimiter, RetryPolicy
 from fakes.clocks import Clock
 
 

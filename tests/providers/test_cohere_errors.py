@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.errors import KeyRefused, ProviderError
+from chapterverse.errors import KeyRefused, ProviderError, TextRejected
 from chapterverse.ext.cohere.service import CohereErrors
 from chapterverse.net.retry import BusyError
-from chapterverse.providers.errors import TextRejected
 
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}
 

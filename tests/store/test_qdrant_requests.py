@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from qdrant_client import QdrantClient, models
 
-from chapterverse.ext.qdrant.filters import visible_in
+from chapterverse.ext.qdrant.address import QdrantAddress
+from chapterverse.ext.qdrant.filters import equals, visible_in
 from chapterverse.ext.qdrant.record import scope_key
+from chapterverse.ext.qdrant.server import QdrantRetry
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
+from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.filters import And, Filter, In, Or
 from chapterverse.model import Point
+from chapterverse.settings import Settings
 from chapterverse.store.edge import EdgeStore
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
@@ -133,6 +138,54 @@ def test_the_values_of_a_field(server: QdrantServer, snapshot: QdrantSnapshot, c
     # A generation never changes, so nothing is asked twice.
     assert snapshot.values("source_file_path") == ours
     assert len(server.history) == 2
+
+
+def test_writes() -> None:
+    one, scope = str(uuid.uuid4()), models.Filter.model_validate({"must": [equals("head", "x")]})
+    vector: Any = {"lexical": {"indices": [1, 5], "values": [1.0, 2.0]}}
+    stored = {"id": one, "vector": vector, "payload": {"head": "x"}}
+    config: dict[str, Any] = {
+        "vectors": {},
+        "sparse_vectors": {"lexical": {"modifier": "idf"}},
+        "hnsw_config": {"m": 0},
+    }
+    with QdrantServer() as server:
+        place = QdrantAddress.parse(server.url, Settings(qdrant_api_key=KEY))
+        writer = QdrantWriter(place, QdrantRetry())
+        client = QdrantClient(url=server.url, headers={"api-key": KEY}, check_compatibility=False)
+        writer.check_version()
+        writer.create("c", config)
+        writer.describe("c")
+        writer.index("c", "head", {"type": "keyword", "is_tenant": True})
+        writer.upsert("c", [stored])
+        writer.upsert("c", [stored], only_new=True)
+        writer.set_payload("c", {"died": 2}, {"must": [equals("head", "x")]})
+        assert writer.payload("c", one) == {"head": "x", "died": 2}
+        writer.delete_payload("c", "died", {"must": [equals("head", "x")]})
+        writer.delete("c", {"must": [equals("head", "x")]})
+        writer.delete_points("c", [one])
+        writer.drop("c")
+
+        strong: Any = {"wait": True, "ordering": models.WriteOrdering.STRONG}
+        points = [models.PointStruct(**stored)]
+        client.info()
+        made = models.CreateCollection.model_validate(config)
+        client.http.collections_api.create_collection("c", create_collection=made)
+        client.get_collection("c")
+        schema = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+        client.create_payload_index("c", "head", schema)
+        client.upsert("c", points, **strong)
+        client.upsert("c", points, **strong, update_mode=models.UpdateMode.INSERT_ONLY)
+        client.set_payload("c", {"died": 2}, scope, **strong)
+        client.retrieve("c", [one], consistency=models.ReadConsistencyType.MAJORITY)
+        client.delete_payload("c", ["died"], scope, **strong)
+        client.delete("c", scope, **strong)
+        client.delete("c", [one], **strong)
+        client.delete_collection("c")
+        assert len(same(server)) == 12
+        half = len(server.history) // 2
+        for ours, theirs in zip(server.history[:half], server.history[half:], strict=True):
+            assert ours.query == {name: value for name, value in theirs.query.items() if name != "timeout"}
 
 
 def test_our_requests_carry_the_key(server: QdrantServer, snapshot: QdrantSnapshot) -> None:

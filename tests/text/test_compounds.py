@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.text.compounds import divide
+from chapterverse.text.segmentation import divide
 
 
 @pytest.mark.parametrize(

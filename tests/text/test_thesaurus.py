@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from thesaurus import rows
+from thesaurus import compile_rows, rows
 
 from chapterverse.text import thesaurus
 
@@ -16,7 +16,7 @@ def test_the_compiled_file_is_what_the_entries_make() -> None:
     entries = list(rows())
     assert len(entries) > 10_000
     file = Path(thesaurus.__file__).with_name("thesaurus.txt")
-    assert file.read_text(encoding="utf-8") == thesaurus.compile_rows(entries)
+    assert file.read_text(encoding="utf-8") == compile_rows(entries)
 
 
 def test_a_word_has_the_stems_that_docs_use() -> None:
@@ -52,4 +52,4 @@ def test_rows_are_compiled_to_stems() -> None:
         ("and of", ["join"]),
         ("alone", []),
     ]
-    assert thesaurus.compile_rows(rows) == "color scheme\ttheme\nget rid of\tdelet remov\n"
+    assert compile_rows(rows) == "color scheme\ttheme\nget rid of\tdelet remov\n"

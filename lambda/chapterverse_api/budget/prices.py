@@ -16,8 +16,8 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net.address import is_private
 from chapterverse.settings import Settings
+from chapterverse.text.hosts import is_private
 from chapterverse_api.generation.prompts import MAX_REASONING_TOKENS
 
 

@@ -14,9 +14,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from chapterverse.knowledge.persona import Persona
-from chapterverse.text.invisible import INVISIBLE
 from chapterverse.text.shortening import cut_to_bytes
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse.text.utf8 import INVISIBLE, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.requests import ChatMessage, GenerationRequest, ResponseSchema
 

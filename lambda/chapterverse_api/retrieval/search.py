@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from chapterverse.calibration import Calibration
 from chapterverse.embedding import MAX_COMPONENT, Embedder
-from chapterverse.errors import InputError, ProviderError
+from chapterverse.errors import InputError, ProviderError, observing_retries
 from chapterverse.filters import FilterTree
-from chapterverse.net.retry import observing_retries
 from chapterverse.store import Snapshot
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.retrieval import ranking

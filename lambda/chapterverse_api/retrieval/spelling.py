@@ -24,8 +24,7 @@ from chapterverse.calibration import count_terms, question_terms
 from chapterverse.model import SparseVector
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
-from chapterverse.text.common_words import is_common
-from chapterverse.text.stopwords import STOP_WORDS
+from chapterverse.text.stopwords import STOP_WORDS, is_common
 
 #: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
 MIN_WORD_CHARS, MAX_WORD_CHARS, MAX_CORRECTED_WORDS = 4, 24, 4

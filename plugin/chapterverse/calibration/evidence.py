@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from chapterverse.store import Snapshot
-from chapterverse.text import character_bigrams, lexical, thesaurus
+from chapterverse.text import lexical, segmentation, thesaurus
 from chapterverse.text.lexical import K1, WordTerms, question_words
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
@@ -210,7 +210,7 @@ def _known_synonyms(
         max_weight = max((weights[place] for place in word_indices), default=0.0)
         for term in map(lexical.hash_term, entry.synonyms):
             if word_indices and counts[term]:
-                yield Synonym(word_indices, max_weight, term, _idf(counts[term], chunks))
+                yield Synonym(word_indices, max_weight, term, idf_of(counts[term], chunks))
 
 
 def read_weights(text: str, languages: Iterable[str], snapshot: Snapshot) -> dict[int, float]:
@@ -229,7 +229,7 @@ def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
 def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
     indexed_words = {word.surface for word in query_words if counts[word.terms[0]]}
-    seams = character_bigrams.seams([word.surface for word in query_words], indexed_words)
+    seams = segmentation.seams([word.surface for word in query_words], indexed_words)
     by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:
@@ -256,7 +256,7 @@ def weigh_words(
     weights, familiar = [], 0.0
     for word in words:
         known_idfs = [idf[t] for alternative in word for t in alternative if counts[t]]
-        weights.append(max(known_idfs) if known_idfs else _idf(0, chunks))
+        weights.append(max(known_idfs) if known_idfs else idf_of(0, chunks))
         familiar += weights[-1] if known_idfs else 0.0
     return WeightedQuestion(words, tuple(weights), familiar / sum(weights) if weights else 0.0), idf
 
@@ -300,10 +300,11 @@ class Matching:
 
 def _idfs(words: tuple[tuple[WordTerms, ...], ...], counts: Mapping[int, int], chunks: int) -> dict[int, float]:
     terms = sorted({t for word in words for alternative in word for t in alternative})
-    return {t: _idf(counts[t], chunks) for t in terms}
+    return {t: idf_of(counts[t], chunks) for t in terms}
 
 
-def _idf(count: int, chunks: int) -> float:
+def idf_of(count: int, chunks: int) -> float:
+    """Return the inverse document frequency of a term that so many of all chunks hold, as the stores weigh it."""
     return math.log((chunks - count + 0.5) / (count + 0.5) + 1)
 
 

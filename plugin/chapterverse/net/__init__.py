@@ -8,8 +8,7 @@ other part of an address, because the rest may hold secrets.
 from __future__ import annotations
 
 from chapterverse.net.client import JsonClient, Reply, is_unbilled
-from chapterverse.net.events import Event
 from chapterverse.net.messages import asked_pause, bearer
-from chapterverse.net.stream import Closing, Stream
+from chapterverse.net.stream import Closing, Event, Stream
 
 __all__ = ["Closing", "Event", "JsonClient", "Reply", "Stream", "asked_pause", "bearer", "is_unbilled"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeVar
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ConfigurationError, note_retry
 from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.net.messages import asked_pause, encode_body, is_header_safe, lower_headers, parse_reply, read_body
-from chapterverse.net.retry import RetryPolicy, note_retry
+from chapterverse.net.retry import RetryPolicy
 from chapterverse.net.stream import Closing, Stream
 
 #: Seconds to reach the server.
@@ -107,17 +107,29 @@ class JsonClient:
         self._connections = Connections(address, connect_seconds)
 
     def get(self, path: str) -> Reply:
-        """Return the reply to a GET. Otherwise as `post`."""
-        return self._reply(self._request("GET", path, None, self._total_seconds))
+        """Return the reply to a GET. Otherwise as `send`."""
+        return self.send("GET", path)
 
     def post(
         self, path: str, body: Mapping[str, Any], *, seconds: float | None = None, closing: Closing = nullcontext
     ) -> Reply:
-        """Send `body` and return the reply. 429 and 5xx (of a billed client 503) are tried again after a short pause.
+        """Return the reply to a POST. Otherwise as `send`."""
+        return self.send("POST", path, body, seconds=seconds, closing=closing)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        seconds: float | None = None,
+        closing: Closing = nullcontext,
+    ) -> Reply:
+        """Return the reply. 429 and 5xx (of a billed client 503) are tried again after a short pause.
 
         Args:
             path: the path below the base URL.
-            body: the document that is sent as JSON.
+            body: the document that is sent as JSON; None for none.
             seconds: the time for all of it; None for the client's own.
             closing: registers a function that ends all waiting at once, from any thread; see `Deadline.closing`.
 
@@ -125,9 +137,9 @@ class JsonClient:
             ProviderError: no complete reply came within the time (worth another try later), it was too large, or the
                 request was ended.
         """
-        request = self._request("POST", path, body, self._total_seconds if seconds is None else seconds)
+        request = self._request(method, path, body, self._total_seconds if seconds is None else seconds)
         with closing(request.abort.trigger):
-            return self._reply(request)
+            return self._send(request, lambda exchange: Reply.read(exchange, self._connections, request))
 
     @contextmanager
     def stream(
@@ -139,13 +151,13 @@ class JsonClient:
         closing: Closing,
         accept: str = "text/event-stream",
     ) -> Iterator[Stream]:
-        """Send `body` and yield the stream that answers it. It is tried again as in `post`, until the stream begins.
+        """Send `body` and yield the stream that answers it. It is tried again as in `send`, until the stream begins.
 
         Args:
             path: the path below the base URL.
             body: the document that is sent as JSON.
             seconds: the time for all of it: connecting, tries, pauses and every read.
-            closing: as for `post`.
+            closing: as for `send`.
             accept: the type of the reply that is asked for.
 
         Raises:
@@ -167,9 +179,6 @@ class JsonClient:
         data = None if body is None else encode_body(body)
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
         return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
-
-    def _reply(self, request: Request) -> Reply:
-        return self._send(request, lambda exchange: Reply.read(exchange, self._connections, request))
 
     def _send(self, request: Request, use: Callable[[Exchange], Result]) -> Result:
         for failures in count(1):

@@ -28,7 +28,7 @@ from typing import Any, TypeVar, cast
 
 from chapterverse.errors import ProviderError
 from chapterverse.net.address import Address
-from chapterverse.net.content_coding import DamagedBody, UnknownCoding
+from chapterverse.net.messages import DamagedBody, UnknownCoding
 
 T = TypeVar("T")
 

@@ -3,6 +3,10 @@
 Such an address may lead into the network of the machine that fetches. So each hop must be HTTPS, and the address that
 is *connected* must be public. The name is resolved once, each result is checked, and the socket is opened to a checked
 result. So a name that resolves to something else a moment later gains nothing.
+
+A server in front decodes `%2F` once and asks the next one, which may decode again, drop what stands behind ";", fold
+wide letters, or take "\\" for "/". Encoding protects from none of that, so a text that could become more than one
+segment of a path is none.
 """
 
 from __future__ import annotations
@@ -11,19 +15,23 @@ import re
 import socket
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from chapterverse import __version__
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
-from chapterverse.net.address import Address, is_public
+from chapterverse.net.address import Address
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.content_coding import unpack_body
-from chapterverse.net.messages import content_coding, is_header_safe, lower_headers
-from chapterverse.net.segments import is_below
+from chapterverse.net.messages import content_coding, is_header_safe, lower_headers, unpack_body
 from chapterverse.net.stream import Closing
+from chapterverse.text.hosts import is_public
+
+#: What RFC 3986 allows in a segment besides letters and digits, without ";", which separates parameters; and the space.
+_PUNCTUATION = frozenset("-._~!$&'()*+,=:@ ")
+
 
 #: The most bytes of a body, as sent and as unpacked.
 MAX_DOWNLOAD_BYTES = 5 * 1024 * 1024
@@ -32,20 +40,39 @@ FETCH_SECONDS = 30.0
 #: Seconds for one connection.
 _CONNECT_SECONDS = 5.0
 _MAX_REDIRECTS = 5
-
 #: Our name in requests, which a `robots.txt` may address.
 USER_AGENT = "chapterverse"
-
 #: A name, or an IP address.
 _HOST = re.compile(r"[a-z0-9._:-]+\Z")
-
 _REDIRECT_STATUSES = {301, 302, 303, 307, 308}
 #: In a path and a query these are sent as they are; everything else is encoded.
 _UNENCODED = "/%:@!$&'()*+,;=~-._?[]"
-
-
 #: Returns the IP addresses of a host and port.
 Resolve = Callable[[str, int], Sequence[str]]
+
+
+def is_segment(text: str) -> bool:
+    """Return whether a text stays one segment of a path: no separator, control character, "%" or ".." in any form."""
+    return all(map(_is_plain, (text, unicodedata.normalize("NFKC", text))))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is a folder, which ends in a slash, or leads into it."""
+    inside = path[len(folder) :].split("/")
+    return folder == "/" or (
+        f"{path}/".startswith(folder) and all(not part or is_segment(unquote(part)) for part in inside)
+    )
+
+
+def has_dots(text: str) -> bool:
+    """Return whether a text is a dot, or holds two in a row, as what leads out of a folder does."""
+    # Marks of a letter, which a server may leave out.
+    bare = "".join(char for char in text if unicodedata.category(char)[0] != "M")
+    return ".." in bare or not bare.strip(". ")
+
+
+def _is_plain(text: str) -> bool:
+    return not has_dots(text) and all(c in _PUNCTUATION or unicodedata.category(c)[0] in "LMN" for c in text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,34 +6,14 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
 
-from chapterverse.errors import ProviderError
+from chapterverse.errors import ProviderError, note_retry
 
 _T = TypeVar("_T")
-
-_observer: ContextVar[Callable[[], object] | None] = ContextVar("retry_observer", default=None)
-
-
-@contextmanager
-def observing_retries(observer: Callable[[], object]) -> Iterator[None]:
-    """Call `observer` before each request that the block sends again."""
-    token = _observer.set(observer)
-    try:
-        yield
-    finally:
-        _observer.reset(token)
-
-
-def note_retry() -> None:
-    """Tell the observer of this context, if there is one, that a request failed and is sent again."""
-    if observer := _observer.get():
-        observer()
 
 
 class BusyError(ProviderError):

@@ -65,7 +65,7 @@ class Scanner:
         leaks = [form for _, forms in self._values for form in forms]
         if with_shapes:
             # Loaded only if a page changed.
-            from chapterverse.text.key_shapes import find_keys
+            from chapterverse.text.secrets_in_text import find_keys
 
             leaks += [key for _, key, _ in find_keys(content)]
         for secret in leaks:
@@ -87,7 +87,7 @@ class Scanner:
 
     def _find(self, content: bytes) -> Iterator[tuple[str, int]]:
         """Yield kind and position of the secrets in a part of a file."""
-        from chapterverse.text.key_shapes import find_keys
+        from chapterverse.text.secrets_in_text import find_keys
 
         for what, forms in self._values:
             if (at := next((at for form in forms if (at := content.find(form)) >= 0), -1)) >= 0:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from chapterverse.model import SparseVector
-from chapterverse.text import character_bigrams, compounds
+from chapterverse.text import segmentation
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS, STOP_WORDS
 
 #: BM25's saturation and length normalization. k1 = 2 measured best; both change results little.
@@ -65,7 +65,7 @@ STEMMERS = {
 _LEAST_SHARE, _LEAST_MARGIN = 0.1, 1.25
 
 #: Languages that are recognized by their function words or signs.
-LANGUAGES = (*STOP_WORDS, *character_bigrams.SIGNS)
+LANGUAGES = (*STOP_WORDS, *segmentation.SIGNS)
 
 
 #: The hashed terms of one word: of an identifier or a compound the whole first, then its parts; most words have one.
@@ -145,8 +145,7 @@ def hash_term(term: str) -> int:
 
 def language_of(text: str, languages: Iterable[str]) -> str | None:
     """Return the language with most of its function words in a text; None if two have as many, or none has any."""
-    tokens = [token.lower() for token in _WORD.findall(_normal(text))]
-    signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
+    signs = _count_signs(text, [token.lower() for token in _WORD.findall(_normal(text))], languages)
     most = max(signs.values(), default=0)
     likeliest = [code for code, count in signs.items() if count == most]
     return likeliest[0] if most and len(likeliest) == 1 else None
@@ -159,7 +158,7 @@ def prose_language(text: str, languages: Iterable[str]) -> str | None:
     names in code and formulas: "T" is no French "t".
     """
     tokens = [token.lower() for token in _WORD.findall(_normal(text)) if len(token) > 1]
-    signs = {code: _function_words(text, tokens, code) for code in map(primary_subtag, languages)}
+    signs = _count_signs(text, tokens, languages)
     likeliest = sorted(signs, key=lambda code: -signs[code])[:2]
     most, next_most = (signs[code] for code in likeliest)
     is_clear = most >= _LEAST_SHARE * len(tokens) and most >= _LEAST_MARGIN * next_most
@@ -209,11 +208,14 @@ def _normal(text: str) -> str:
     return _WIDTHS.sub(lambda wide: unicodedata.normalize("NFKC", wide.group()), unicodedata.normalize("NFC", text))
 
 
-def _function_words(text: str, tokens: Sequence[str], code: str) -> int:
-    """Count the signs that a text of these tokens in lower case is in a language."""
-    if code in character_bigrams.SIGNS:
-        return len(character_bigrams.SIGNS[code].findall(text))
-    return sum(map(QUESTION_STOP_WORDS.get(code, frozenset()).__contains__, tokens))
+def _count_signs(text: str, tokens: Sequence[str], languages: Iterable[str]) -> dict[str, int]:
+    """Count for each language the signs that a text of these tokens is in it: function words, or characters."""
+    counts = {}
+    for code in map(primary_subtag, languages):
+        words = QUESTION_STOP_WORDS.get(code, frozenset())
+        signs = segmentation.SIGNS.get(code)
+        counts[code] = len(signs.findall(text)) if signs else sum(map(words.__contains__, tokens))
+    return counts
 
 
 def _split_mixed(token: str, stemming: str, language: str) -> Iterator[Word]:
@@ -223,14 +225,14 @@ def _split_mixed(token: str, stemming: str, language: str) -> Iterator[Word]:
             if plain := _plain(run, stemming, language):
                 yield plain
         else:
-            for word in character_bigrams.bigram_words(run, language):
+            for word in segmentation.bigram_words(run, language):
                 yield Word(word[0], tuple(map(hash_term, word)))
 
 
 def _runs(token: str) -> Iterator[tuple[str, bool]]:
     """Yield the runs of a token, and whether their script has spaces."""
     at = 0
-    for match in character_bigrams.RUN.finditer(token):
+    for match in segmentation.RUN.finditer(token):
         if match.start() > at:
             yield token[at : match.start()], True
         yield match.group(), False
@@ -275,7 +277,7 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
     """Return the stem of a word and of its other forms."""
     forms = [word]
     if language == "de":
-        forms += compounds.divide(word)
+        forms += segmentation.divide(word)
     if language in _ACCENTED:
         forms.append(_bare(word))
     return tuple(dict.fromkeys(stem(w, language) for w in forms))

@@ -9,7 +9,7 @@ words and headings that are frequent in public documentation. It knew neither ou
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -21,9 +21,6 @@ from chapterverse.text.stopwords import STOP_WORDS
 LANGUAGE = "en"
 #: Words of the longest expression, function words included.
 MAX_WORDS = 3
-#: Synonyms of an expression. With two to five of them the right page was equally often among the first five results of
-#: 512 questions on nine sites.
-MAX_SYNONYMS = 3
 _FUNCTION_WORDS = STOP_WORDS[LANGUAGE]
 
 
@@ -48,8 +45,8 @@ def find_synonyms(text: str) -> Iterator[SynonymEntry]:
     tokens, reached = list(lexical.stemmed_tokens(text, LANGUAGE)), 0
     for start in range(len(tokens)):
         for end in range(min(start + MAX_WORDS, len(tokens)), max(start, reached), -1):
-            words = tuple(word for word, _ in _content(tokens[start:end]))
-            if synonyms := _synonyms(_key(tokens[start:end])):
+            words = tuple(word for word, _ in content(tokens[start:end]))
+            if synonyms := _synonyms(key_of(tokens[start:end])):
                 yield SynonymEntry(words, tuple(synonyms.split(" ")))
                 # An idiom has function words in it.
                 if len(words) < end - start:
@@ -57,34 +54,13 @@ def find_synonyms(text: str) -> Iterator[SynonymEntry]:
                     break
 
 
-def compile_rows(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Return rows of an expression and its synonyms in compiled form, a line for each expression.
-
-    A synonym of several words is left out: its words say less one by one. The synonyms that most rows name come first.
-    """
-    counts: dict[str, dict[str, int]] = {}
-    for expression, synonyms in rows:
-        tokens = list(lexical.stemmed_tokens(expression, LANGUAGE))
-        key_stems = {stem for _, stem in _content(tokens)}
-        if not key_stems or len(tokens) > MAX_WORDS:
-            continue
-        of_expression = counts.setdefault(_key(tokens), {})
-        for synonym in synonyms:
-            stems = [stem for _, stem in _content(list(lexical.stemmed_tokens(synonym, LANGUAGE)))]
-            if len(stems) == 1 and stems[0] not in key_stems:
-                of_expression[stems[0]] = of_expression.get(stems[0], 0) + 1
-    ordered = (
-        (key, sorted(stem_counts, key=lambda stem: -stem_counts[stem])[:MAX_SYNONYMS])
-        for key, stem_counts in sorted(counts.items())
-    )
-    return "".join(f"{key}\t{' '.join(stems)}\n" for key, stems in ordered if stems)
-
-
-def _content(tokens: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def content(tokens: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Return the tokens that are no function words."""
     return (token for token in tokens if token[0] not in _FUNCTION_WORDS)
 
 
-def _key(tokens: Sequence[tuple[str, str]]) -> str:
+def key_of(tokens: Sequence[tuple[str, str]]) -> str:
+    """Return what an expression of these tokens is found by: its stems."""
     return " ".join(stem for _, stem in tokens)
 
 

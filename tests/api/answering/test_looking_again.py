@@ -22,7 +22,7 @@ from chapterverse_api.app import create_app
 from chapterverse_api.budget.daily_budget import DailyBudget, UsualCost
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.ext.evaluation.trace import trace_answer
+from chapterverse_api.ext.evaluation.trace_command import trace_answer
 from chapterverse_api.generation.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service

@@ -164,7 +164,7 @@ def test_paid_vectors_are_left_out_when_nothing_may_be_paid(tmp_path: Path) -> N
 def test_the_owners_own_questions_have_no_budget(index: Path, cohere: CohereServer) -> None:
     asked = service(index, cohere, daily_budget_usd="0")
     assert asked.answer(query=QUESTION)["status"] == "answered"
-    assert asked.judge_answer(QUESTION, None)["status"] == "answered"
+    assert asked.judge_answer(QUESTION, None).result.status == "answered"
     assert models(cohere)["command-a-03-2025"] == 2
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from chapterverse.errors import InputError
 from chapterverse_api.ext.agents.tools.address_template import AddressTemplate
-from chapterverse_api.ext.agents.tools.registry import JsonObject
+from chapterverse_api.ext.agents.tools.tool import JsonObject
 
 TEMPLATE = "https://shop.example/v1/{order}/items?lang=en"
 

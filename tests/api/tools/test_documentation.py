@@ -15,9 +15,11 @@ from chapterverse.errors import InputError
 from chapterverse.model import Scope
 from chapterverse.text import tokens
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.ext.agents.tools.documentation import registry
-from chapterverse_api.ext.agents.tools.registry import ToolContext, UnknownTool
+from chapterverse_api.ext.agents.mcp.messages import MODERN, McpCall, McpError
+from chapterverse_api.ext.agents.mcp.protocol import answer
+from chapterverse_api.ext.agents.tools.documentation import documentation_tools
 from chapterverse_api.ext.agents.tools.sections import cut_to, estimate_cl100k_tokens
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.generation.draft import Span
 from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.service import Service
@@ -50,9 +52,8 @@ class Says:
 
 def call(service: Service, name: str, **arguments: Any) -> dict[str, Any]:
     """Return a tool's result, after checking it by the tool's own schema."""
-    tools = registry()
-    result = dict(tools.call(name, arguments, ToolContext(service)))
-    (tool,) = (tool for tool in tools if tool.name == name)
+    tool = documentation_tools()[name]
+    result = dict(tool.run(arguments, ToolContext(service)))
     jsonschema.Draft202012Validator(tool.result).validate(result)
     jsonschema.Draft202012Validator(tool.arguments).validate(arguments)
     return result
@@ -60,7 +61,7 @@ def call(service: Service, name: str, **arguments: Any) -> dict[str, Any]:
 
 def refused(service: Service, name: str, **arguments: Any) -> str:
     with pytest.raises(InputError) as error:
-        registry().call(name, arguments, ToolContext(service))
+        documentation_tools()[name].run(arguments, ToolContext(service))
     message = str(error.value)
     assert message.endswith(".")
     assert "\n" not in message
@@ -70,7 +71,7 @@ def refused(service: Service, name: str, **arguments: Any) -> str:
 
 
 def test_the_schemas_are_valid_and_hold_no_reference() -> None:
-    tools = list(registry())
+    tools = list(documentation_tools().values())
     assert [tool.name for tool in tools] == ["search_docs", "read_section", "ask_docs", "verify_claim"]
     for tool in tools:
         for schema in (tool.arguments, tool.result):
@@ -290,25 +291,25 @@ def test_a_wrong_argument_is_told_and_not_repeated(service: Service, name: str, 
 
 @pytest.mark.parametrize("absent", [None, ""])
 def test_null_and_an_empty_text_are_absent(service: Service, absent: str | None) -> None:
-    tools, context = registry(), ToolContext(service)
+    tools, context = documentation_tools(), ToolContext(service)
     for name, needed in (
         ("search_docs", {"query": "clear the cache"}),
         ("read_section", {"url": CACHE}),
         ("ask_docs", {"question": "Where does the cache live?"}),
         ("verify_claim", {"claim": "The cache lives in `.quill/cache`."}),
     ):
-        (tool,) = (tool for tool in tools if tool.name == name)
+        tool = tools[name]
         others = dict.fromkeys(set(tool.arguments["properties"]) - set(needed), absent)
-        assert tools.call(name, {**needed, **others}, context).keys() == tools.call(name, needed, context).keys()
+        assert tool.run({**needed, **others}, context).keys() == tool.run(needed, context).keys()
         assert next(iter(needed)) in refused(service, name, **dict.fromkeys(needed, absent))
 
 
 def test_an_object_and_a_list_may_come_as_a_text(service: Service) -> None:
-    call = registry().call
-    found = call("search_docs", {"query": "cache", "filters": json.dumps({"url": CACHE})}, ToolContext(service))
+    tools = documentation_tools()
+    found = tools["search_docs"].run({"query": "cache", "filters": json.dumps({"url": CACHE})}, ToolContext(service))
     assert {result["url"].partition("#")[0] for result in found["results"]} == {CACHE}
     claim = {"claim": "The cache lives in `.quill/cache`.", "urls": json.dumps([CACHE])}
-    assert call("verify_claim", claim, ToolContext(service))["verdict"] == "supported"
+    assert tools["verify_claim"].run(claim, ToolContext(service))["verdict"] == "supported"
     assert "filters" in refused(service, "search_docs", query="cache", filters="[1")
 
 
@@ -317,8 +318,9 @@ def test_a_mark_of_a_source_is_no_word_of_a_claim(service: Service) -> None:
 
 
 def test_an_unknown_tool_is_none(service: Service) -> None:
-    with pytest.raises(UnknownTool):
-        registry().call("rm", {}, ToolContext(service))
+    call = McpCall(1, "tools/call", {"name": "rm"}, MODERN[0])
+    with pytest.raises(McpError, match="no such tool"):
+        answer(call, ToolContext(service))
 
 
 def test_a_search_is_paid_from_the_days_budget(tmp_path: Path) -> None:
@@ -335,7 +337,7 @@ def test_a_client_that_left_gets_no_answer(service: Service) -> None:
     deadline = Deadline()
     deadline.abort()
     with pytest.raises(ClientDisconnected):
-        registry().call("search_docs", {"query": "cache"}, ToolContext(service, deadline))
+        documentation_tools()["search_docs"].run({"query": "cache"}, ToolContext(service, deadline))
 
 
 def test_a_text_is_cut_where_it_may_be() -> None:

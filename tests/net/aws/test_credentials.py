@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ext.aws.credentials import Credentials
+from chapterverse.ext.aws.environment import Credentials
 from chapterverse.ext.aws.signing import AccessKeys
 from fakes.loopback import Answer, Fault, LoopbackServer, Request
 
@@ -171,7 +171,7 @@ def test_keys_of_the_environment_load_no_sdk(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
     program = (
-        "import sys\nfrom chapterverse.ext.aws.credentials import Credentials\nCredentials('S3').keys()\n"
+        "import sys\nfrom chapterverse.ext.aws.environment import Credentials\nCredentials('S3').keys()\n"
         "print({'boto3', 'botocore'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

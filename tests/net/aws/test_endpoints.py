@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from botocore.session import Session
 
-from chapterverse.ext.aws.endpoints import endpoint, region_for
+from chapterverse.ext.aws.environment import endpoint, region_for
 from chapterverse.ext.s3.bucket import bucket_address
 from chapterverse.net.address import Address
 

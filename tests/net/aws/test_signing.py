@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from chapterverse.ext.aws.signing import (
     AccessKeys,
+    ApiCall,
     CredentialScope,
-    UnsignedRequest,
     percent_encode,
     query_string,
     sign,
@@ -34,8 +34,8 @@ def ours(
     method: str = "POST", headers: Mapping[str, str] | None = None, host: str = "service.example.org",
 ) -> str:  # fmt: skip
     digest = hashlib.sha256(body).hexdigest()
-    request = UnsignedRequest(method, host, path, query or {}, headers or {}, digest)
-    return sign(request, keys, scope, AT)["Authorization"]
+    call = ApiCall(method, path, query or {}, headers or {}, sha256=digest)
+    return sign(call, host, keys, scope, AT)["Authorization"]
 
 
 def theirs(
@@ -118,9 +118,9 @@ def test_a_port_belongs_to_the_host() -> None:
 
 
 def test_the_time_is_that_of_greenwich() -> None:
-    request = UnsignedRequest("GET", "host", "/", {}, {}, EMPTY)
+    call, scope = ApiCall("GET"), CredentialScope("r", "s3")
     there = AT.astimezone(timezone(timedelta(hours=-7)))
-    assert sign(request, KEYS, CredentialScope("r", "s3"), there) == sign(request, KEYS, CredentialScope("r", "s3"), AT)
+    assert sign(call, "host", KEYS, scope, there) == sign(call, "host", KEYS, scope, AT)
 
 
 def test_nothing_that_is_printed_holds_a_secret() -> None:

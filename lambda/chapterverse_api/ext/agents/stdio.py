@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Unpack
 from chapterverse.cli.parameters import ServiceFlags, settings_from
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
-from chapterverse_api.ext.agents.mcp.protocol import McpServer
-from chapterverse_api.ext.agents.tools.registry import ToolContext
+from chapterverse_api.ext.agents.mcp.protocol import answer
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.http.guard.body import parse
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.request_limits import MAX_BODY_BYTES
@@ -63,7 +63,6 @@ class _Client:
 
     def __init__(self, service: Service, write: BinaryIO, submit: Callable[[Callable[[], None]], Any]) -> None:
         self._service, self._write, self._submit = service, write, submit
-        self._server = McpServer()
         self._lock = Lock()
         self._running: dict[Id, Deadline] = {}
 
@@ -94,7 +93,7 @@ class _Client:
 
     def _answer(self, call: McpCall, deadline: Deadline) -> None:
         try:
-            reply = self._server.answer(call, ToolContext(self._service, deadline))
+            reply = answer(call, ToolContext(self._service, deadline))
         except McpError as error:
             reply = error.reply(call.id)
         except ClientDisconnected:

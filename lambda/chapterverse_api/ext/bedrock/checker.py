@@ -72,7 +72,7 @@ class GuardrailChecker:
             ],
         }
         deadline = request.deadline
-        reply = self.runtime.apply_guardrail(self.client, body, deadline.seconds_left, deadline.closing)
+        reply = self.runtime.ask(self.client, "apply_guardrail", body, deadline.seconds_left, deadline.closing)
         return _is_grounded(reply)
 
 

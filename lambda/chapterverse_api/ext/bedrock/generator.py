@@ -14,8 +14,9 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
+from chapterverse.errors import TextRejected
 from chapterverse.ext.bedrock.runtime import ERRORS, Runtime
-from chapterverse.providers.errors import TextRejected, no_reply_error
+from chapterverse.net.model_errors import no_reply_error
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import TOTAL_SECONDS
 from chapterverse_api.generation.draft import ModelText, Span, to_spans
@@ -100,7 +101,8 @@ class BedrockGenerator:
 
     def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
         body = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
-        return self._runtime.converse(self._client, body, request.deadline.seconds_left, request.deadline.closing)
+        deadline = request.deadline
+        return self._runtime.ask(self._client, "converse", body, deadline.seconds_left, deadline.closing)
 
     def _texts(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
         """Yield the text as it comes. Bedrock doesn't name the field that it rejects, so one after the other is left

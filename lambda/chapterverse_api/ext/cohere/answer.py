@@ -18,7 +18,7 @@ from typing import Any
 
 from chapterverse.ext.cohere.service import ERRORS
 from chapterverse.net import Event
-from chapterverse.providers.errors import no_reply_error
+from chapterverse.net.model_errors import no_reply_error
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error

@@ -32,7 +32,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from chapterverse_api.contract import AnswerStatus
-from chapterverse_api.ext.evaluation.confidence import AnswerOutcome
+from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 

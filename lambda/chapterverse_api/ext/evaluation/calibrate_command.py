@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
@@ -19,8 +20,7 @@ from chapterverse_api.ext.evaluation.session import EvaluationSession
 
 # Only the command itself loads the modules that fit.
 if TYPE_CHECKING:
-    from chapterverse_api.ext.evaluation.fit import Figures
-    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome
+    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome, Figures
 
 
 def calibrate(
@@ -114,8 +114,4 @@ def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[st
 
 
 def _figures(figures: Figures) -> dict[str, float]:
-    return {
-        "refused": round(figures.refused, 4),
-        "false_refusals": round(figures.false_refusals, 4),
-        "auc": round(figures.auc, 4),
-    }
+    return {name: round(value, 4) for name, value in asdict(figures).items()}

@@ -1,18 +1,137 @@
-"""Compares two runs: changes of the figures, and of single questions."""
+"""Holds a run to bars such as `--min recall@5=0.8`, and compares it with an earlier one.
+
+Whether a difference may be chance is told by paired bootstrap intervals: both runs answered the same questions, so
+their differences by question are resampled with replacement, ten thousand times. The interval contains the middle 95 %
+of the means (the percentile interval of Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13;
+for retrieval see Sakai, "Evaluating evaluation metrics based on the bootstrap", SIGIR 2006). The runs differ if it
+excludes zero.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from chapterverse.progress import Progress
 from chapterverse_api.ext.evaluation import answer_metrics, metrics
-from chapterverse_api.ext.evaluation.bootstrap import Interval, intervals
+from chapterverse_api.ext.evaluation.mutations import KINDS
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.runs import QuestionResult, Run
 
+RESAMPLES = 10_000
+#: Share of the means outside the interval, half of it on either side.
+_OUTSIDE_SHARE = 0.05
+_SEED = 0
+#: Resamples between two reports of progress.
+_RESAMPLES_PER_REPORT = 500
+
+
+#: Tolerance for rounding in a mean of floats.
+_HAIR = 1e-9
+_OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
+_NAMES = (*metrics.NAMES, *_OF_ANSWERS)
+_FIGURE_BY_SPELLING = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 _DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """95 % confidence interval of the mean difference."""
+
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+def intervals(differences: Sequence[Sequence[float]], report: Progress) -> list[Interval]:
+    """Return an interval for each figure, the same on every machine and release of Python.
+
+    Args:
+        differences: a row for each question with the difference of each figure.
+    """
+    # A question without differences adds 0 to every sum, so it is only counted.
+    changed = [row for row in differences if any(row)]
+    columns = list(zip(*changed, strict=True)) if changed else [()] * len(differences[0])
+    means: list[list[float]] = [[] for _ in columns]
+    for done, drawn in enumerate(_draws(len(differences), len(changed))):
+        if done % _RESAMPLES_PER_REPORT == 0:
+            report("Resampling questions", done, RESAMPLES)
+        for column, column_means in zip(columns, means, strict=True):
+            column_means.append(sum(map(column.__getitem__, drawn)) / len(differences))
+    report("Resampling questions", RESAMPLES, RESAMPLES)
+    return [_middle(sorted(column_means)) for column_means in means]
+
+
+def _draws(size: int, changes: int) -> Iterator[list[int]]:
+    """Yield the indices below `changes` in each resample of `size` questions."""
+    # Only `random` promises the same numbers in every release.
+    chance = random.Random(_SEED).random  # noqa: S311  (a sample, not a secret)
+    for _ in range(RESAMPLES):
+        yield [i for _ in range(size) if (i := int(chance() * size)) < changes]
+
+
+def _middle(means: Sequence[float]) -> Interval:
+    left_out = int(len(means) * _OUTSIDE_SHARE / 2)
+    # Symmetric, so that swapping the runs mirrors the interval.
+    return Interval(means[left_out - 1], means[-left_out])
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The minimum of one figure, 0 to 1."""
+
+    name: str
+    least: float
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether the figure needs answers and not only a search."""
+        return self.name in _OF_ANSWERS
+
+    def is_met(self, figures: Mapping[str, float | None]) -> bool:
+        value = figures.get(self.name)
+        return value is not None and value >= self.least - _HAIR
+
+    def in_words(self, figures: Mapping[str, float | None]) -> str:
+        """Return one sentence about a missed bar."""
+        value = figures.get(self.name)
+        if value is None:
+            return f"{self.name} has a bar of {self.least:g}, and no question to measure it by."
+        return f"{self.name} is {value:.4g}, below its bar of {self.least:g}."
+
+    def to_json(self, figures: Mapping[str, float | None]) -> dict[str, Any]:
+        return {"name": self.name, "least": self.least, "value": figures.get(self.name), "met": self.is_met(figures)}
+
+
+def read_bar(text: str) -> Bar:
+    """Parse `NAME=VALUE`. Names are those of `metrics` and `answer_metrics` in any case, optionally after "anchor.".
+
+    Raises:
+        ValueError: it is invalid; the message is one sentence.
+    """
+    name, separator, value = (part.strip() for part in text.partition("="))
+    if not separator:
+        raise ValueError("A --min needs the form NAME=VALUE, such as recall@5=0.8.")
+    figure = _FIGURE_BY_SPELLING.get(name.lower())
+    if figure is None:
+        raise ValueError(f"There is no figure {name!r}; there are {', '.join(_NAMES)}.")
+    try:
+        least = float(value)
+    except ValueError:
+        least = -1.0
+    if not 0 <= least <= 1:
+        raise ValueError(f"The bar of {figure} must be a number from 0 to 1.")
+    return Bar(figure, least)
+
+
+def describe_missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
+    """Return a sentence for each missed bar."""
+    return [bar.in_words(figures) for bar in bars if not bar.is_met(figures)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Unpack
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.messages import error, note, progress_bar, warn
-from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
+from chapterverse.cli.parameters import argument, option, settings_from, switch
 from chapterverse.errors import InputError
-from chapterverse.settings import Settings
-from chapterverse.site.delivery import replace_file
-from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
-from chapterverse_api.ext.evaluation.session import EvaluationSession
-
-# Only the command itself loads the modules that measure.
-if TYPE_CHECKING:
-    from chapterverse_api.ext.evaluation.bars import Bar
-    from chapterverse_api.ext.evaluation.comparison import Comparison
-    from chapterverse_api.ext.evaluation.runs import Run
+from chapterverse.extensions import load
 
 
 def eval_(
@@ -96,132 +84,36 @@ def eval_(
     """
     if diff is not None:
         others = {"--answers": answers, "--min": least, "--compare": compare, "--report": report, "--run": run}
-        _check_diff(others, markdown)
+        if named := [name for name, value in others.items() if value]:
+            raise typer.BadParameter(f"--diff compares answers and measures nothing: leave out {', '.join(named)}.")
+        check_outputs(markdown)
         settings = settings_from(**flags, base_url=base_url)
-        from chapterverse_api.ext.evaluation.diff.command import run as run_diff
-
+        run_diff = load("chapterverse_api.ext.evaluation.diff.command:run")
         run_diff(diff, questions, settings, build=build, markdown=markdown, most_lost=most_lost, as_json=as_json)
         return
-    if not questions:
-        raise typer.BadParameter("Name a file of QUESTIONS, or --diff.")
-    if build or markdown or most_lost is not None:
-        raise typer.BadParameter("--build, --max-lost and --markdown belong to --diff.")
-    from chapterverse_api.ext.evaluation import report as html
-
-    bars = _bars(least or [], more or [], answers)
-    rows = read_judged(questions)
-    _check_outputs([file for file in (report, run) if file], questions)
-    before = _earlier(compare, rows) if compare else None
-    template = html.load_template() if report else None
-    measured_run, comparison = _measure(rows, settings_from(**flags, base_url=base_url), before, answers=answers)
-    document = _document(measured_run, bars, comparison)
-    if run:
-        _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-    if report and template:
-        _save(report, html.render(template, measured_run, bars, comparison))
-    _print(measured_run, comparison, document if as_json else None)
-    _hold_to(bars, measured_run)
-    if measured_run.interrupted:
-        raise typer.Exit(1)
-
-
-def _check_diff(others: Mapping[str, object], markdown: Path | None) -> None:
-    """Reject what --diff doesn't do, before anything is built."""
-    if named := [name for name, value in others.items() if value]:
-        raise typer.BadParameter(f"--diff compares answers and measures nothing: leave out {', '.join(named)}.")
-    if markdown and (markdown.is_dir() or not markdown.parent.is_dir()):
-        raise InputError(f"{markdown} can't be written: name a file in a folder that exists.")
-
-
-def _measure(
-    rows: list[QuestionRow], settings: Settings, before: Run | None, *, answers: bool
-) -> tuple[Run, Comparison | None]:
-    """Search for every question, with `answers` answer it too, and compare the figures with the earlier run."""
-    from chapterverse_api.ext.evaluation.answer_run import answer_questions
-    from chapterverse_api.ext.evaluation.comparison import compare_runs
-    from chapterverse_api.ext.evaluation.retrieval_run import search_questions
-
-    session = EvaluationSession.open(settings)
-    with progress_bar() as report:
-        measured_run = search_questions(rows, session, settings, report)
-        if answers:
-            _announce(len(rows), settings)
-            measured_run = answer_questions(measured_run, rows, session, settings, report)
-        return measured_run, compare_runs(measured_run, before, report) if before else None
-
-
-def _print(measured_run: Run, comparison: Comparison | None, document: dict[str, Any] | None) -> None:
-    """Print the warnings and the figures, or the document instead of the figures."""
-    from chapterverse_api.ext.evaluation.text_report import lines, of_answers, printable
-
-    for warning in (*measured_run.warnings, *of_answers(measured_run)):
-        warn(printable(warning))
-    if document:
-        print_json(document)
-    else:
-        typer.echo("\n".join(lines(measured_run, comparison)))
-
-
-def _document(measured_run: Run, bars: Sequence[Bar], comparison: Comparison | None) -> dict[str, Any]:
-    """Return the document that `--json` prints."""
-    document = {**measured_run.to_json(), "bars": [bar.to_json(measured_run.measured) for bar in bars]}
-    return {**document, "comparison": comparison.to_json()} if comparison else document
-
-
-def _announce(questions: int, settings: Settings) -> None:
-    """Warn before the first question about calls that may be charged."""
-    if settings.generator != "extractive":
-        note(f"Up to {questions} questions are going to {settings.generator}, which may charge for each.")
-
-
-def _bars(least: list[str], more: list[str], answers: bool) -> list[Bar]:
-    from chapterverse_api.ext.evaluation.bars import read_bar
-
+    if questions is None or build or markdown or most_lost is not None:
+        raise typer.BadParameter(
+            "--build, --max-lost and --markdown belong to --diff."
+            if questions
+            else "Name a file of QUESTIONS, or --diff."
+        )
     if more and not least:
         raise typer.BadParameter("There is one file of QUESTIONS; a bar is set by --min NAME=VALUE.")
-    try:
-        bars = [read_bar(text) for text in (*least, *more)]
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    for bar in bars:
-        if bar.of_answers and not answers:
-            raise typer.BadParameter(f"{bar.name} is a figure of answers: add --answers.")
-    return bars
+    measure = load("chapterverse_api.ext.evaluation.measuring:measure")
+    measure(
+        questions,
+        [*(least or []), *(more or [])],
+        lambda: settings_from(**flags, base_url=base_url),
+        answers=answers,
+        compare=compare,
+        report=report,
+        run=run,
+        as_json=as_json,
+    )
 
 
-def _check_outputs(files: list[Path], questions: Path) -> None:
-    """Reject output files that can't be written or would overwrite each other, before the first question."""
-    places = [file.resolve() for file in (questions, *files)]
-    if len(set(places)) < len(places):
-        raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
-    for file in files:
+def check_outputs(*files: Path | None) -> None:
+    """Reject output files that can't be written, before the first question."""
+    for file in filter(None, files):
         if file.is_dir() or not file.parent.is_dir():
             raise InputError(f"{file} can't be written: name a file in a folder that exists.")
-
-
-def _earlier(file: Path, rows: list[QuestionRow]) -> Run:
-    from chapterverse_api.ext.evaluation.comparison import shares
-    from chapterverse_api.ext.evaluation.runs import read_run
-
-    before = read_run(file)
-    if not shares(rows, before):
-        raise InputError(f"{file} holds none of these questions, so there is nothing to compare.")
-    return before
-
-
-def _save(file: Path, text: str) -> None:
-    """Write a file atomically; write to a pipe or a terminal directly."""
-    if file.exists() and not file.is_file():
-        file.write_text(text, "utf-8")
-    else:
-        replace_file(file, text.encode())
-
-
-def _hold_to(bars: list[Bar], run: Run) -> None:
-    from chapterverse_api.ext.evaluation.bars import describe_missed
-
-    sentences = describe_missed(bars, run.measured)
-    for sentence in sentences:
-        error(sentence)
-    if sentences:
-        raise typer.Exit(3)

@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from chapterverse_api.ext.evaluation.answer_eval import CitedClaim
+from chapterverse_api.ext.evaluation.session import CitedClaim
 
 KINDS = ("foreign", "number", "negation")
 #: Most claims that are mutated; more would change a share by less than a hundredth.

@@ -3,15 +3,18 @@
 What `chapterverse report --json` prints is one too: the questions that it shows, which state no answer.
 
 A judged question also states its answer: `expected`, a list of addresses of pages or sections (`url#anchor`), or
-`"answerable": false` if the documentation holds no answer. `nuggets` are facts that the answer must contain (see
-`nuggets`). `key` is the sentence, item, row or line of code that answers, `begins` the beginning of its
-block (see `quoting`). In place of `expected` a row may name the `file` and the `heading` that answer. With a
-`key` that is null the documentation holds no answer.
+`"answerable": false` if the documentation holds no answer. `key` is the sentence, item, row or line of code that
+answers, `begins` the beginning of its block (see `quoting`). In place of `expected` a row may name the `file` and the
+`heading` that answer. With a `key` that is null the documentation holds no answer. `nuggets` are facts that the answer
+must contain, each a text, a list of alternative texts, or a regular expression between slashes:
+
+    "nuggets": ["8765", ["port", "--port"], "/local ?host/"]
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +22,50 @@ from typing import Any
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.ext.evaluation.nuggets import Nugget, read_nuggets
 from chapterverse_api.ext.evaluation.quoting import AnswerKey
+
+#: Markdown emphasis and code marks.
+_MARKS = re.compile(r"\*\*|`")
+
+
+@dataclass(frozen=True, slots=True)
+class Nugget:
+    """One fact.
+
+    Attributes:
+        alternatives: patterns of which any is enough.
+    """
+
+    alternatives: tuple[re.Pattern[str], ...]
+
+    def stands_in(self, text: str) -> bool:
+        """Whether an answer in Markdown contains it, ignoring case."""
+        bare = _MARKS.sub("", text)
+        return any(pattern.search(bare) for pattern in self.alternatives)
+
+
+def read_nuggets(value: Any) -> tuple[Nugget, ...]:
+    """Return the nuggets of a row.
+
+    Raises:
+        ValueError: they are invalid; the message continues a sentence about the row.
+    """
+    if not isinstance(value, list):
+        raise ValueError('"nuggets" must be a list.')
+    return tuple(Nugget(tuple(map(_pattern, one if isinstance(one, list) and one else [one]))) for one in value)
+
+
+def _pattern(text: Any) -> re.Pattern[str]:
+    if not isinstance(text, str) or not text.strip(" /"):
+        raise ValueError('each of "nuggets" must be a text or a list of texts, and none may be empty.')
+    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+        try:
+            return re.compile(text[1:-1], re.IGNORECASE)
+        except (re.error, RecursionError, OverflowError):
+            raise ValueError(f"the nugget {text!r} is no regular expression.") from None
+    # Allow line breaks between words; "80" must not match in "8080".
+    words = r"\s+".join(map(re.escape, _MARKS.sub("", text).split()))
+    return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,17 +146,3 @@ def repeats(texts: Sequence[str]) -> int:
     """Return how many lines of at least six words occur in more than one quote."""
     lines = [{bare(line) for line in text.split("\n") if len(line.split()) >= _MIN_REPEATED_WORDS} for text in texts]
     return sum(map(len, lines)) - len(set().union(*lines))
-
-
-def added_words(reference: str, question: str) -> frozenset[str]:
-    """Return the words of a reference answer that the question lacks, without those of three letters or fewer."""
-    return _words(reference) - _words(question)
-
-
-def held_words(words: frozenset[str], texts: Sequence[str]) -> float:
-    """Return the share of words that the texts hold."""
-    return len(words & _words("\n".join(texts))) / len(words) if words else 0.0
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word in map(str.casefold, _LETTERS.findall(text)) if len(word) > 3)

@@ -14,9 +14,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.contract import AnswerStatus
-from chapterverse_api.ext.evaluation import answer_metrics, confidence, metrics
+from chapterverse_api.ext.evaluation import answer_metrics, metrics
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, MutationCounts
-from chapterverse_api.ext.evaluation.confidence import AnswerOutcome
+from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
 from chapterverse_api.ext.evaluation.mutations import KINDS
 
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
@@ -212,9 +212,9 @@ class Run:
             "statuses": {status: sum(a.status == status for a in answers) for status in get_args(AnswerStatus)},
             "metrics": _round(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
-            "brier": round(confidence.brier(outcomes), _DIGITS) if outcomes else None,
-            "ece": round(confidence.ece(outcomes), _DIGITS) if outcomes else None,
-            "risk_coverage": [asdict(risk) for risk in confidence.risks(outcomes)],
+            "brier": round(metrics.brier(outcomes), _DIGITS) if outcomes else None,
+            "ece": round(metrics.ece(outcomes), _DIGITS) if outcomes else None,
+            "risk_coverage": [asdict(risk) for risk in metrics.risks(outcomes)],
             "seconds": {stage: round(t, _DIGITS) for stage, t in answer_metrics.mean_seconds(answers).items()},
         }
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse.net import Event, Stream
-from chapterverse.net.events import DOCUMENT
-from chapterverse.providers.errors import END_MARK, ServiceErrors
-from chapterverse.providers.replies import Fault, find_error, read_ending
+from chapterverse.net.model_errors import END_MARK, ServiceErrors
+from chapterverse.net.model_replies import Fault, find_error, read_ending
+from chapterverse.net.stream import DOCUMENT
 from chapterverse_api.generation.draft import ModelText
 from chapterverse_api.generation.requests import Usage
 from chapterverse_api.generation.tool_calls import CallReader

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 from chapterverse.ext.openai.service import OpenAIService, service_errors
 from chapterverse.net import JsonClient
-from chapterverse.net.address import is_private
-from chapterverse.providers.errors import PromptTooLong
-from chapterverse.providers.replies import Fault
+from chapterverse.net.model_errors import PromptTooLong
+from chapterverse.net.model_replies import Fault
 from chapterverse.settings import Settings
+from chapterverse.text.hosts import is_private
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts
 from chapterverse_api.ext.openai.model_loader import ModelLoader

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from hashlib import sha256
 from itertools import count
-from pathlib import Path
 
 from chapterverse.errors import ProviderError
-from chapterverse.ext.aws.credentials import Credentials
-from chapterverse.ext.aws.endpoints import title
-from chapterverse.ext.aws.signing import CredentialScope, UnsignedRequest, query_string, sign
+from chapterverse.ext.aws.environment import Credentials, title
+from chapterverse.ext.aws.signing import ApiCall, CredentialScope, query_string, sign
 from chapterverse.net.address import Address
 from chapterverse.net.client import CONNECT_SECONDS, Reply, Result
 from chapterverse.net.connections import Abort, Connections, Exchange, Request
@@ -39,28 +36,6 @@ _SKEW_CODES = {
 }  # fmt: skip
 #: The difference from which our clock is corrected. S3 accepts one of 15 minutes, other services one of 5.
 _MIN_SKEW = timedelta(minutes=4)
-
-
-@dataclass(frozen=True, slots=True)
-class ApiCall:
-    """A request to a service, before it is signed.
-
-    Attributes:
-        path: the percent-encoded path.
-        body: bytes, or the path of a file.
-        sha256: the hash of the body in hex; "" if it must be computed.
-    """
-
-    method: str
-    path: str = "/"
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | Path = field(default=b"", repr=False)
-    sha256: str = ""
-
-    @property
-    def digest(self) -> str:
-        return self.sha256 or sha256(self.body if isinstance(self.body, bytes) else self.body.read_bytes()).hexdigest()
 
 
 class Client:
@@ -148,12 +123,9 @@ class Client:
         return self._clock() + self._skew
 
     def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Result]) -> Result:
-        address, digest = self._address, call.digest
-        query = query_string(call.query)
-        unsigned = UnsignedRequest(
-            call.method, address.authority, f"{address.prefix}{call.path}", call.query, call.headers, digest
-        )
-        headers = sign(unsigned, self._credentials.keys(), self._scope, self._now())
+        query, prefix = query_string(call.query), self._address.prefix
+        unsigned = replace(call, path=f"{prefix}{call.path}")
+        headers = sign(unsigned, self._address.authority, self._credentials.keys(), self._scope, self._now())
         path = f"{call.path}?{query}" if query else call.path
         body = call.body if call.body or call.method in ("PUT", "POST") else None
         request = Request(call.method, path, deadline, Abort(), body, headers, self._stall)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderError
-from chapterverse.ext.aws.client import ApiCall, Client
-from chapterverse.ext.aws.endpoints import endpoint, region_for, title
+from chapterverse.ext.aws.client import Client
+from chapterverse.ext.aws.environment import endpoint, region_for, title
+from chapterverse.ext.aws.signing import ApiCall
 from chapterverse.net.client import Reply
 from chapterverse.net.messages import encode_body
 from chapterverse.net.stream import Stream
@@ -18,10 +19,10 @@ _VERSIONS = {"dynamodb": "1.0", "secretsmanager": "1.1", "ssm": "1.1"}
 
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,80}")
 
-_BUSY = {
-    "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottledException", "Throttling",
-    "ThrottlingException", "TooManyRequestsException",
-}  # fmt: skip
+_BUSY = frozenset(
+    "ProvisionedThroughputExceededException RequestLimitExceeded ThrottledException Throttling ThrottlingException "
+    "TooManyRequestsException".split()
+)
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
 _BAD_KEYS = {"InvalidClientTokenId", "UnrecognizedClientException", "MissingAuthenticationTokenException"}
 _DENIED = {"AccessDeniedException", "AccessDenied"}

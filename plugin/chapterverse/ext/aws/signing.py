@@ -10,6 +10,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import quote
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
@@ -33,22 +34,28 @@ class CredentialScope:
 
 
 @dataclass(frozen=True, slots=True)
-class UnsignedRequest:
-    """A request as it will be sent, without its signature.
+class ApiCall:
+    """A request to a service, before it is signed.
 
     Attributes:
-        host: the value of the header `Host`.
         path: the percent-encoded path.
-        query: the names and values in plain text.
-        sha256: the hash of the body in hex.
+        body: bytes, or the path of a file.
+        sha256: the hash of the body in hex; "" if it must be computed.
     """
 
     method: str
-    host: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    sha256: str
+    path: str = "/"
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | Path = field(default=b"", repr=False)
+    sha256: str = ""
+
+    @property
+    def digest(self) -> str:
+        return (
+            self.sha256
+            or hashlib.sha256(self.body if isinstance(self.body, bytes) else self.body.read_bytes()).hexdigest()
+        )
 
 
 def query_string(query: Mapping[str, str]) -> str:
@@ -63,22 +70,23 @@ def percent_encode(text: str, safe: str = "") -> str:
     return quote(text, safe=f"{safe}-._~")
 
 
-def sign(request: UnsignedRequest, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
+def sign(call: ApiCall, host: str, keys: AccessKeys, scope: CredentialScope, at: datetime) -> dict[str, str]:
     """Return all headers of a request, including the signature.
 
     Args:
+        host: the value of the header `Host`.
         at: the time of the request, with its zone.
     """
-    time = at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    headers = {**request.headers, "Host": request.host, "X-Amz-Date": time}
+    digest, time = call.digest, at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    headers = {**call.headers, "Host": host, "X-Amz-Date": time}
     if keys.token:
         headers["X-Amz-Security-Token"] = keys.token
     if scope.service == "s3":
-        headers["X-Amz-Content-SHA256"] = request.sha256
+        headers["X-Amz-Content-SHA256"] = digest
     canonical = {name.lower(): " ".join(value.split()) for name, value in sorted(headers.items(), key=_lower)}
     names = ";".join(canonical)
-    lines = [request.method, _canonical_path(request.path, scope), query_string(request.query)]
-    lines += [*(f"{name}:{value}" for name, value in canonical.items()), "", names, request.sha256]
+    lines = [call.method, _canonical_path(call.path, scope), query_string(call.query)]
+    lines += [*(f"{name}:{value}" for name, value in canonical.items()), "", names, digest]
     place = f"{time[:8]}/{scope.region}/{scope.service}/aws4_request"
     statement = "\n".join([_ALGORITHM, time, place, hashlib.sha256("\n".join(lines).encode()).hexdigest()])
     signature = hmac.new(_key(keys, place), statement.encode(), hashlib.sha256).hexdigest()

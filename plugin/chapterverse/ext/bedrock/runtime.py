@@ -15,11 +15,11 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, Literal, TypeAlias
 
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
 from chapterverse.net import Closing, asked_pause, is_unbilled
 from chapterverse.net.connections import IDLE_SECONDS
+from chapterverse.net.model_errors import ServiceErrors, no_reply_error
 from chapterverse.net.retry import BusyError, RetryPolicy
-from chapterverse.providers.errors import ServiceErrors, TextRejected, no_reply_error
 from chapterverse.text.json_text import parse_json
 
 #: Retries for a question: one, after a short pause, because a reader is waiting, and only if the first was not billed.
@@ -152,17 +152,17 @@ class Runtime:
             )
             return parse_json(reply["body"].read())
 
-    def converse(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
-        """Send a conversation and return the reply. Otherwise as `events`."""
-        return self._run_in_thread(client, "converse", request, seconds, closing)
-
-    def apply_guardrail(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
-        """Send a text and its grounding source to a guardrail and return its assessment. Otherwise as `events`.
+    def ask(self, client: Any, operation: str, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
+        """Return the reply to an operation, "converse" or "apply_guardrail". Otherwise as `events`.
 
         Args:
-            request: parameters of boto3's `apply_guardrail`.
+            request: parameters of boto3's method of this name.
         """
-        return self._run_in_thread(client, "apply_guardrail", request, seconds, closing, _GUARDRAIL_REASONS)
+
+        def make(_: _Wait) -> Iterator[Any]:
+            yield QUESTION_RETRY.run(lambda: self._call(client, operation, request))
+
+        return next(_Wait(seconds).results(make, closing))
 
     def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
         """Send a conversation and yield the events of its stream as they come.
@@ -209,29 +209,9 @@ class Runtime:
         if not wait.is_complete:
             raise _connection_error()
 
-    def _run_in_thread(
-        self,
-        client: Any,
-        operation: str,
-        request: Mapping[str, Any],
-        seconds: float,
-        closing: Closing,
-        reasons: Mapping[str, str] = _CONVERSE_REASONS,
-    ) -> Any:
-        def ask(_: _Wait) -> Iterator[Any]:
-            yield QUESTION_RETRY.run(lambda: self._call(client, operation, request, reasons))
-
-        return next(_Wait(seconds).results(ask, closing))
-
-    def _call(
-        self,
-        client: Any,
-        operation: str,
-        request: Mapping[str, Any],
-        reasons: Mapping[str, str] = _CONVERSE_REASONS,
-    ) -> Any:
+    def _call(self, client: Any, operation: str, request: Mapping[str, Any]) -> Any:
         self._wake(client)
-        with self._translating_errors(reasons):
+        with self._translating_errors(_GUARDRAIL_REASONS if operation == "apply_guardrail" else _CONVERSE_REASONS):
             return getattr(client, operation)(**request)
 
     def _wake(self, client: Any) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from chapterverse.embedding import MAX_COMPONENT, Vector
-from chapterverse.errors import ProviderError, TextTooLong
-from chapterverse.providers.errors import TextRejected
+from chapterverse.errors import ProviderError, TextRejected, TextTooLong
 from chapterverse.text.utf8 import utf8_length
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.

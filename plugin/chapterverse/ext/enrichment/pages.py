@@ -1,24 +1,41 @@
-"""Enriches the pages of one run: asks the model, tries its lines in a search, and widens chunks."""
+"""Enriches the pages of one run: asks the model, tries its lines in a search, and widens chunks.
+
+A line is kept if a search by its words finds the section that it was written for. The search is by words alone, over
+all chunks of the next generation as they are without any expansion. It needs no vector, so it costs nothing, and no
+generated question can help another one. Replies are kept by content, prompt and model: no page is paid for twice.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+from chapterverse.calibration.evidence import idf_of
 from chapterverse.errors import ProviderError
-from chapterverse.ext.enrichment.cache import ReplyCache
-from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, read_reply
+from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
-from chapterverse.ext.enrichment.trial import Trial
 from chapterverse.indexing.enrichment import Enrichment, EnrichmentReport
-from chapterverse.model import PAGE, Chunk, Point, embed_hash
+from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_hash
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.progress import Progress
-from chapterverse.text import tokens
+from chapterverse.project import make_folder
+from chapterverse.text import lexical, tokens
+from chapterverse.text.plain import plain
 
+_SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+#: Seconds to wait for another run's lock.
+_LOCK_SECONDS = 5.0
+
+
+#: A section must be among so many.
+MAX_RANK = 3
 #: Calls at the same time.
 _THREADS = 4
 #: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
@@ -30,12 +47,97 @@ _WRITTEN_SHARE = 0.5
 _MAX_NOTES = 5
 
 
+class ReplyCache:
+    """A SQLite file. It only saves money: a run ignores errors of reading and writing it. Safe between threads."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def read(self, key: str) -> str | None:
+        """Return the reply to a request, None if there is none."""
+        if self._path is None or not self._path.exists():
+            return None
+        with contextlib.suppress(sqlite3.Error, OSError), self._lock, contextlib.closing(self._open()) as db:
+            row = db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            return row[0] if row and isinstance(row[0], str) else None
+        return None
+
+    def write(self, key: str, reply: str) -> None:
+        if self._path is None:
+            return
+        with contextlib.suppress(sqlite3.Error, OSError, ValueError), self._lock:
+            make_folder(self._path.parent)
+            with contextlib.closing(self._open()) as db, db:
+                db.execute(_SCHEMA)
+                db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, reply))
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(str(self._path), timeout=_LOCK_SECONDS)
+
+
+class Trial:
+    """The chunks of the next generation by their words.
+
+    Args:
+        chunks: of the pages that were read.
+        points: of all other pages.
+        languages: those of the docs.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], points: Iterable[Point], languages: Sequence[str]) -> None:
+        self._languages = languages
+        self._sections: list[tuple[str, tuple[str, ...]]] = []
+        self._numbers: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+        self._chunk_ids: list[str] = []
+        self._postings: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
+        for chunk in chunks:
+            self._add(chunk, _vector(chunk))
+        for point in points:
+            self._add(point.chunk, _vector(point.chunk) if point.chunk.expansion else point.lexical)
+
+    def _add(self, chunk: Chunk, vector: SparseVector) -> None:
+        if chunk.type == PERSONA:
+            return
+        number = len(self._sections)
+        self._sections.append(place(chunk))
+        self._numbers[place(chunk)].append(number)
+        self._chunk_ids.append(chunk.chunk_id)
+        for term, weight in zip(vector.indices, vector.values, strict=True):
+            self._postings[term].append((number, weight))
+
+    def idf(self, text: str) -> Mapping[int, float]:
+        """Return the idf of the terms of a text."""
+        return {term: self._idf(term) for term in lexical.query_vector(text, self._languages).indices}
+
+    def chunk_of(self, query: str, section: PageSection) -> str | None:
+        """Return the id of the section's chunk that the query finds, None if three other sections come first."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        for term in lexical.query_vector(query, self._languages).indices:
+            idf = self._idf(term)
+            for number, weight in self._postings.get(term, ()):
+                scores[number] += idf * weight
+        best = [n for n in self._numbers[section.place] if n in scores]
+        if not best:
+            return None
+        top = max(best, key=lambda n: (scores[n], -n))
+        better_places = {self._sections[n] for n, score in scores.items() if score > scores[top]} - {section.place}
+        return self._chunk_ids[top] if len(better_places) < MAX_RANK else None
+
+    def _idf(self, term: int) -> float:
+        return idf_of(len(self._postings.get(term, ())), len(self._sections))
+
+
+def _vector(chunk: Chunk) -> SparseVector:
+    return lexical.document_vector(chunk.heading_path, plain(chunk.text), chunk.language)
+
+
 def enrich(
     chunks: Mapping[str, list[Chunk]],
     stored_chunks: Sequence[Chunk],
+    setting: EnricherSetting,
     *,
     other_points: Iterable[Point],
-    setting: EnricherSetting,
     fingerprint: str,
     cap: int,
     progress: Progress,

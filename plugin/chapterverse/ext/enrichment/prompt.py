@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chapterverse.ext.enrichment.setting import PROMPT
 from chapterverse.model import Chunk
+from chapterverse.text.json_text import unfence
 from chapterverse.text.plain import plain
 
 _INSTRUCTIONS = """\
@@ -50,7 +51,6 @@ _MAX_KEYWORDS, _MAX_KEYWORD_CHARS, _MAX_KEYWORD_WORDS = 10, 60, 5
 #: Words in a row by which a question is a copy of its section's text.
 _MIN_COPIED_WORDS = 8
 
-_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _FOREIGN = re.compile(r"://|www\.|[<>{}\x00-\x1f\x7f\u2028\u2029]|\]\(|@\w+\.\w")
 _WORD = re.compile(r"\w+")
 
@@ -189,8 +189,7 @@ def read_reply(reply: str, request: PageRequest) -> tuple[list[SectionReply], in
     Raises:
         ReplyRefused: it is no JSON, or not of the schema's types.
     """
-    fenced = _FENCED.fullmatch(reply[: _MAX_REPLY_CHARS + 1])
-    text = fenced[1] if fenced else reply
+    text = unfence(reply[: _MAX_REPLY_CHARS + 1])
     if len(text) > _MAX_REPLY_CHARS:
         raise ReplyRefused("the model's reply is too long")
     try:

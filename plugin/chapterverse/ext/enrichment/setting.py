@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import load
 from chapterverse.indexing.enrichment import Enrichment
-from chapterverse.model import Chunk, Point
-from chapterverse.progress import Progress
+from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 
 #: Raise it with every change of the prompt, of the schema or of what is kept; every page is then enriched again.
@@ -60,29 +59,10 @@ class EnricherSetting:
     def from_settings(cls, settings: Settings, _: str) -> EnricherSetting:
         return cls(settings.enricher, settings, settings.local_folder / "enrichments.sqlite")
 
-    def enrich(
-        self,
-        chunks: Mapping[str, list[Chunk]],
-        stored_chunks: Sequence[Chunk],
-        *,
-        other_points: Iterable[Point],
-        fingerprint: str,
-        cap: int,
-        progress: Progress,
-        dry_run: bool = False,
-    ) -> Enrichment:
+    def enrich(self, chunks: Mapping[str, list[Chunk]], stored_chunks: Sequence[Chunk], **run: Any) -> Enrichment:
         """Return the chunks of the pages that were read, with expansions; see `PageEnricher.enrich`."""
         # A build without changes does without it.
-        enriched: Enrichment = load("chapterverse.ext.enrichment.pages:enrich")(
-            chunks,
-            stored_chunks,
-            other_points=other_points,
-            setting=self,
-            fingerprint=fingerprint,
-            cap=cap,
-            progress=progress,
-            dry_run=dry_run,
-        )
+        enriched: Enrichment = load("chapterverse.ext.enrichment.pages:enrich")(chunks, stored_chunks, self, **run)
         return enriched
 
     @property

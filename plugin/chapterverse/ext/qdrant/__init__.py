@@ -4,5 +4,5 @@
     collection SITE-FINGERPRINT     the same with dense vectors, one collection for each vector space
     collection chapterverse_heads   the record of each scope, as one point (see `record`)
 
-Readers use REST (`server`, `snapshot`), and publishers the official client (`writer`, `publication`).
+Readers (`server`, `snapshot`) and publishers (`writer`, `publication`) use REST by our own client.
 """

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.model import slug
-from chapterverse.net.address import is_loopback
 from chapterverse.settings import Settings
+from chapterverse.text.hosts import is_loopback
 from chapterverse.text.shortening import cut_to_bytes
 
 #: The collection of all heads. No site has this name, because no slug has an underscore.

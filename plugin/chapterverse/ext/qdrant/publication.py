@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexFault
-from chapterverse.ext.qdrant.collections import collection_name, ensure_collection
+from chapterverse.ext.qdrant.collections import collect_garbage, collection_name, ensure_collection, undo
 from chapterverse.ext.qdrant.filters import any_of, visible_in, with_conditions
-from chapterverse.ext.qdrant.garbage import collect_garbage, undo
 from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.ext.qdrant.record import CollectionLayout, RetiredGeneration, ScopeRecord, scope_key
 from chapterverse.ext.qdrant.server import QdrantServer
@@ -74,12 +73,12 @@ class QdrantPublication:
             self._writer.delete_points(self._collection(), [_point_id(i, self._key, self._epoch) for i in ids])
 
     def preview(self) -> QdrantSnapshot:
-        collection, where = self._collection(), visible_in(self._key, self._epoch)
-        chunks = self._writer.count(collection, where)
-        names = ("source_file_path", "language")
-        pages, languages = (self._writer.values(collection, name, where, max(1, chunks)) for name in names)
-        head = Head("", "", 0, len(pages), chunks, "", self._embedder, tuple(sorted(languages)))
-        return QdrantSnapshot(self._server, head, self._key, self._epoch, self._layout_once())
+        chunks = self._writer.count(self._collection(), visible_in(self._key, self._epoch))
+        head = Head("", "", 0, 0, chunks, "", self._embedder)
+        snapshot = QdrantSnapshot(self._server, head, self._key, self._epoch, self._layout_once())
+        pages, languages = snapshot.values("source_file_path"), snapshot.values("language")
+        snapshot.head = replace(head, pages=len(pages), languages=tuple(map(str, languages)))
+        return snapshot
 
     def commit(self, head: Head) -> None:
         check_next(head, self.previous.head if self.previous else None)
@@ -149,7 +148,7 @@ class QdrantPublication:
     def _clean_up(self) -> None:
         record, now = self._lease.record, self._times.clock()
         readable = [r for r in record.retired if r.until > now]
-        collect_garbage(self._writer, self._server, record, readable)
+        collect_garbage(self._writer, record, readable)
         if record.draft or len(readable) < len(record.retired):
             self._lease.update_record(record.epoch, retired=[asdict(r) for r in readable], draft="")
 

@@ -1,12 +1,12 @@
-"""Reads from the server over REST by the standard library, for the command line and for Lambda.
+"""Requests to the server over REST by the standard library, for the command line and for Lambda.
 
-Every body equals the one that `qdrant-client` sends for the same query, as tests with that client check.
+Every body equals the one that `qdrant-client` sends for the same, as tests with that client check.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
@@ -16,7 +16,7 @@ from urllib.parse import quote
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
 from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.filters import Where
-from chapterverse.net import JsonClient, Reply
+from chapterverse.net import JsonClient
 from chapterverse.net.retry import RetryPolicy
 from chapterverse.store import RequestGuard
 
@@ -128,44 +128,60 @@ class QdrantServer:
         return result
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
-        where = f"/collections/{quote(collection, safe='')}/{path}"
-        return self._ask(lambda: self._client.post(where, body), collection)
+        return self._ask("POST", f"/{path}", body, collection)
 
-    def _ask(self, send: Callable[[], Reply], collection: str) -> Any:
-        started = time.monotonic()
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        collection: str = "",
+        guard: RequestGuard | None = None,
+    ) -> Any:
+        """Return the result of a request, which is tried as often as `retry` says.
+
+        Args:
+            path: below the collection, or below the server if that is empty.
+            guard: returns the context manager around each try; None for that of all requests.
+        """
+        where = f"/collections/{quote(collection, safe='')}{path}" if collection else path
+        started, failure = time.monotonic(), None
         for failed in count(1):
-            asked_pause = None
             try:
-                with self.request_guard():
-                    reply = _send(send)
-                    asked_pause = reply.pause
-                    failure = _failure(reply, self.place, collection)
+                with (guard or self.request_guard)():
+                    result, failure, asked_pause = self._try(method, where, body, collection)
                     if isinstance(failure, IndexUnavailable):
                         raise failure
-            except IndexUnavailable:
-                pause = self._retry.pause(failed, time.monotonic() - started, asked_pause)
+            except IndexUnavailable as error:
+                # What the guard itself raises is not tried again.
+                pause = self._retry.pause(failed, time.monotonic() - started, asked_pause) if error is failure else None
                 if pause is None:
                     raise
                 self._retry.sleep(pause)
                 continue
             if failure:
                 raise failure
-            return reply.body["result"]
+            return result
         raise AssertionError("the last try returns or raises")
 
+    def _try(
+        self, method: str, path: str, body: Mapping[str, Any] | None, collection: str
+    ) -> tuple[Any, Exception | None, float | None]:
+        """Return the result of one try, or its error, and the pause that the server asks for."""
+        try:
+            reply = self._client.send(method, path, body)
+        except ProviderError as error:
+            return None, self._unreachable(error), None
+        document = reply.body if reply.status == 200 and isinstance(reply.body, dict) else {}
+        result = document.get("result") if collection else document or None
+        failure = self._failure(reply.status, collection, reply.pause) if result is None else None
+        return result, failure, reply.pause
 
-def _send(send: Callable[[], Reply]) -> Reply:
-    try:
-        return send()
-    except ProviderError as error:
-        raise IndexUnavailable(f"The index can't be read: {error}") from None
+    def _unreachable(self, error: ProviderError) -> IndexUnavailable:
+        return IndexUnavailable(f"The index can't be read: {error}")
 
-
-def _failure(reply: Reply, place: QdrantAddress, collection: str) -> Exception | None:
-    """Return the error of a reply; None if it holds a result."""
-    if reply.status == 200 and isinstance(reply.body, dict) and reply.body.get("result") is not None:
-        return None
-    return qdrant_error(place, reply.status, collection)
+    def _failure(self, status: int, collection: str, _: float | None) -> Exception:
+        return qdrant_error(self.place, status, collection)
 
 
 def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:

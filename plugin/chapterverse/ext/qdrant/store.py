@@ -9,7 +9,7 @@ from dataclasses import replace
 from chapterverse.errors import IndexCorrupt, IndexMissing
 from chapterverse.ext.leases.presence import seconds_until_gone
 from chapterverse.ext.qdrant.address import QdrantAddress
-from chapterverse.ext.qdrant.garbage import collect_garbage, count_points, undo
+from chapterverse.ext.qdrant.collections import collect_garbage, count_points, undo
 from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.ext.qdrant.publication import QdrantPublication
 from chapterverse.ext.qdrant.record import ScopeRecord, scope_key
@@ -120,7 +120,7 @@ class QdrantStore:
             record = lease.record
             before = count_points(writer, record)
             undo(writer, record)
-            collect_garbage(writer, self._server, record, ())
+            collect_garbage(writer, record, ())
             count = before - count_points(writer, record)
             lease.update_record(record.epoch, retired=[], draft="")
             return count

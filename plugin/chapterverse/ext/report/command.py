@@ -16,11 +16,10 @@ from chapterverse.cli.parameters import option, print_json, settings_from, switc
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.gaps import Searcher
-from chapterverse.ext.report.log_lines import LogReading, read_log
 from chapterverse.ext.report.markdown import write_gaps, write_markdown
 from chapterverse.ext.report.page import write_page
 from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
-from chapterverse.ext.report.turns import AskedTurn
+from chapterverse.ext.report.turns import AskedTurn, LogReading, read_log
 from chapterverse.extensions import load, load_part
 from chapterverse.indexing.plugins.index_run import Log
 from chapterverse.progress import Progress

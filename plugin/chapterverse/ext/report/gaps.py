@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from chapterverse.calibration.evidence import read_question
+from chapterverse.calibration.evidence import idf_of, read_question
 from chapterverse.model import PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -93,9 +93,8 @@ class Searcher:
 
     def _weigh(self, terms: Iterable[int]) -> None:
         unknown = sorted(set(terms) - self._idf.keys())
-        chunks = self.head.chunks
         for term, count in zip(unknown, self._snapshot.document_frequencies(unknown) if unknown else (), strict=True):
-            self._idf[term] = math.log((chunks - count + 0.5) / (count + 0.5) + 1)
+            self._idf[term] = idf_of(count, self.head.chunks)
 
 
 def _unit(vector: Profile) -> Profile:

@@ -1,12 +1,23 @@
-"""A question with its answer, as the log and the kept conversations tell them."""
+"""A question with its answer, as the kept conversations and the lines of the log tell it.
+
+Lines are read one at a time: a log may be larger than memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
 from itertools import groupby, pairwise
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
 
+from chapterverse.errors import InputError
+from chapterverse.progress import Progress
 from chapterverse.text import lexical
 
 TurnStatus: TypeAlias = Literal["answered", "hedged", "refused"]
@@ -21,6 +32,15 @@ STATUSES: Mapping[str, TurnStatus] = {
 }
 #: Least share of the words of two questions in one thread that both have, if the second says the first in other words.
 _AGAIN = 0.3
+
+
+#: A longer line is none of ours: a question has 4,000 characters.
+_MAX_LINE_BYTES = 1 << 18
+_MAX_SECTIONS = 5
+_MAX_ID_CHARS = 64
+_LINES_PER_REPORT = 20_000
+_STDIN = "-"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
 @dataclass(slots=True)
@@ -82,3 +102,126 @@ def _says_the_same(question: str, following: str) -> bool:
         return False
     words, others = ({t for w in lexical.words(q) for t in w.terms[:1]} for q in (question, following))
     return bool(words & others) and len(words & others) >= _AGAIN * len(words | others)
+
+
+@dataclass(slots=True)
+class LogReading:
+    """What a log tells.
+
+    Attributes:
+        turns: by id, in the order of their first lines.
+        lines: the number of lines that are not empty.
+        foreign: of these the lines that are no event, because they are cut or another program's.
+        unknown: the events with a status or a time that this release doesn't know.
+    """
+
+    turns: dict[str, AskedTurn] = field(default_factory=dict)
+    lines: int = 0
+    foreign: int = 0
+    unknown: int = 0
+
+    def take(self, line: bytes) -> None:
+        """Take what one line says."""
+        text = line.strip()
+        if not text:
+            return
+        self.lines += 1
+        event = _parse(text)
+        if event is None:
+            self.foreign += 1
+        elif take := _TAKERS.get(event["event"]):
+            name = event.get("turn_id")
+            turn_id = name[:_MAX_ID_CHARS] if isinstance(name, str) else ""
+            self.unknown += not (turn_id and take(self.turns.setdefault(turn_id, AskedTurn(turn_id)), event))
+
+
+def read_log(files: Iterable[str], progress: Progress) -> LogReading:
+    """Return what these files tell; `-` is standard input.
+
+    Raises:
+        InputError: a file can't be read.
+    """
+    reading = LogReading()
+    for name in files:
+        with _open(name) as (file, size):
+            done = 0
+            for number, line in enumerate(_lines(file), 1):
+                reading.take(line)
+                done += len(line)
+                if number % _LINES_PER_REPORT == 0:
+                    progress("Reading the log", min(done, size), size)
+            progress("Reading the log", size, size)
+    return reading
+
+
+@contextmanager
+def _open(name: str) -> Iterator[tuple[BinaryIO, int]]:
+    if name == _STDIN:
+        yield sys.stdin.buffer, 0
+        return
+    try:
+        with Path(name).open("rb") as file:
+            yield file, Path(name).stat().st_size
+    except OSError as error:
+        raise InputError(f"The log {name} can't be read: {error.strerror}.") from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield each line, of one too long only its beginning."""
+    while line := file.readline(_MAX_LINE_BYTES):
+        yield line
+        while not line.endswith(b"\n") and len(line) == _MAX_LINE_BYTES:
+            line = file.readline(_MAX_LINE_BYTES)
+
+
+def _parse(text: bytes) -> dict[str, Any] | None:
+    """Return the event of a line, which may begin with a time, as AWS's export writes it; None if it has none."""
+    try:
+        event = json.loads(text[max(0, text.find(b"{")) :])
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
+
+
+def _take_query(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
+    question = event.get("question")
+    if isinstance(question, str) and question.strip():
+        turn.question = question
+    return _take_head(turn, event)
+
+
+def _take_response(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
+    if not _take_head(turn, event):
+        return False
+    turn.status = STATUSES.get(str(event.get("status")))
+    sections = event.get("sections")
+    if isinstance(sections, list):
+        # The same object for all turns.
+        turn.sections = tuple(sys.intern(s) for s in sections[:_MAX_SECTIONS] if isinstance(s, str))
+    return turn.status is not None
+
+
+def _take_rating(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
+    # A reader may change a rating: the last one counts.
+    turn.is_rated_down = event.get("rating") == "down"
+    return event.get("rating") in ("up", "down")
+
+
+def _take_head(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
+    thread, at = event.get("thread_id"), event.get("time")
+    if isinstance(thread, str):
+        turn.thread = thread[:_MAX_ID_CHARS]
+    if not isinstance(at, str) or not _is_time(at):
+        return False
+    turn.at = min(turn.at or at, at)
+    return True
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return bool(_TIME.match(text) and date.fromisoformat(text[:10]))
+    except ValueError:
+        return False
+
+
+_TAKERS = {"query_received": _take_query, "response_sent": _take_response, "feedback_received": _take_rating}

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexUnavailable, ProviderError
-from chapterverse.ext.aws.client import ApiCall, Client
-from chapterverse.ext.aws.endpoints import custom_endpoint, region_for, suffix
-from chapterverse.ext.aws.signing import percent_encode
+from chapterverse.ext.aws.client import Client
+from chapterverse.ext.aws.environment import custom_endpoint, region_for, suffix
+from chapterverse.ext.aws.signing import ApiCall, percent_encode
 from chapterverse.ext.s3.pack import PackedSize
 from chapterverse.ext.s3.responses import (
     Conflict,

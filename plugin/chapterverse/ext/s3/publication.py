@@ -1,32 +1,133 @@
 """Publishes to S3. The draft is packed and uploaded under a new name, then one conditional write replaces the head.
 
-If anything fails before that write, readers see the old generation. No head names the uploaded objects then, and a
-later publication removes them.
+The head object of a scope names the live generation, its artefact, and older ones that readers may fetch. If anything
+fails before its write, readers see the old generation. No head names the uploaded objects then, and a later publication
+removes them.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
-from dataclasses import dataclass
+import re
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chapterverse.errors import ChapterVerseError
+from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing
 from chapterverse.ext.s3.bucket import Bucket
 from chapterverse.ext.s3.lease import S3Lease
-from chapterverse.ext.s3.pack import pack_folder
-from chapterverse.ext.s3.record import Artefact, S3Head
+from chapterverse.ext.s3.pack import PackedSize, pack_folder
 from chapterverse.ext.s3.responses import Conflict, S3Rejection
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.store import files
-from chapterverse.store.heads import check_next, overtaken_error
+from chapterverse.store.heads import (
+    check_next,
+    describe_damage,
+    encode,
+    overtaken_error,
+    parse_head_document,
+    translating_errors,
+)
 from chapterverse.store.shard_publication import ShardPublication, translating_write_errors
 
 if TYPE_CHECKING:
     from chapterverse.store.shard import Shard
 
+_NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
+#: Replaces a head that is removed, so that a publisher that saw no head is rejected.
+_VOID = b'{"void": "'
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
 HEAD = "head.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """One generation as an object that is never written again."""
+
+    name: str
+    packed: PackedSize
+
+    @staticmethod
+    def new_name(generation: int) -> str:
+        return f"{generation:06d}-{secrets.token_hex(6)}.pack"
+
+    @staticmethod
+    def is_name(name: str) -> bool:
+        return _NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class S3Head:
+    """The content of a head object.
+
+    Attributes:
+        retired: the artefacts that were live before, with the time of their replacement by S3's clock.
+    """
+
+    head: Head
+    artefact: Artefact
+    retired: Mapping[str, datetime] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Return the document. No two are equal, so the write of a publisher that has read another one is rejected."""
+        return encode(
+            self.head,
+            artefact={"name": self.artefact.name, **asdict(self.artefact.packed)},
+            retired={name: since.isoformat() for name, since in self.retired.items()},
+            nonce=secrets.token_hex(8),
+        )
+
+    @classmethod
+    def parse(cls, raw: bytes, place: str) -> S3Head:
+        """Read a document.
+
+        Raises:
+            IndexMissing: it states that nothing is published.
+            IndexMismatch: it is in a newer format.
+            IndexCorrupt: it is damaged.
+        """
+        if raw.startswith(_VOID):
+            raise IndexMissing("Nothing was published there yet.")
+        head, document = parse_head_document(raw, place)
+        with translating_errors(describe_damage(place)):
+            fields = document["artefact"]
+            artefact = Artefact(fields["name"], PackedSize(fields["size"], fields["sha256"]))
+            retired = {name: datetime.fromisoformat(since) for name, since in document["retired"].items()}
+            have_zones = all(since.tzinfo for since in retired.values())
+        if not (have_zones and _is_valid(artefact)):
+            raise IndexCorrupt(f"{place} names no artefact: build it again.")
+        return cls(head, artefact, retired)
+
+    def retire(self, now: datetime, grace: float) -> dict[str, datetime]:
+        """Return the retired artefacts of the next record: this one's, and those that readers may still fetch.
+
+        Args:
+            grace: seconds for which readers may fetch a retired artefact.
+        """
+        fetchable = {n: since for n, since in self.retired.items() if now - since < timedelta(seconds=grace)}
+        return {**fetchable, self.artefact.name: now}
+
+
+def void_head() -> bytes:
+    """Return a document that states that nothing is published. No two are equal."""
+    return _VOID + secrets.token_hex(8).encode() + b'"}'
+
+
+def _is_valid(artefact: Artefact) -> bool:
+    name, size, sha256 = artefact.name, artefact.packed.size, artefact.packed.sha256
+    return (
+        isinstance(name, str)
+        and Artefact.is_name(name)
+        and isinstance(size, int)
+        and size > 0
+        and isinstance(sha256, str)
+        and _SHA256.fullmatch(sha256) is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)

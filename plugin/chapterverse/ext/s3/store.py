@@ -15,8 +15,7 @@ from chapterverse.ext.s3 import lease
 from chapterverse.ext.s3.bucket import Bucket
 from chapterverse.ext.s3.cache import Cache
 from chapterverse.ext.s3.pack import unpack
-from chapterverse.ext.s3.publication import HEAD, CurrentHead, S3Publication, ScopePrefix
-from chapterverse.ext.s3.record import S3Head, void_head
+from chapterverse.ext.s3.publication import HEAD, CurrentHead, S3Head, S3Publication, ScopePrefix, void_head
 from chapterverse.ext.s3.responses import NotModified, S3Rejection
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings

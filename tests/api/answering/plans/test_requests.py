@@ -20,7 +20,7 @@ from api.scripted import Client, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.ext.agents.plans.draft import SCHEMA
-from chapterverse_api.ext.agents.plans.state import PLAN_SECONDS
+from chapterverse_api.ext.agents.plans.requests import PLAN_SECONDS
 from chapterverse_api.ext.agents.structured_output.schema import parse_schema
 from chapterverse_api.service import Service
 from fakes.loopback import Answer, failing

@@ -158,7 +158,7 @@ def read_call(message: object, headers: Headers | None) -> McpCall:
         raise McpError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request: it needs jsonrpc, id and method.")
     if not isinstance(params, Mapping):
         raise McpError(INVALID_PARAMS, "params must be an object.")
-    header_values = _HeaderValues(headers or ())
+    header_values = _read_headers(headers or ())
     version = _version(method, params, header_values, over_http=headers is not None, notifies="id" not in message)
     call = McpCall(read_id(message), method, params, version)
     if call.modern and headers is not None and "id" in message:
@@ -166,24 +166,21 @@ def read_call(message: object, headers: Headers | None) -> McpCall:
     return call
 
 
-class _HeaderValues:
-    """The headers that repeat the body, by name."""
-
-    def __init__(self, headers: Headers) -> None:
-        self._values: dict[str, str] = {}
-        for name, value in headers:
-            if name in HEADERS and name in self._values:
-                # A proxy may read the first value and a server the last.
-                raise McpError(HEADER_MISMATCH, f"The header {name} occurs twice.")
-            self._values[name] = value
-
-    def __call__(self, name: str) -> str | None:
-        return self._values.get(name)
+def _read_headers(headers: Headers) -> dict[str, str]:
+    values = dict[str, str]()
+    for name, value in headers:
+        if name in HEADERS and name in values:
+            # A proxy may read the first value and a server the last.
+            raise McpError(HEADER_MISMATCH, f"The header {name} occurs twice.")
+        values[name] = value
+    return values
 
 
-def _version(method: str, params: Mapping[str, Any], headers: _HeaderValues, *, over_http: bool, notifies: bool) -> str:
+def _version(
+    method: str, params: Mapping[str, Any], headers: Mapping[str, str], *, over_http: bool, notifies: bool
+) -> str:
     """Return the revision that a request speaks."""
-    header, meta = headers(_VERSION), params.get("_meta")
+    header, meta = headers.get(_VERSION), params.get("_meta")
     version = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
     if version is None and (header in LEGACY or header is None or method == "initialize"):
         return header if header in LEGACY else LEGACY[-1]
@@ -204,12 +201,12 @@ def _version(method: str, params: Mapping[str, Any], headers: _HeaderValues, *, 
     return version
 
 
-def _check_headers(call: McpCall, headers: _HeaderValues) -> None:
-    if headers(_METHOD) != call.method:
+def _check_headers(call: McpCall, headers: Mapping[str, str]) -> None:
+    if headers.get(_METHOD) != call.method:
         raise _mismatch(_METHOD)
     if parameter := _NAME_PARAMETERS.get(call.method):
         name = call.params.get(parameter)
-        if name is not None and _decode(headers(_NAME)) != name:
+        if name is not None and _decode(headers.get(_NAME)) != name:
             raise _mismatch(_NAME)
 
 

@@ -1,17 +1,25 @@
-"""Answers calls of the Model Context Protocol, each by itself: there is no session, and no stream."""
+"""Answers calls of the Model Context Protocol, each by itself: there is no session, and no stream.
+
+Pages are resources by their addresses, as Markdown. The resource `report://gaps` is the work list that `chapterverse
+report --gaps` wrote, for who sends the token. The file is served as it is, up to a megabyte, and nothing is computed.
+Without a token, with another one, and without a file, the reply is the same: there is no such resource.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from chapterverse.errors import ChapterVerseError, InputError
+from chapterverse.model import PAGE, Chunk
+from chapterverse.settings import Settings
+from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.deadline import ClientDisconnected
-from chapterverse_api.ext.agents.mcp import resources
 from chapterverse_api.ext.agents.mcp.messages import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     LEGACY,
     METHOD_NOT_FOUND,
@@ -22,13 +30,22 @@ from chapterverse_api.ext.agents.mcp.messages import (
     result_reply,
     server_info,
 )
-from chapterverse_api.ext.agents.tools.documentation import registry
-from chapterverse_api.ext.agents.tools.registry import ToolContext, ToolRegistry, UnknownTool
+from chapterverse_api.ext.agents.tools.documentation import documentation_tools
+from chapterverse_api.ext.agents.tools.sections import find_page, markdown
+from chapterverse_api.ext.agents.tools.tool import ToolContext
+from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 
+_FILE = "gaps.md"
+#: A work list has fifty gaps of some kilobytes.
+_MAX_BYTES = 1 << 20
+
+
+_MARKDOWN = "text/markdown"
+#: Pages of one list: on a remote store each is a request.
+_MAX_LIST_PAGES = 50
 RpcResult: TypeAlias = dict[str, Any]
 _Handler: TypeAlias = Callable[[McpCall, ToolContext], RpcResult]
-
 #: Milliseconds for which a client may cache what only a deployment changes, and what a new index changes.
 _DEPLOYMENT_MS, _GENERATION_MS = 3_600_000, 60_000
 _TOOL_ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
@@ -38,82 +55,137 @@ _INSTRUCTIONS = (
 )
 
 
-class McpServer:
-    """Answers calls. Holds no state of its clients. Thread-safe."""
+def read_gaps(settings: Settings, authorization: str) -> str | None:
+    """Return the work list; None if the token is another one, or there is no list.
 
-    def __init__(self, tools: ToolRegistry | None = None) -> None:
-        self._tools = tools or registry()
-        self._methods: Mapping[str, _Handler] = {
-            "tools/list": self._list_tools,
-            "tools/call": self._call_tool,
-            "resources/list": _list_resources,
-            "resources/templates/list": _list_templates,
-            "resources/read": _read_resource,
+    Args:
+        authorization: the header of that name, `Bearer TOKEN`.
+    """
+    kind, _, token = authorization.partition(" ")
+    if not settings.report_token or kind.lower() != "bearer" or not _is_same(token, settings.report_token):
+        return None
+    try:
+        with (settings.local_folder / _FILE).open("rb") as file:
+            return file.read(_MAX_BYTES).decode(errors="ignore")
+    except OSError:
+        return None
+
+
+def _is_same(text: str, other: str) -> bool:
+    """Compare in a time that tells neither where the texts differ nor how long they are."""
+    digests = (hashlib.sha256(each.encode(errors="replace")).digest() for each in (text, other))
+    return hmac.compare_digest(*digests)
+
+
+def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
+    """Return some pages as `resources`, by file path, and the `nextCursor` if there are more.
+
+    Args:
+        cursor: the cursor of the list before, None for the first.
+
+    Raises:
+        InputError: the cursor is not one that a list has returned.
+        IndexFault: no index can be read.
+    """
+    snapshot = index.snapshot()
+    places = [str(place) for place in snapshot.values("source_file_path")]
+    start = _start(cursor, len(places))
+    first = (_first_chunk(place, snapshot) for place in places[start : start + _MAX_LIST_PAGES])
+    more = {"nextCursor": str(start + _MAX_LIST_PAGES)} if start + _MAX_LIST_PAGES < len(places) else {}
+    return {"resources": [_resource(chunk, snapshot, index) for chunk in first if chunk], **more}
+
+
+def _start(cursor: object, count: int) -> int:
+    if cursor is None:
+        return 0
+    if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 and int(cursor) < count:
+        return int(cursor)
+    raise InputError("There is no such cursor: begin with the first list again.")
+
+
+def _first_chunk(place: str, snapshot: Snapshot) -> Chunk | None:
+    # The persona, FAQ entries and memories have no page of their own.
+    return next((chunk for chunk in snapshot.page(place) if chunk.type == PAGE), None)
+
+
+def _resource(chunk: Chunk, snapshot: Snapshot, index: SiteIndex) -> dict[str, Any]:
+    url = index.public_url(chunk, snapshot.head).partition("#")[0]
+    return {"uri": url, "name": chunk.source_file_path, "title": chunk.chapter_title, "mimeType": _MARKDOWN}
+
+
+def page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
+    """Return a page, or the section that the URI's anchor names, as Markdown.
+
+    Raises:
+        InputError: the documentation has no such page.
+        IndexFault: no index can be read.
+    """
+    _, sections = find_page(uri, index)
+    return {"uri": uri, "mimeType": _MARKDOWN, "text": markdown(sections)}
+
+
+def answer(call: McpCall, context: ToolContext) -> RpcResult:
+    """Return the message that answers a request. Blocks. Nothing is kept of a client.
+
+    Raises:
+        McpError: the request gets an error.
+        ClientDisconnected: the client has left.
+    """
+    handler = _METHODS.get(call.method) or (_MODERN if call.modern else _LEGACY).get(call.method)
+    if handler is None:
+        raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
+    try:
+        result = handler(call, context)
+    except McpError as error:
+        error.status = error.status if call.modern else 200
+        raise
+    except ClientDisconnected:
+        raise
+    except Exception as error:
+        raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
+    return result_reply(call, result)
+
+
+def _list_tools(_: McpCall, __: ToolContext) -> RpcResult:
+    tools = [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.arguments,
+            "outputSchema": tool.result,
+            "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
         }
-
-    def answer(self, call: McpCall, context: ToolContext) -> RpcResult:
-        """Return the message that answers a request. Blocks.
-
-        Raises:
-            McpError: the request gets an error.
-            ClientDisconnected: the client has left.
-        """
-        era_methods: Mapping[str, _Handler] = {"server/discover": _discover} if call.modern else _LEGACY_METHODS
-        handler = self._methods.get(call.method) or era_methods.get(call.method)
-        if handler is None:
-            raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
-        try:
-            result = handler(call, context)
-        except McpError as error:
-            error.status = error.status if call.modern else 200
-            raise
-        except ClientDisconnected:
-            raise
-        except Exception as error:
-            raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
-        return result_reply(call, result)
-
-    def _list_tools(self, _: McpCall, __: ToolContext) -> RpcResult:
-        tools = [
-            {
-                "name": tool.name,
-                "title": tool.title,
-                "description": tool.description,
-                "inputSchema": tool.arguments,
-                "outputSchema": tool.result,
-                "annotations": {"title": tool.title, **_TOOL_ANNOTATIONS},
-            }
-            for tool in self._tools
-        ]
-        return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
-
-    def _call_tool(self, call: McpCall, context: ToolContext) -> RpcResult:
-        name, arguments = call.params.get("name"), call.params.get("arguments") or {}
-        if not isinstance(name, str) or not isinstance(arguments, Mapping):
-            raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
-        deadline = context.deadline
-        try:
-            result = self._tools.call(name, arguments, context)
-        except UnknownTool:
-            raise McpError(INVALID_PARAMS, "This server has no such tool.") from None
-        except (ChapterVerseError, rejections.Rejection) as error:
-            deadline.check()
-            # A model can correct its call after a result; it may never see an error of the protocol.
-            rejection = rejections.report(error, site=context.service.site)
-            log.event("tool_called", tool=name, ok=False)
-            return {"content": [_text(rejection.message)], "isError": True}
-        log.event("tool_called", tool=name, ok=True)
-        written = json.dumps(result, ensure_ascii=False)
-        return {"content": [_text(written)], "structuredContent": result, "isError": False}
+        for tool in documentation_tools().values()
+    ]
+    return {"tools": tools, **_cacheable(_DEPLOYMENT_MS)}
 
 
-def _capabilities() -> RpcResult:
-    return {"tools": {}, "resources": {}}
+def _call_tool(call: McpCall, context: ToolContext) -> RpcResult:
+    name, arguments = call.params.get("name"), call.params.get("arguments") or {}
+    if not isinstance(name, str) or not isinstance(arguments, Mapping):
+        raise McpError(INVALID_PARAMS, "tools/call needs a name, and an object of arguments.")
+    tool = documentation_tools().get(name)
+    if tool is None:
+        raise McpError(INVALID_PARAMS, "This server has no such tool.")
+    try:
+        result = tool.run(arguments, context)
+    except (ChapterVerseError, rejections.Rejection) as error:
+        context.deadline.check()
+        # A model can correct its call after a result; it may never see an error of the protocol.
+        rejection = rejections.report(error, site=context.service.site)
+        log.event("tool_called", tool=name, ok=False)
+        return {"content": [_text(rejection.message)], "isError": True}
+    log.event("tool_called", tool=name, ok=True)
+    written = json.dumps(result, ensure_ascii=False)
+    return {"content": [_text(written)], "structuredContent": result, "isError": False}
 
 
-def _instructions(context: ToolContext) -> str:
+def _introduce(context: ToolContext, **more: Any) -> RpcResult:
+    """Return what both eras say of this server first."""
     place = context.service.settings.base_url or context.service.site
-    return _INSTRUCTIONS.format(place=f" at {place}" if place else "")
+    instructions = _INSTRUCTIONS.format(place=f" at {place}" if place else "")
+    return {"capabilities": {"tools": {}, "resources": {}}, **more, "instructions": instructions}
 
 
 def _cacheable(milliseconds: int) -> RpcResult:
@@ -126,45 +198,23 @@ def _text(text: str) -> RpcResult:
 
 
 def _discover(_: McpCall, context: ToolContext) -> RpcResult:
-    return {
-        "supportedVersions": [*MODERN, *LEGACY],
-        "capabilities": _capabilities(),
-        "instructions": _instructions(context),
-        **_cacheable(_DEPLOYMENT_MS),
-    }
+    return {"supportedVersions": [*MODERN, *LEGACY], **_introduce(context), **_cacheable(_DEPLOYMENT_MS)}
 
 
 def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
     version = call.params.get("protocolVersion")
     if not isinstance(version, str):
         raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
-    return {
-        "protocolVersion": version if version in LEGACY else LEGACY[0],
-        "capabilities": _capabilities(),
-        "serverInfo": server_info(),
-        "instructions": _instructions(context),
-    }
-
-
-def _ping(_: McpCall, __: ToolContext) -> RpcResult:
-    return {}
-
-
-_LEGACY_METHODS: Mapping[str, _Handler] = {"initialize": _initialize, "ping": _ping}
+    spoken = version if version in LEGACY else LEGACY[0]
+    return {"protocolVersion": spoken, **_introduce(context, serverInfo=server_info())}
 
 
 def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
     try:
-        return {
-            **resources.page_list(call.params.get("cursor"), context.service.resources.index),
-            **_cacheable(_GENERATION_MS),
-        }
+        listed = page_list(call.params.get("cursor"), context.service.resources.index)
     except InputError as error:
         raise McpError(INVALID_PARAMS, str(error)) from None
-
-
-def _list_templates(_: McpCall, __: ToolContext) -> RpcResult:
-    return {"resourceTemplates": [], **_cacheable(_DEPLOYMENT_MS)}
+    return {**listed, **_cacheable(_GENERATION_MS)}
 
 
 def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
@@ -172,7 +222,7 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
     try:
-        content = resources.page_resource(uri, context.service.resources.index)
+        content = page_resource(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's, and returns as data only.
@@ -180,4 +230,12 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     return {"contents": [content], **_cacheable(_GENERATION_MS)}
 
 
-__all__ = ["INTERNAL_ERROR", "McpServer", "RpcResult"]
+_METHODS: Mapping[str, _Handler] = {
+    "tools/list": _list_tools,
+    "tools/call": _call_tool,
+    "resources/list": _list_resources,
+    "resources/templates/list": lambda _, __: {"resourceTemplates": [], **_cacheable(_DEPLOYMENT_MS)},
+    "resources/read": _read_resource,
+}
+_MODERN: Mapping[str, _Handler] = {"server/discover": _discover}
+_LEGACY: Mapping[str, _Handler] = {"initialize": _initialize, "ping": lambda _, __: {}}

@@ -29,8 +29,7 @@ from chapterverse_api.ext.agents.plans.contract import (
     StepKind,
 )
 from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
-from chapterverse_api.ext.agents.structured import ask_for_data
-from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, read_data
+from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.prompts import conversation, data_instructions, new_nonce
 from chapterverse_api.generation.protocols import Writer

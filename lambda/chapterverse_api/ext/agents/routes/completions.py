@@ -69,14 +69,10 @@ _ERRORS = {
         }
     }
 }
-_MODEL: dict[str, Any] = {
-    "description": "The model",
-    "content": {"application/json": {"schema": {"type": "object"}}},
-}
-_MODELS: dict[str, Any] = {
-    "description": "The list of models",
-    "content": {"application/json": {"schema": {"type": "object"}}},
-}
+
+
+def _document(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": {"type": "object"}}}}
 
 
 @router.post(
@@ -91,7 +87,11 @@ async def chat_completions(request: Request) -> Response:
     return await run_in_threadpool(_answer, request, document)
 
 
-@router.get("/models", response_class=Response, responses={200: _MODELS, **openapi_entries(403, errors=_ERRORS)})
+@router.get(
+    "/models",
+    response_class=Response,
+    responses={200: _document("The list of models"), **openapi_entries(403, errors=_ERRORS)},
+)
 def models() -> Response:
     """List the one model that there is."""
     from chapterverse_api.ext.agents.completions import model_list
@@ -100,7 +100,9 @@ def models() -> Response:
 
 
 @router.get(
-    "/models/chapterverse", response_class=Response, responses={200: _MODEL, **openapi_entries(403, errors=_ERRORS)}
+    "/models/chapterverse",
+    response_class=Response,
+    responses={200: _document("The model"), **openapi_entries(403, errors=_ERRORS)},
 )
 def model() -> Response:
     """Return the one model that there is."""

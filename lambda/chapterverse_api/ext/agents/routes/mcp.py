@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -29,7 +29,6 @@ from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:
     from chapterverse.settings import Settings
-    from chapterverse_api.ext.agents.mcp.protocol import McpServer
 
 router = APIRouter()
 
@@ -92,21 +91,23 @@ def _reject(call: McpCall, rejection: Rejection) -> Response:
 
 
 def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
-    from chapterverse_api.ext.agents.tools.registry import ToolContext
+    # The tools are most of this; a cold start must not pay for them before the first call.
+    from chapterverse_api.ext.agents.mcp.protocol import answer
+    from chapterverse_api.ext.agents.tools.tool import ToolContext
 
     context = ToolContext(get_service(request.app), deadline, get_origins(request))
     try:
         # Only over HTTP, because it needs a header.
         if call.method == "resources/read" and call.params.get("uri") == _GAPS:
             return JSONResponse(_gaps(call, context.service.settings, request.headers.get("authorization", "")))
-        return JSONResponse(_server().answer(call, context))
+        return JSONResponse(answer(call, context))
     except McpError as error:
         return _error(error, call.id)
 
 
 def _gaps(call: McpCall, settings: Settings, authorization: str) -> dict[str, Any]:
     # Lazy: few ask for it.
-    from chapterverse_api.ext.agents.gaps_resource import read_gaps
+    from chapterverse_api.ext.agents.mcp.protocol import read_gaps
 
     text = read_gaps(settings, authorization)
     if text is None:
@@ -114,14 +115,6 @@ def _gaps(call: McpCall, settings: Settings, authorization: str) -> dict[str, An
     content = {"uri": _GAPS, "mimeType": "text/markdown", "text": text}
     # No client may keep it: it holds the words of readers.
     return result_reply(call, {"contents": [content], "ttlMs": 0, "cacheScope": "private"})
-
-
-@cache
-def _server() -> McpServer:
-    # The tools are most of this; a cold start must not pay for them before the first call.
-    from chapterverse_api.ext.agents.mcp.protocol import McpServer
-
-    return McpServer()
 
 
 def _error(error: McpError, request_id: Id) -> Response:

@@ -50,8 +50,7 @@ async def plans(request: Request) -> Response:
 
 def _answer(request: Request, document: Any) -> Response:
     from chapterverse_api.ext.agents.plans.contract import PlanRequest
-    from chapterverse_api.ext.agents.plans.requests import plan_step
-    from chapterverse_api.ext.agents.plans.state import calls_tools
+    from chapterverse_api.ext.agents.plans.requests import calls_tools, plan_step
 
     plan_request = validation.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.

@@ -1,22 +1,32 @@
-"""Reads the data of a model's reply, and finds the source of each value in it."""
+"""Answers with data: a model fills a schema from the passages, and each value gets the citation that supports it."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
+from chapterverse.errors import InputError, ProviderError
 from chapterverse.text import lexical
-from chapterverse.text.json_text import INTEGERS, parse_json
-from chapterverse_api.ext.agents.structured_output.schema import problem
+from chapterverse.text.json_text import INTEGERS, parse_json, unfence
+from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answering.response import make_answer, make_refusal
+from chapterverse_api.answering.segments import make_delta
+from chapterverse_api.answering.turn import Sources, Turn
+from chapterverse_api.contract import ChatResponse, Delta
+from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
+from chapterverse_api.generation.draft import Check, Span
 from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
+from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
 from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.results import IdfFunction
+from chapterverse_api.grounding.links.known_text import SiteText
+from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
 from chapterverse_api.grounding.verdict import is_verbatim_in, judge, load_model, most_similar
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
@@ -25,10 +35,14 @@ MAX_LEAVES, _MAX_LEVELS = 200, 32
 Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]
 
-_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
+
+
+#: How often at most data that fits a schema is asked for.
+DATA_TRIES = 2
+_Data = TypeVar("_Data")
 
 
 class DataProblem(Exception):
@@ -55,9 +69,8 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     Raises:
         DataProblem: it does not fit the schema.
     """
-    fenced = _FENCED.fullmatch(text)
     try:
-        data = _clean(parse_json(fenced[1] if fenced else text, parse_constant=_no_constant), links, 0)
+        data = _clean(parse_json(unfence(text), parse_constant=_no_constant), links, 0)
     except ValueError:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
@@ -161,3 +174,81 @@ def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
 
 def _no_constant(_: str) -> None:
     raise ValueError("NaN is no number of JSON")
+
+
+class SchemaAnswer:
+    """Answers with data that fits one schema of the owner's.
+
+    Raises:
+        InputError: there is no schema of this name, it can't be used, or the generator writes no data.
+    """
+
+    def __init__(self, name: str, resources: Resources) -> None:
+        if not isinstance(resources.models.generator, Writer):
+            raise InputError("output needs a language model: this site answers with quotes alone.", field="output")
+        self._schema = read_schema(name, resources.settings.schemas)
+
+    def answer(self, turn: Turn, writer: Writer) -> Generator[Delta, None, ChatResponse | None]:
+        """Answer with data; return None if the model gave none that fits. Data without any citation is a refusal."""
+        try:
+            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+                data = _write(turn, self._schema, writer)
+        except ProviderError as error:
+            turn.log_failure("generator", error)
+            return None
+        verified, cited = _verify(data, turn.sources)
+        degraded, name = turn.explain_degradation(), turn.models.generator.name
+        turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
+        if not verified.cited:
+            return make_refusal(turn, degraded)
+        yield from map(make_delta, verified.spans)
+        return make_answer(turn, verified, degraded, data=data, data_citations=mirror(data, cited))
+
+
+def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, dict[Path, str]]:
+    """Return data as Markdown, a list item for each value, and the ids of the sources by what they support."""
+    check = LeafCheck(sources.request.passages, sources.request.language, sources.idf)
+    cited: dict[Path, str] = {}
+    spans: list[Span] = []
+    for leaf in leaves(data):
+        source_id = check.find_source(leaf)
+        if source_id is not None:
+            cited[leaf.path] = source_id
+        if text := leaf_line(leaf):
+            outcome: Check = "confirmed" if source_id else "none" if isinstance(leaf.value, bool) else "unconfirmed"
+            spans.append(Span(text, (source_id,) if source_id else (), check=outcome))
+    claims = sum(span.check != "none" for span in spans)
+    confidence = len(cited) / claims if claims else 0.0
+    return VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims), cited
+
+
+def _write(turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:
+    draft_request, nonce = turn.sources.request, new_nonce()
+    instructions = data_instructions(draft_request, nonce, schema)
+    links = AddressFilter(draft_request.passages, site=SiteText(turn.sources.snapshot))
+    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_DATA_TOKENS, turn.deadline)
+    failure = "The model's data did not fit the schema, not even when it was asked once more."
+    return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
+
+
+def ask_for_data(
+    writer: Writer, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
+) -> _Data:
+    """Return what `read` makes of a model's reply. After an unusable reply the model is told why, and asked again.
+
+    Args:
+        read: reads a reply, and raises `DataProblem` if it is unusable.
+        failure: the error's sentence if no reply is usable.
+
+    Raises:
+        ProviderError: no reply was usable, or the model failed.
+    """
+    *earlier, last = request.messages
+    for _ in range(DATA_TRIES):
+        text = writer.write_data(request, schema)
+        try:
+            return read(text)
+        except DataProblem as error:
+            content = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
+            request = replace(request, messages=(*earlier, replace(last, content=content)))
+    raise ProviderError(failure)

@@ -1,1 +1,1 @@
-"""Tools: named functions with schemas that a program or a model may call. All protocols share one registry."""
+"""Tools: named functions with schemas that a program or a model may call. All protocols share them."""

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from chapterverse.errors import InputError
-from chapterverse.net.segments import has_dots, is_segment
-from chapterverse_api.ext.agents.tools.registry import JsonObject
+from chapterverse.net.fetch import has_dots, is_segment
+from chapterverse_api.ext.agents.tools.tool import JsonObject
 
 #: Characters of one value.
 _MAX_VALUE_CHARS = 500

@@ -12,17 +12,19 @@ from chapterverse_api import rejections
 from chapterverse_api.answering.metering import usual_cost
 from chapterverse_api.answering.resources import TurnModels
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
-from chapterverse_api.ext.agents.tools.fields import (
+from chapterverse_api.ext.agents.tools.sections import (
     OVERHEAD_TOKENS,
     LanguageArgument,
     MaxTokens,
     QuotedSection,
     RawFilters,
     VersionArgument,
+    cut_to,
+    estimate_cl100k_tokens,
+    json_tokens,
     make_tool_query,
 )
-from chapterverse_api.ext.agents.tools.registry import ToolContext
-from chapterverse_api.ext.agents.tools.sections import cut_to, estimate_cl100k_tokens, json_tokens
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval.passages import choose

@@ -28,18 +28,17 @@ from chapterverse_api.ext.agents.structured_output.data import MAX_LEAVES, leaf_
 from chapterverse_api.ext.agents.structured_output.schema import parse_schema, problem
 from chapterverse_api.ext.agents.tools import documentation
 from chapterverse_api.ext.agents.tools.address_template import AddressTemplate
-from chapterverse_api.ext.agents.tools.registry import (
+from chapterverse_api.ext.agents.tools.tool import (
     JsonObject,
     Tool,
     ToolContext,
-    ToolRegistry,
-    ToolService,
     make_tool,
 )
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.generation.protocols import Writer
 from chapterverse_api.generation.requests import ToolCall, ToolResult, ToolSpec
 from chapterverse_api.observability import log
+from chapterverse_api.service import Service
 
 _MAX_TOOLS, _MAX_BYTES = 16, 32_000
 #: Characters of a model's arguments.
@@ -118,7 +117,7 @@ def clock(arguments: ClockArguments, _: ToolContext) -> ClockResult:
 class SiteTools:
     """The tools that the chat's model may call."""
 
-    registry: ToolRegistry
+    by_name: Mapping[str, Tool]
     specs: tuple[ToolSpec, ...]
 
     @classmethod
@@ -129,7 +128,7 @@ class SiteTools:
             ConfigurationError: the file can't be read, or one of its tools can't be used.
         """
         file = _read_file(settings.tools)
-        built_in = {**{tool.name: tool for tool in documentation.registry()}, "datetime": _CLOCK}
+        built_in = {**documentation.documentation_tools(), "datetime": _CLOCK}
         tools = [built_in[name] for name in dict.fromkeys(file.built_in)]
         tools += [_tool(entry, settings) for entry in file.tools]
         if not tools:
@@ -140,9 +139,9 @@ class SiteTools:
         specs = tuple(ToolSpec(tool.name, tool.description, dict(tool.arguments)) for tool in tools)
         if len(json.dumps([[s.name, s.description, s.parameters] for s in specs])) > _MAX_BYTES:
             raise _unusable(f"is longer than {_MAX_BYTES} characters in all, which each question would send")
-        return cls(ToolRegistry(tools), specs)
+        return cls({tool.name: tool for tool in tools}, specs)
 
-    def of_turn(self, service: ToolService, deadline: Deadline) -> BoundTools:
+    def of_turn(self, service: Service, deadline: Deadline) -> BoundTools:
         """Return the tools for one turn."""
         return BoundTools(self, ToolContext(service, deadline))
 
@@ -163,14 +162,12 @@ class BoundTools:
         context = ToolContext(self.context.service, deadline, self.context.origins)
         try:
             arguments = _arguments(call.arguments)
-            spec = next((one for one in self.specs if one.name == call.name), None)
-            if spec is None:
+            tool = self.tools.by_name.get(call.name)
+            if tool is None:
                 return ToolResult(False, error="There is no such tool.")
-            if reason := problem(arguments, spec.parameters) if call.name not in get_args(BuiltIn) else None:
+            if reason := problem(arguments, tool.arguments) if call.name not in get_args(BuiltIn) else None:
                 return ToolResult(False, error=f"The arguments do not fit: {reason}.")
-            result = self.tools.registry.call(call.name, arguments, context)
-            title = next(tool.title for tool in self.tools.registry if tool.name == call.name)
-            return ToolResult(True, _sources(title, result))
+            return ToolResult(True, _sources(tool.title, tool.run(arguments, context)))
         except (InputError, rejections.Rejection) as error:
             return ToolResult(False, error=str(error))
         except RecursionError:

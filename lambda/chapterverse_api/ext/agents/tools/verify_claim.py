@@ -20,9 +20,9 @@ from chapterverse_api.answering.resources import TurnModels
 from chapterverse_api.answering.second_votes import SecondVotes
 from chapterverse_api.answering.segments import check_sentence
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
-from chapterverse_api.ext.agents.tools.fields import LanguageArgument, Url, VersionArgument, make_tool_query
-from chapterverse_api.ext.agents.tools.registry import ToolContext
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
+from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.generation.citation_marks import CitationMarks
 from chapterverse_api.generation.passage import Passage
 from chapterverse_api.grounding.results import SourceVerdict

@@ -1,1 +1,0 @@
-"""What embedders, rerankers and generators of one provider share."""
