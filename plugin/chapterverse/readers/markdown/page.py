@@ -34,7 +34,7 @@ from chapterverse.readers.markdown.mdx import to_markdown
 from chapterverse.readers.markdown.myst import myst_plugin
 from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
 from chapterverse.readers.markdown.verbatim import verbatim_plugin
-from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_MARKDOWN_CHARS, require_at_most
+from chapterverse.readers.page_bounds import MAX_MARKDOWN_CHARS, require_brackets, require_chars
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 
@@ -97,7 +97,7 @@ def read_markdown(
         UnreadablePage: its front matter is no valid YAML.
         PageTooLarge: see `page_bounds`.
     """
-    require_at_most(MAX_MARKDOWN_CHARS, len(text), "characters")
+    require_chars(text, MAX_MARKDOWN_CHARS)
     front_matter, body = split_front_matter(text, file_path)
     mdx = _is_mdx(body, file_path, generator, _stated_syntax(front_matter) or syntax)
     if mdx:
@@ -162,7 +162,7 @@ class _BoundedInline(ParserInline):
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
         env["brackets"] = env.get("brackets", 0) + src.count("[")
-        require_at_most(MAX_BRACKETS, env["brackets"], "opening brackets")
+        require_brackets(env["brackets"])
         return super().parse(src, md, env, tokens)
 
     def skipToken(self, state: StateInline) -> None:  # noqa: N802 the parser's name
