@@ -46,7 +46,7 @@ from chapterverse.filters import EVERYTHING
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
 from chapterverse_api import retrieval
-from chapterverse_api.ext.evaluation.fit import regress_rising
+from chapterverse_api.ext.evaluation.observations import regress_rising
 from chapterverse_api.retrieval import faq
 
 MODEL = Path(retrieval.__file__).with_name("faq.json")

@@ -25,13 +25,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from chapterverse.calibration.evidence import Calibration, ChunkFeatures, Coefficients
-from chapterverse.calibration.sampling import dot
+from chapterverse.calibration.sampling import dot, regress
 from chapterverse.errors import IndexLocked, InputError
 from chapterverse.model import Head
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
-from chapterverse_api.ext.evaluation.fit import auc, regress_rising
 from chapterverse_api.ext.evaluation.metrics import reciprocal_rank
 from chapterverse_api.ext.evaluation.places import SitePlaces, distinct, ranks
 from chapterverse_api.ext.evaluation.questions import QuestionRow
@@ -293,3 +292,26 @@ def _worse(differences: Sequence[float]) -> bool:
     mean = math.fsum(differences) / count
     variance = math.fsum((d - mean) ** 2 for d in differences) / max(1, count - 1)
     return mean > math.sqrt(variance / count)
+
+
+def regress_rising(
+    rows: Sequence[Sequence[float]], labels: Sequence[int], ridge: float, weights: Sequence[float] | None = None
+) -> list[float]:
+    """Return coefficients like `regress`, of which only the first, the bias, may be negative.
+
+    A feature with a negative coefficient is dropped, because more evidence must not lower the result.
+    """
+    columns = list(range(len(rows[0])))
+    while True:
+        beta = regress([[row[i] for i in columns] for row in rows], labels, ridge, weights)
+        least = min(range(1, len(columns)), key=lambda i: beta[i], default=0)
+        if least == 0 or beta[least] >= 0:
+            by_column = dict(zip(columns, beta, strict=True))
+            return [by_column.get(i, 0.0) for i in range(len(rows[0]))]
+        del columns[least]
+
+
+def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return the area under the ROC curve: how often a positive value exceeds a negative one; a tie counts half."""
+    pairs = len(positive) * len(negative)
+    return sum((p > n) + 0.5 * (p == n) for p in positive for n in negative) / pairs
