@@ -1,4 +1,4 @@
-"""Fits the weights of `chapterverse_api/retrieval/answerability.json` and says what they are worth:
+"""Fits the weights of `chapterverse_api/search/answerability.json` and says what they are worth:
 
     python benchmarks/answerability.py DATA --indexes FOLDER [--write]
 
@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from understanding import FOREIGN, HELD, REPORTED, Site, _answers, _page, rows_about
 
-from chapterverse_api import retrieval
-from chapterverse_api.retrieval.results import MIN_ON_TOPIC, AnswerFeatures, answer_features
-from chapterverse_api.retrieval.search import SearchRequest, retrieve
+from chapterverse_api import search as retrieval
+from chapterverse_api.search.results import MIN_ON_TOPIC, AnswerFeatures, answer_features
+from chapterverse_api.search.search import SearchRequest, retrieve
 
 MODEL = Path(retrieval.__file__).with_name("answerability.json")
 #: Sites that the weights are fitted to, in an order in which neighbors are about different things.

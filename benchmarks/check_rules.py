@@ -5,7 +5,7 @@
 Asked are the labelled answers that weights are chosen on (`grounding.py` says which), never those that are held back.
 Printed are the true claims and true code that lose their citation without the rule, the flaws that are caught, and the
 whole answers called partial, each as the change that the rule makes. What only protects from hostile text shows nothing
-here; its tests are in `tests/api/grounding`. `grounding.py --ablation` does the same for what is in the weights.
+here; its tests are in `tests/api/check`. `grounding.py --ablation` does the same for what is in the weights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unittest import mock
 from grounding import MORE, out_of_fold
 from labelled_answers import FOLDS, Answer, Report, load
 
-from chapterverse_api.grounding import (
+from chapterverse_api.check import (
     analyzed_text,
     claims,
     cues,
@@ -29,7 +29,7 @@ from chapterverse_api.grounding import (
     verdict,
     verifier,
 )
-from chapterverse_api.grounding.verdict import load_model
+from chapterverse_api.check.verdict import load_model
 
 _NEVER = re.compile(r"(?!)")
 _off = mock.patch.object

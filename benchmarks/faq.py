@@ -1,4 +1,4 @@
-"""Fits the weights of `chapterverse_api/retrieval/faq.json` and reports which questions a FAQ entry answers:
+"""Fits the weights of `chapterverse_api/search/faq.json` and reports which questions a FAQ entry answers:
 
     python benchmarks/faq.py DATA DOCS [--write] [--show held]
 
@@ -45,9 +45,9 @@ from chapterverse.cli import app as command
 from chapterverse.filters import EVERYTHING
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
-from chapterverse_api import retrieval
+from chapterverse_api import search as retrieval
 from chapterverse_api.ext.evaluation.observations import regress_rising
-from chapterverse_api.retrieval import faq
+from chapterverse_api.search import faq
 
 MODEL = Path(retrieval.__file__).with_name("faq.json")
 QUESTIONS = Path(__file__).with_name("questions")

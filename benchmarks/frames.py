@@ -4,7 +4,7 @@
 
 `questions/frames.jsonl` beside this file holds 4,285 questions in eight languages with their kind and, where something
 is defined or compared, their subjects. The model that wrote them knew nothing of this project. The patterns of
-`chapterverse_api/retrieval/frames.json` were written with a look at every other question of each language and kind; the
+`chapterverse_api/search/frames.json` were written with a look at every other question of each language and kind; the
 rest are reported. `--show` prints what went wrong with the first half of a kind.
 
 Two linear models, of the kind and of each word, were trained on the same questions and not taken: they recognized more
@@ -28,9 +28,9 @@ from quoting import TRAINED
 from understanding import TUNED, Site
 
 from chapterverse.model import Chunk
-from chapterverse_api.retrieval.frames import read_frame
-from chapterverse_api.retrieval.ranking import SectionKey, section
-from chapterverse_api.retrieval.search import SearchRequest, retrieve
+from chapterverse_api.search.frames import read_frame
+from chapterverse_api.search.ranking import SectionKey, section
+from chapterverse_api.search.search import SearchRequest, retrieve
 
 QUESTIONS = Path(__file__).with_name("questions") / "frames.jsonl"
 #: Kinds that have a frame; the others should have none.

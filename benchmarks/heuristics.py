@@ -31,9 +31,9 @@ from understanding import Site
 
 from chapterverse.calibration import evidence
 from chapterverse_api.ext.evaluation.quoting import bare
-from chapterverse_api.retrieval import hybrid, ranking, search
-from chapterverse_api.retrieval.ranking import Candidate
-from chapterverse_api.retrieval.search import SearchRequest, retrieve
+from chapterverse_api.search import hybrid, ranking, search
+from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.search import SearchRequest, retrieve
 
 #: Which signs to leave out was chosen on the first, and nothing on the others.
 HALVES = {

@@ -1,7 +1,7 @@
 """What answers without a model quote, of questions that nobody of this project wrote:
 
     python benchmarks/quoting.py DATA --indexes FOLDER [--sites httpx,hugo] [--only readers,references] [--show]
-    python benchmarks/quoting.py DATA --indexes FOLDER --train   # and write generation/quoting/answer_scores.json
+    python benchmarks/quoting.py DATA --indexes FOLDER --train   # and write draft/quoting/answer_scores.json
 
 DATA and FOLDER as for `understanding.py`.
 
@@ -32,8 +32,9 @@ import numpy as np
 from understanding import FOREIGN, HALVES, HELD, REPORTED, TUNED, Site, _history, read_rows, rows_about
 
 from chapterverse.text.plain import plain
-from chapterverse_api.answering.search import find_sources
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answer.search import find_sources
+from chapterverse_api.answer.turn import Turn
+from chapterverse_api.draft.quoting import answer_scores
 from chapterverse_api.ext.evaluation.quoting import (
     AnswerKey,
     bare,
@@ -42,8 +43,7 @@ from chapterverse_api.ext.evaluation.quoting import (
     repeats,
     same,
 )
-from chapterverse_api.generation.quoting import answer_scores
-from chapterverse_api.retrieval.ranking import section
+from chapterverse_api.search.ranking import section
 from chapterverse_api.validation import make_query
 
 _LETTERS = re.compile(r"[^\W_]+")

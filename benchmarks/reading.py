@@ -29,10 +29,10 @@ from understanding import FOREIGN, Site, _answers, _page, rows_about
 from chapterverse.reading import open_reading_model
 from chapterverse.reading.model import ReadingModel
 from chapterverse_api.ext.evaluation.quoting import bare
-from chapterverse_api.retrieval import reading
-from chapterverse_api.retrieval.ranking import Candidate
-from chapterverse_api.retrieval.results import MIN_CONFIDENCE
-from chapterverse_api.retrieval.search import SearchRequest, retrieve
+from chapterverse_api.search import reading
+from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.results import MIN_CONFIDENCE
+from chapterverse_api.search.search import SearchRequest, retrieve
 
 CHOSEN = (
     *("httpx", "hugo", "vitepress", "uv", "docusaurus", "hatch", "black", "copier"),

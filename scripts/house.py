@@ -29,12 +29,10 @@ PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_ap
 #: room that one fits holds the file.
 ROOMS = {
     "sources": "readers/markdown/* readers/sources/* external_entries.py",
-    "knowledge": "knowledge/* retrieval/faq.py retrieval/memories.py generation/curated.py",
+    "knowledge": "knowledge/* search/faq.py search/memories.py draft/curated.py",
     "conversations": "records/* conversation/threads.py conversation/recall.py conversation/feedback.py",
     "aws": "handler.py",
-    # What providers, stores and sources share: whoever needs no other server does without it.
-    "net": "net/*",
-    "reading": "reading/* retrieval/reading.py",
+    "reading": "reading/* search/reading.py",
 }
 #: Tokens that are no code.
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}

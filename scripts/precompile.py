@@ -49,7 +49,7 @@ def main(folder: str, file: str) -> None:
     cold_start.patch(record_pattern, record_method)
 
     import_all("chapterverse_api", "chapterverse")
-    from chapterverse_api.retrieval import frames
+    from chapterverse_api.search import frames
 
     frames.compile_patterns()
     known = [dict(sorted(entries.items(), key=repr)) for entries in (patterns, sources)]

@@ -55,15 +55,15 @@ SLOW = (
     "indexing/test_publish_policy",
     "test_site_example.py", "test_release", "test_make", "test_sphinx_extension", "test_multilingual",
     "indexing/test_tuning", "api/index/test_live_index",
-    "embedding/test_bedrock", "api/generation/test_bedrock",
+    "embedding/test_bedrock", "api/draft/test_bedrock",
     "cli/test_external_sources", "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
     "calibration/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
     "lambdas/test_malformed", "lambdas/test_function",
-    "api/grounding/test_injections", "api/grounding/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
-    "api/http/test_connections", "api/test_outages", "api/grounding/test_mutations", "lambdas/test_runtime",
-    "api/grounding/test_addresses_of",
+    "api/check/test_injections", "api/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
+    "api/http/test_connections", "api/test_outages", "api/check/test_mutations", "lambdas/test_runtime",
+    "api/check/test_addresses_of",
     "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation", "api/records/test_dynamodb",
-    "api/retrieval/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
+    "api/search/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
 )  # fmt: skip
 #: Contracts of stores, and by the parameter's name the stores on which they are slow.
 _CONTRACTS = {"store/test_store_contract.py", "api/records/test_table.py"}

@@ -29,22 +29,23 @@ OPEN_TO_SERVICE = {
 LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
-        "knowledge embedding", "store", "ledger net", "extensions", "readers widget settings",
+        "knowledge embedding", "store", "ledger", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress build_cache",
         "project model errors",
     ),
     "chapterverse_api": (
-        "handler", "ext", "commands", "app", "service_loader", "http", "service", "answering", "retrieval",
-        "conversation", "grounding records budget", "limits index generation validation",
+        "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
+        "conversation", "check records budget", "limits index draft validation",
         "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
     ),
 }  # fmt: skip
 
 #: The rooms that another room needs.
 ROOMS_BELOW = {
-    "s3": {"aws", "leases"}, "dynamodb": {"aws"}, "qdrant": {"leases"},
-    **{room: {"embedders"} for room in ("cohere", "openai", "bedrock", "fastembed")},
+    "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
+    "fastembed": {"embedders"}, **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
+    **{room: {"net"} for room in ("enrichment", "sources", "agents")},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
@@ -275,15 +276,6 @@ def test_the_core_names_no_module_of_a_room() -> None:
     named = re.compile(r"""["']chapterverse(?:_api)?\.ext\.""")
     core = (file for package in (LIBRARY, SERVICE) for file in package.rglob("*.py") if "ext" not in file.parts)
     assert [file.name for file in core if named.search(file.read_text(encoding="utf-8"))] == ["extensions.py"]
-
-
-def test_only_rooms_ask_other_servers() -> None:
-    sources = {"indexing.downloads", "indexing.external_sources"}
-    known = {
-        name for name, found in graph(LIBRARY, SERVICE).items() if any(within(i, "chapterverse.net") for i in found)
-    }
-    core = {name.partition(".")[2] for name in known if ".ext." not in name and not within(name, "chapterverse.net")}
-    assert core == sources
 
 
 def _room(module: str) -> str | None:

@@ -264,7 +264,7 @@ SURVIVORS = {
     "a generated signature": ("project/library/", "chapterverse.store.only_scope", "```python\nonly_scope("),
     "a generated description": (
         "project/service/",
-        "chapterverse_api.grounding.verifier.verify",
+        "chapterverse_api.check.verifier.verify",
         "Check a whole draft",
     ),
     "a page without a heading": ("project/license/", None, "Permission is hereby granted"),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Self
 from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
-from chapterverse_api.answering.metering import MAX_VOTES, usual_cost
-from chapterverse_api.answering.pipeline import answer_turn
-from chapterverse_api.answering.resources import Resources, TurnModels
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.resources import Resources, TurnModels
+from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import (
     ChatQuery,
     Events,
@@ -24,14 +24,14 @@ from chapterverse_api.conversation import feedback
 from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability.query_state import search_progress
-from chapterverse_api.retrieval.reading import read_candidates
-from chapterverse_api.retrieval.response import respond_with_chunks
-from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
-from chapterverse_api.retrieval.site_search import site_filter
 from chapterverse_api.retrieval_contract import RetrievalResponse
+from chapterverse_api.search.reading import read_candidates
+from chapterverse_api.search.response import respond_with_chunks
+from chapterverse_api.search.search import SearchRequest, rerank, retrieve
+from chapterverse_api.search.site_search import site_filter
 
 if TYPE_CHECKING:
-    from chapterverse_api.generation.requests import SiteTools, TurnTools
+    from chapterverse_api.draft.requests import SiteTools, TurnTools
 
 
 @dataclass(frozen=True, slots=True)

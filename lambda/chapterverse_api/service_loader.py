@@ -20,7 +20,7 @@ from chapterverse_api import rejections
 from chapterverse_api.observability import log
 
 if TYPE_CHECKING:
-    from chapterverse_api.generation.protocols import ModelLoader
+    from chapterverse_api.draft.protocols import ModelLoader
     from chapterverse_api.service import Service
 
 #: Seconds until secrets are fetched again.

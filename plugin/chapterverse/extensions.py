@@ -69,7 +69,7 @@ CORE = Extension(
         "embedder": {"none": ""},
         "enricher": {"none": ""},
         "reranker": {"none": "", "local": ""},
-        "generator": {"extractive": "chapterverse_api.generation.extractive:Extractive.from_settings"},
+        "generator": {"extractive": "chapterverse_api.draft.extractive:Extractive.from_settings"},
         "checker": {"words": ""},
         "limiter": {
             "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
@@ -138,6 +138,7 @@ EXTENSIONS = (
     CORE,
     Extension("sources", parts={"also": "chapterverse.ext.sources.external_sources:collect_external"}),
     Extension("leases"),
+    Extension("net"),
     Extension("embedders"),
     Extension("qdrant", offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
     Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Literal
 
-from chapterverse_api.generation.draft import Draft, Span
-from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.draft.draft import Draft, Span
+from chapterverse_api.draft.requests import GenerationRequest
 
 Place = Literal["page", "question", "selection", "history", "context", "persona"]
 PLACES: tuple[Place, ...] = ("page", "question", "selection", "history", "context", "persona")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Generator, Sequence
 from random import Random
 
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import GenerationRequest
 
 #: Hosts that stand in no documentation. Whatever is left of one of them has leaked.
 HOSTS = ("evil-host.dev", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")

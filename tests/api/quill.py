@@ -22,12 +22,12 @@ from chapterverse.readers.markdown.page import read_markdown
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
-from chapterverse_api.answering.resources import Models, Resources
+from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
+from chapterverse_api.draft.protocols import AnswerGenerator
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-from chapterverse_api.generation.protocols import AnswerGenerator
-from chapterverse_api.retrieval.rerankers import Reranker as Ranks
+from chapterverse_api.search.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service
 
 SCOPE = Scope("quill")

@@ -7,12 +7,12 @@ import pytest
 
 from api import quill
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.answering.metering import Metered
+from chapterverse_api.answer.metering import Metered
 from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.budget.prices import FREE
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS, CircuitBreaker, CircuitOpen, NotAsked
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.requests import ModelRequest
+from chapterverse_api.draft.requests import ModelRequest
 from fakes.clocks import Clock
 
 

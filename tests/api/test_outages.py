@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from api import quill
-from api.answering.test_pipeline import ScriptedGenerator
+from api.answer.test_pipeline import ScriptedGenerator
 from api.index.test_live_index import asked, fits, live, names, settle
 from api.index.test_live_index import publish as publish_s3
 from chapterverse.errors import IndexUnavailable
@@ -30,10 +30,10 @@ from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.ext.agents.plans.contract import PlanRequest
 from chapterverse_api.ext.agents.plans.draft import SCHEMA
 from chapterverse_api.ext.agents.plans.requests import plan_step
-from chapterverse_api.generation.draft import Span
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
 from fakes.clocks import Clock

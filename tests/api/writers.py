@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.net.fetch import MAX_DOWNLOAD_BYTES
 from chapterverse.ext.sources.external_sources import collect_external
 from chapterverse.external_entries import ExternalEntry, parse_entries
-from chapterverse.net.fetch import MAX_DOWNLOAD_BYTES
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from cli.shell import BASE, Shell
+from ext.net.test_fetch import Site
 from fakes.loopback import Answer, Fault, Request
 from fakes.pdf import pdf
-from net.test_fetch import Site
 
 HTML = """<!doctype html><html lang="en"><head><title>Kettles</title></head><body><nav>Menu</nav><main>
 <h1 id="kettles">Kettles</h1><h2 id="whistle">The whistle</h2><p>%s</p></main></body></html>"""

@@ -11,8 +11,8 @@ import pytest
 from chapterverse.embedding import Embedder
 from chapterverse.ext.bedrock.embedder import BedrockEmbedder
 from chapterverse.ext.cohere.embedder import CohereEmbedder
+from chapterverse.ext.net.retry import RateLimiter, RetryPolicy
 from chapterverse.ext.openai.embedder import OpenAIEmbedder
-from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_server import KEY, CohereServer

@@ -16,7 +16,7 @@ import pytest
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.ext.bedrock.embedder import MODELS, BedrockEmbedder
-from chapterverse.net.retry import RetryPolicy
+from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bags import typed_vector, vector
 from fakes.bedrock_server import BedrockServer

@@ -17,8 +17,8 @@ import pytest
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.ext.cohere.embedder import MODELS, CohereEmbedder
-from chapterverse.net import JsonClient
-from chapterverse.net.retry import RateLimiter, RetryPolicy
+from chapterverse.ext.net import JsonClient
+from chapterverse.ext.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bags import typed_vector, vector, words
 from fakes.billing import assert_sent_once

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.retry import RetryPolicy
+from chapterverse.ext.net.retry import RetryPolicy
 from embedding.mutations import mutated
 from embedding.providers import PROVIDERS
 from fakes.loopback import Fault

@@ -14,12 +14,12 @@ import pytest
 
 from chapterverse.embedding import LazySize, open_embedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
+from chapterverse.ext.net import JsonClient
+from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.ext.openai.embedder import OpenAIEmbedder
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.model import EmbedderCard
-from chapterverse.net import JsonClient
-from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bags import vector, words
 from fakes.docs import BASE_URL, SCOPE, page, prose, section, source

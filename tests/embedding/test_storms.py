@@ -7,7 +7,7 @@ import random
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse.net.retry import RetryPolicy
+from chapterverse.ext.net.retry import RetryPolicy
 from embedding.providers import PROVIDERS
 from fakes.loopback import Fault, failing, rate_limited
 

@@ -9,8 +9,8 @@ import pytest
 from api import quill
 from chapterverse.errors import InputError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.pipeline import answer_turn
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatResponse, Events, Segment
 from chapterverse_api.ext.evaluation.session import JudgedAnswer, holds, judge_answer
 from chapterverse_api.service import Service

@@ -22,10 +22,10 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.requests import GenerationRequest
-from chapterverse_api.retrieval import faq
-from chapterverse_api.retrieval.memories import select_memories
+from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.search import faq
+from chapterverse_api.search.memories import select_memories
 from chapterverse_api.service import Service
 from knowledge.test_documents import index, target, write
 

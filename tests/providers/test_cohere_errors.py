@@ -6,7 +6,7 @@ import pytest
 
 from chapterverse.errors import KeyRefused, ProviderError, TextRejected
 from chapterverse.ext.cohere.service import CohereErrors
-from chapterverse.net.retry import BusyError
+from chapterverse.ext.net.retry import BusyError
 
 LIMITS = {"x-endpoint-monthly-call-limit": "1000", "x-trial-endpoint-call-limit": "10"}
 

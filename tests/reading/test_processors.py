@@ -33,7 +33,7 @@ _ANSWER = """
 import json, sys
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.retrieval import reading
+from chapterverse_api.search import reading
 # However busy the machine is, everything is read.
 reading.MAX_SECONDS = 600.0
 store, model, *questions = sys.argv[1:]

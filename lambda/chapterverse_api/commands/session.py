@@ -9,15 +9,15 @@ from typing import Any, TypedDict
 from chapterverse.filters import FilterTree
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
-from chapterverse_api.answering.pipeline import answer_turn
-from chapterverse_api.answering.turn import Turn
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.retrieval.reading import read_candidates
-from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.search import SearchRequest, rerank, retrieve
-from chapterverse_api.retrieval.site_search import FollowUp, search_follow_up, site_filter
+from chapterverse_api.search.reading import read_candidates
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.search import SearchRequest, rerank, retrieve
+from chapterverse_api.search.site_search import FollowUp, search_follow_up, site_filter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import make_query
 

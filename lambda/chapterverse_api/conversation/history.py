@@ -11,8 +11,8 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
 from chapterverse_api.conversation.transcript import Signer, truncate
-from chapterverse_api.generation.prompts import MAX_RECALLED_TOKENS, estimate_tokens, recent_messages
-from chapterverse_api.generation.requests import ChatMessage
+from chapterverse_api.draft.prompts import MAX_RECALLED_TOKENS, estimate_tokens, recent_messages
+from chapterverse_api.draft.requests import ChatMessage
 
 if TYPE_CHECKING:
     from chapterverse_api.records.protocols import StoredThread

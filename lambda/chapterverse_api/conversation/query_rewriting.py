@@ -12,8 +12,8 @@ from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.conversation.detection import STANDALONE_WORDS, count_content_words, detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 
 #: Seconds of a model for a rewriting; characters and tokens of the rewriting.
 MAX_REWRITING_SECONDS, MAX_REWRITTEN_CHARS, MAX_REWRITTEN_TOKENS = 1.5, 400, 200

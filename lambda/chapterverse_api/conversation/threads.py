@@ -19,9 +19,9 @@ from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.conversation.recall import MAX_READ_TURNS
 from chapterverse_api.conversation.transcript import truncate
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.prompts import MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, estimate_tokens
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest
+from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, estimate_tokens
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.observability import log
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import (

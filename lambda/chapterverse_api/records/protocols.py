@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 from chapterverse.errors import ChapterVerseError
 
 if TYPE_CHECKING:
-    from chapterverse_api.generation.requests import ChatMessage
+    from chapterverse_api.draft.requests import ChatMessage
 
 
 #: Latest turns of a thread that are read by default.
@@ -63,7 +63,7 @@ class StoredTurn:
 
     @property
     def messages(self) -> tuple[ChatMessage, ChatMessage]:
-        from chapterverse_api.generation.requests import ChatMessage
+        from chapterverse_api.draft.requests import ChatMessage
 
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
 

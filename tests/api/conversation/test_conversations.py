@@ -16,8 +16,8 @@ from api import quill
 from api.scripted import Client
 from api.writers import Scribe
 from chapterverse.settings import Settings
-from chapterverse_api.answering.search import find_sources
-from chapterverse_api.answering.turn import TURN_SECONDS, Turn
+from chapterverse_api.answer.search import find_sources
+from chapterverse_api.answer.turn import TURN_SECONDS, Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.threads import SUMMARY_TURNS

@@ -5,8 +5,8 @@ import pytest
 from api.conversation.talks import DOCKER, REFUSED, SIGNER, said, signed, talk
 from chapterverse_api.contract import Message
 from chapterverse_api.conversation.history import REPORTED
-from chapterverse_api.generation.prompts import MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, estimate_tokens
-from chapterverse_api.generation.requests import ChatMessage
+from chapterverse_api.draft.prompts import MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, estimate_tokens
+from chapterverse_api.draft.requests import ChatMessage
 from chapterverse_api.records.protocols import StoredThread, StoredTurn
 
 

@@ -12,8 +12,8 @@ from chapterverse_api.conversation.detection import detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ChatMessage
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import ChatMessage
 
 # By words
 

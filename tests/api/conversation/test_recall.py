@@ -11,8 +11,8 @@ from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
 from chapterverse_api.conversation.threads import open_threads
 from chapterverse_api.conversation.transcript import Signer
-from chapterverse_api.generation.prompts import MAX_RECALLED_TOKENS, conversation, estimate_tokens
-from chapterverse_api.generation.requests import GenerationRequest
+from chapterverse_api.draft.prompts import MAX_RECALLED_TOKENS, conversation, estimate_tokens
+from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.records.factory import open_records
 from chapterverse_api.records.protocols import StoredThread, StoredTurn
 

@@ -12,8 +12,8 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
 from chapterverse_api.conversation.threads import SUMMARY_TURNS, Threads, new_thread_id, open_threads, summarize_offline
-from chapterverse_api.generation.prompts import MAX_SUMMARY_TOKENS
-from chapterverse_api.generation.protocols import Writer
+from chapterverse_api.draft.prompts import MAX_SUMMARY_TOKENS
+from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.records.protocols import CitedSource, RecordsFault, StoredThread, StoredTurn
 from fakes import postgres
 

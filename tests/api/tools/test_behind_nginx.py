@@ -16,13 +16,13 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
-from api.answering.test_tool_rounds import Shop, entry
+from api.answer.test_tool_rounds import Shop, entry
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.requests import ToolCall
+from chapterverse_api.draft.requests import ToolCall
 from chapterverse_api.service import Service
+from ext.net.test_fetch import GOOD, SEPARATORS, spellings
 from fakes.loopback import Answer, Request
-from net.test_segments import GOOD, SEPARATORS, spellings
 
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 pytestmark = [

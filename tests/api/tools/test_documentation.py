@@ -15,13 +15,13 @@ from chapterverse.errors import InputError
 from chapterverse.model import Scope
 from chapterverse.text import tokens
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.ext.agents.mcp.messages import MODERN, McpCall, McpError
 from chapterverse_api.ext.agents.mcp.protocol import answer
 from chapterverse_api.ext.agents.tools.documentation import documentation_tools
 from chapterverse_api.ext.agents.tools.sections import cut_to, estimate_cl100k_tokens
 from chapterverse_api.ext.agents.tools.tool import ToolContext
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.requests import GenerationRequest
 from chapterverse_api.service import Service
 
 CACHE = f"{quill.BASE}cache/"

@@ -16,13 +16,13 @@ from typing import Any
 
 from chapterverse.errors import TextRejected
 from chapterverse.ext.bedrock.runtime import ERRORS, Runtime
-from chapterverse.net.model_errors import no_reply_error
+from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import TOTAL_SECONDS
-from chapterverse_api.generation.draft import ModelText, Span, to_spans
-from chapterverse_api.generation.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.generation.reasoning import read_all
-from chapterverse_api.generation.requests import (
+from chapterverse_api.draft.draft import ModelText, Span, to_spans
+from chapterverse_api.draft.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
+from chapterverse_api.draft.reasoning import read_all
+from chapterverse_api.draft.requests import (
     TEMPERATURE,
     ChatMessage,
     GenerationRequest,
@@ -31,7 +31,7 @@ from chapterverse_api.generation.requests import (
     ToolCall,
     ToolSpec,
 )
-from chapterverse_api.generation.tool_calls import CallReader
+from chapterverse_api.draft.tool_calls import CallReader
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)

@@ -6,7 +6,7 @@ citation begins behind it, the next sentence is whole too, or the message ends; 
 is lost, and the check looks for a source by itself.
 
 Nothing of a reply is trusted. Offsets are code points of one content part. A citation whose text is not at its offsets
-moves to the text's place, if there is exactly one, or is dropped. `grounding` checks the ids.
+moves to the text's place, if there is exactly one, or is dropped. `check` checks the ids.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from itertools import pairwise
 from typing import Any
 
 from chapterverse.ext.cohere.service import ERRORS
-from chapterverse.net import Event
-from chapterverse.net.model_errors import no_reply_error
+from chapterverse.ext.net import Event
+from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.generation.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
-from chapterverse_api.generation.requests import MAX_TOKENS, ToolCall, Usage
-from chapterverse_api.generation.tool_calls import CallReader
+from chapterverse_api.draft.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
+from chapterverse_api.draft.requests import MAX_TOKENS, ToolCall, Usage
+from chapterverse_api.draft.tool_calls import CallReader
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MAX_CITATIONS = 300

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chapterverse.ext.cohere.service import CohereErrors, access
-from chapterverse.net import JsonClient, Reply, Stream, bearer
+from chapterverse.ext.net import JsonClient, Reply, Stream, bearer
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.ext.cohere.answer import CohereAnswer, read_reply_text
-from chapterverse_api.generation import prompts
-from chapterverse_api.generation.draft import Span
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.requests import (
+from chapterverse_api.draft import prompts
+from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import (
     TEMPERATURE,
     GenerationRequest,
     ModelRequest,
@@ -29,6 +28,7 @@ from chapterverse_api.generation.requests import (
     chat_messages,
     function_specs,
 )
+from chapterverse_api.ext.cohere.answer import CohereAnswer, read_reply_text
 
 DEFAULT_MODEL = "command-a-03-2025"
 

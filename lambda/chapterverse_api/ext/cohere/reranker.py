@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from chapterverse.ext.cohere.service import CohereErrors, access
-from chapterverse.net import JsonClient, bearer
+from chapterverse.ext.net import JsonClient, bearer
 from chapterverse.settings import Settings
-from chapterverse_api.retrieval.rerankers import read_scores, score_texts
+from chapterverse_api.search.rerankers import read_scores, score_texts
 
 DEFAULT_MODEL = "rerank-v3.5"
 

@@ -1,6 +1,6 @@
 """The model and the check of citations for a build that enriches pages.
 
-Implements `chapterverse.ext.enrichment.setting.Enricher` on a generator and on `grounding`.
+Implements `chapterverse.ext.enrichment.setting.Enricher` on a generator and on `check`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answer.resources import Resources
 from chapterverse_api.budget.prices import Price, Use
+from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.check.verdict import judge, load_model
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest, ResponseSchema
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.grounding.verdict import judge, load_model
+from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
 
 #: Seconds for one page. No reader waits for it.
 _REQUEST_SECONDS = 180.0

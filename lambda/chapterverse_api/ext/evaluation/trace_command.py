@@ -14,16 +14,16 @@ from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
 from chapterverse.text.shortening import ellipsize
-from chapterverse_api.answering.pipeline import answer_turn
-from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.turn import Sources, Turn
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.resources import Resources
+from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.commands.ask import conversation_from, heading_line
 from chapterverse_api.commands.session import without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.retrieval.faq import FaqMatch, least_probability
-from chapterverse_api.retrieval.ranking import Candidate, contributions
-from chapterverse_api.retrieval.results import Retrieval
-from chapterverse_api.retrieval.site_search import find_faq_entry
+from chapterverse_api.search.faq import FaqMatch, least_probability
+from chapterverse_api.search.ranking import Candidate, contributions
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.site_search import find_faq_entry
 from chapterverse_api.validation import make_query
 
 #: Why a candidate is no source, by the stage that left it out.

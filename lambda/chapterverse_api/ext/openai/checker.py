@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api.check.checkers import CheckRequest
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
-from chapterverse_api.generation.requests import ChatMessage, ModelRequest
-from chapterverse_api.grounding.checkers import CheckRequest
 
 INSTRUCTIONS = (
     "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "

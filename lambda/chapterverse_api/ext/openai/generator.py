@@ -15,25 +15,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from chapterverse.ext.net import JsonClient
+from chapterverse.ext.net.model_errors import PromptTooLong
+from chapterverse.ext.net.model_replies import Fault
 from chapterverse.ext.openai.service import OpenAIService, service_errors
-from chapterverse.net import JsonClient
-from chapterverse.net.model_errors import PromptTooLong
-from chapterverse.net.model_replies import Fault
 from chapterverse.settings import Settings
 from chapterverse.text.hosts import is_private
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts
-from chapterverse_api.ext.openai.model_loader import ModelLoader
-from chapterverse_api.generation.draft import ModelText, Span, to_spans
-from chapterverse_api.generation.prompts import (
+from chapterverse_api.draft.draft import ModelText, Span, to_spans
+from chapterverse_api.draft.prompts import (
     MAX_ANSWER_TOKENS,
     MAX_REASONING_TOKENS,
     conversation,
     instructions,
     new_nonce,
 )
-from chapterverse_api.generation.reasoning import read_all
-from chapterverse_api.generation.requests import (
+from chapterverse_api.draft.reasoning import read_all
+from chapterverse_api.draft.requests import (
     TEMPERATURE,
     GenerationRequest,
     ModelRequest,
@@ -43,6 +41,8 @@ from chapterverse_api.generation.requests import (
     chat_messages,
     function_specs,
 )
+from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts
+from chapterverse_api.ext.openai.model_loader import ModelLoader
 
 _ROUTE = "/chat/completions"
 

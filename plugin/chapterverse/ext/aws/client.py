@@ -12,11 +12,11 @@ from itertools import count
 from chapterverse.errors import ProviderError
 from chapterverse.ext.aws.environment import Credentials, title
 from chapterverse.ext.aws.signing import ApiCall, CredentialScope, query_string, sign
-from chapterverse.net.address import Address
-from chapterverse.net.client import CONNECT_SECONDS, Reply, Result
-from chapterverse.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.net.retry import RetryPolicy
-from chapterverse.net.stream import Stream
+from chapterverse.ext.net.address import Address
+from chapterverse.ext.net.client import CONNECT_SECONDS, Reply, Result
+from chapterverse.ext.net.connections import Abort, Connections, Exchange, Request
+from chapterverse.ext.net.retry import RetryPolicy
+from chapterverse.ext.net.stream import Stream
 
 #: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 _RETRY = RetryPolicy(tries=4, first_pause=0.1, spread=(0.0, 1.0))

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.ext.aws.signing import AccessKeys
-from chapterverse.net import JsonClient
-from chapterverse.net.address import Address, request_target
-from chapterverse.net.messages import is_header_safe
+from chapterverse.ext.net import JsonClient
+from chapterverse.ext.net.address import Address, request_target
+from chapterverse.ext.net.messages import is_header_safe
 
 #: Seconds before their expiry at which keys are renewed. Containers provide new ones some minutes before.
 _RENEWAL_SECONDS = 5 * 60

@@ -10,9 +10,9 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, ProviderE
 from chapterverse.ext.aws.client import Client
 from chapterverse.ext.aws.environment import endpoint, region_for, title
 from chapterverse.ext.aws.signing import ApiCall
-from chapterverse.net.client import Reply
-from chapterverse.net.messages import encode_body
-from chapterverse.net.stream import Stream
+from chapterverse.ext.net.client import Reply
+from chapterverse.ext.net.messages import encode_body
+from chapterverse.ext.net.stream import Stream
 
 #: Versions of the JSON protocol.
 _VERSIONS = {"dynamodb": "1.0", "secretsmanager": "1.1", "ssm": "1.1"}

@@ -15,8 +15,8 @@ from chapterverse.errors import TextTooLong
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
 from chapterverse.ext.embedders.batches import embed_in_batches
 from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
+from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.model import EmbedderCard
-from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 
 #: Seconds to reach the service, and for one reply.

@@ -16,10 +16,10 @@ from threading import Event, Thread
 from typing import Any, Literal, TypeAlias
 
 from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
-from chapterverse.net import Closing, asked_pause, is_unbilled
-from chapterverse.net.connections import IDLE_SECONDS
-from chapterverse.net.model_errors import ServiceErrors, no_reply_error
-from chapterverse.net.retry import BusyError, RetryPolicy
+from chapterverse.ext.net import Closing, asked_pause, is_unbilled
+from chapterverse.ext.net.connections import IDLE_SECONDS
+from chapterverse.ext.net.model_errors import ServiceErrors, no_reply_error
+from chapterverse.ext.net.retry import BusyError, RetryPolicy
 from chapterverse.text.json_text import parse_json
 
 #: Retries for a question: one, after a short pause, because a reader is waiting, and only if the first was not billed.

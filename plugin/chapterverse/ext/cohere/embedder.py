@@ -17,10 +17,10 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.cohere.service import CohereErrors, access
 from chapterverse.ext.embedders.batches import embed_in_batches
 from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
+from chapterverse.ext.net import JsonClient, bearer
+from chapterverse.ext.net.model_errors import no_reply_error
+from chapterverse.ext.net.retry import RateLimiter, RetryPolicy
 from chapterverse.model import EmbedderCard
-from chapterverse.net import JsonClient, bearer
-from chapterverse.net.model_errors import no_reply_error
-from chapterverse.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import MAX_LEVELS, check_depth
 

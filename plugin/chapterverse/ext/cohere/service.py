@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.net import asked_pause, is_unbilled
-from chapterverse.net.address import strip_version
-from chapterverse.net.model_errors import ServiceErrors
-from chapterverse.net.retry import BusyError
+from chapterverse.ext.net import asked_pause, is_unbilled
+from chapterverse.ext.net.address import strip_version
+from chapterverse.ext.net.model_errors import ServiceErrors
+from chapterverse.ext.net.retry import BusyError
 from chapterverse.settings import Settings
 
 #: The errors of all its endpoints.

@@ -21,9 +21,9 @@ from chapterverse.calibration.evidence import idf_of
 from chapterverse.errors import ProviderError
 from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
+from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.indexing.enrichment import Enrichment, EnrichmentReport
 from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_hash
-from chapterverse.net.retry import RetryPolicy
 from chapterverse.progress import Progress
 from chapterverse.project import make_folder
 from chapterverse.text import lexical, tokens

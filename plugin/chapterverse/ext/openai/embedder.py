@@ -20,11 +20,11 @@ from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, TextRejected
 from chapterverse.ext.embedders.batches import check_vectors, embed_in_batches
 from chapterverse.ext.embedders.models import EmbeddingModel, Spelling
+from chapterverse.ext.net import JsonClient, Reply
+from chapterverse.ext.net.model_errors import no_reply_error
+from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.ext.openai.service import OpenAIService, service_errors
 from chapterverse.model import EmbedderCard
-from chapterverse.net import JsonClient, Reply
-from chapterverse.net.model_errors import no_reply_error
-from chapterverse.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.net import bearer
-from chapterverse.net.address import strip_version
-from chapterverse.net.model_errors import ServiceErrors
+from chapterverse.ext.net import bearer
+from chapterverse.ext.net.address import strip_version
+from chapterverse.ext.net.model_errors import ServiceErrors
 from chapterverse.settings import Settings
 
 #: What follows the address of a service that is no proxy of several.

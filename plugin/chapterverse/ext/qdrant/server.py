@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
+from chapterverse.ext.net import JsonClient
+from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.filters import Where
-from chapterverse.net import JsonClient
-from chapterverse.net.retry import RetryPolicy
 from chapterverse.store import RequestGuard
 
 #: Points of one request without payloads and vectors. No reply may exceed the size that `net` accepts.

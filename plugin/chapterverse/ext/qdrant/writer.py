@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from chapterverse.errors import IndexFault, IndexUnavailable, ProviderError
+from chapterverse.ext.net.client import CONNECT_SECONDS
 from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.filters import Where
 from chapterverse.ext.qdrant.server import QdrantRetry, QdrantServer, qdrant_error
-from chapterverse.net.client import CONNECT_SECONDS
 from chapterverse.store import RequestGuard
 
 #: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).

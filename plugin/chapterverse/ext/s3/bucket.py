@@ -17,6 +17,8 @@ from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, In
 from chapterverse.ext.aws.client import Client
 from chapterverse.ext.aws.environment import custom_endpoint, region_for, suffix
 from chapterverse.ext.aws.signing import ApiCall, percent_encode
+from chapterverse.ext.net.address import Address
+from chapterverse.ext.net.client import Reply
 from chapterverse.ext.s3.pack import PackedSize
 from chapterverse.ext.s3.responses import (
     Conflict,
@@ -29,8 +31,6 @@ from chapterverse.ext.s3.responses import (
     unconditional_error,
     unreachable_error,
 )
-from chapterverse.net.address import Address
-from chapterverse.net.client import Reply
 from chapterverse.store import RequestGuard
 
 #: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; the older rules allowed more.

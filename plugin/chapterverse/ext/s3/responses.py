@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, IndexUnavailable
-from chapterverse.net.client import Reply
-from chapterverse.net.stream import Stream
+from chapterverse.ext.net.client import Reply
+from chapterverse.ext.net.stream import Stream
 
 #: Elements in each other. A listing has four.
 _MAX_DEPTH = 16

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import FetchFailed, UnreadablePage
-from chapterverse.net.fetch import Download, Fetcher
-from chapterverse.net.robots import Robots
+from chapterverse.ext.net.fetch import Download, Fetcher
+from chapterverse.ext.net.robots import Robots
 from chapterverse.project import make_folder
 from chapterverse.settings import Settings
 

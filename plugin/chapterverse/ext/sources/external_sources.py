@@ -21,12 +21,12 @@ from typing import NoReturn
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from chapterverse.errors import FetchFailed, UnreadablePage
+from chapterverse.ext.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
+from chapterverse.ext.net.messages import DamagedBody, unpack_body
 from chapterverse.ext.sources.downloads import Downloads, StoredDownload
 from chapterverse.external_entries import ExternalEntry, is_web_address, require_file
 from chapterverse.indexing.diff import ExternalSources
 from chapterverse.model import PAGE, Page, Source, main_language
-from chapterverse.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
-from chapterverse.net.messages import DamagedBody, unpack_body
 from chapterverse.page_kinds import OPTED_OUT
 from chapterverse.readers.sources.external import Media, asks_not_to_be_indexed, read_external
 from chapterverse.readers.sources.folder import read_page

@@ -16,7 +16,13 @@ from pydantic import ValidationError
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse_api.answering.turn import Sources, Turn
+from chapterverse_api.answer.turn import Sources, Turn
+from chapterverse_api.check.links.address_filter import AddressFilter
+from chapterverse_api.check.links.known_text import SiteText
+from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.prompts import conversation, data_instructions, new_nonce
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema
 from chapterverse_api.ext.agents.plans.contract import (
     MAX_STEPS,
     MAX_TEXT_CHARS,
@@ -30,12 +36,6 @@ from chapterverse_api.ext.agents.plans.contract import (
 )
 from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
 from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import conversation, data_instructions, new_nonce
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import GenerationRequest, ModelRequest, ResponseSchema
-from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.known_text import SiteText
 
 #: Tokens of a plan of twenty steps.
 MAX_PLAN_TOKENS = 3000

@@ -12,22 +12,22 @@ from typing import Any, TypeAlias, TypeVar
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.json_text import INTEGERS, parse_json, unfence
-from chapterverse_api.answering.resources import Resources
-from chapterverse_api.answering.response import make_answer, make_refusal
-from chapterverse_api.answering.segments import make_delta
-from chapterverse_api.answering.turn import Sources, Turn
+from chapterverse_api.answer.resources import Resources
+from chapterverse_api.answer.response import make_answer, make_refusal
+from chapterverse_api.answer.segments import make_delta
+from chapterverse_api.answer.turn import Sources, Turn
+from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.check.links.address_filter import AddressFilter
+from chapterverse_api.check.links.known_text import SiteText
+from chapterverse_api.check.results import IdfFunction, VerifiedDraft
+from chapterverse_api.check.verdict import is_verbatim_in, judge, load_model, most_similar
 from chapterverse_api.contract import ChatResponse, Delta
+from chapterverse_api.draft.draft import Check, Span
+from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import ModelRequest, ResponseSchema
 from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
-from chapterverse_api.generation.draft import Check, Span
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ModelRequest, ResponseSchema
-from chapterverse_api.grounding.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.grounding.links.address_filter import AddressFilter
-from chapterverse_api.grounding.links.known_text import SiteText
-from chapterverse_api.grounding.results import IdfFunction, VerifiedDraft
-from chapterverse_api.grounding.verdict import is_verbatim_in, judge, load_model, most_similar
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32

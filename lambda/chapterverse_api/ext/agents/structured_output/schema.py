@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.generation.requests import ResponseSchema
+from chapterverse_api.draft.requests import ResponseSchema
 
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
 MAX_SCHEMA_CHARS, _MAX_PARTS = 8_000, 500

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from chapterverse.errors import InputError
-from chapterverse.net.fetch import has_dots, is_segment
+from chapterverse.ext.net.fetch import has_dots, is_segment
 from chapterverse_api.ext.agents.tools.tool import JsonObject
 
 #: Characters of one value.

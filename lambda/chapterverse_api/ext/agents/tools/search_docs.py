@@ -9,8 +9,8 @@ from pydantic import Field
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
-from chapterverse_api.answering.metering import usual_cost
-from chapterverse_api.answering.resources import TurnModels
+from chapterverse_api.answer.metering import usual_cost
+from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.sections import (
     OVERHEAD_TOKENS,
@@ -27,9 +27,9 @@ from chapterverse_api.ext.agents.tools.sections import (
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
-from chapterverse_api.retrieval.passages import choose
-from chapterverse_api.retrieval.ranking import Candidate
-from chapterverse_api.retrieval.site_search import SearchResources, SiteResults, search_site
+from chapterverse_api.search.passages import choose
+from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.site_search import SearchResources, SiteResults, search_site
 
 #: Sections of a search at most, within any budget.
 _MAX_RESULTS = 20

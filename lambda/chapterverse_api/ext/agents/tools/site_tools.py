@@ -17,13 +17,16 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, StringConstraints, ValidationError
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, FetchFailed, InputError
-from chapterverse.net.fetch import Fetcher, private_hosts
+from chapterverse.ext.net.fetch import Fetcher, private_hosts
 from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
-from chapterverse_api.answering.resources import Resources
+from chapterverse_api.answer.resources import Resources
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.requests import ToolCall, ToolResult, ToolSpec
 from chapterverse_api.ext.agents.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.ext.agents.structured_output.schema import parse_schema, problem
 from chapterverse_api.ext.agents.tools import documentation
@@ -34,9 +37,6 @@ from chapterverse_api.ext.agents.tools.tool import (
     ToolContext,
     make_tool,
 )
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.generation.protocols import Writer
-from chapterverse_api.generation.requests import ToolCall, ToolResult, ToolSpec
 from chapterverse_api.observability import log
 from chapterverse_api.service import Service
 
@@ -148,7 +148,7 @@ class SiteTools:
 
 @dataclass(frozen=True, slots=True)
 class BoundTools:
-    """The tools for one turn. Implements `chapterverse_api.generation.requests.TurnTools`."""
+    """The tools for one turn. Implements `chapterverse_api.draft.requests.TurnTools`."""
 
     tools: SiteTools
     context: ToolContext

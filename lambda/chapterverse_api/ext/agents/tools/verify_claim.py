@@ -15,23 +15,23 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answering.metering import MAX_VOTES, usual_cost
-from chapterverse_api.answering.resources import TurnModels
-from chapterverse_api.answering.second_votes import SecondVotes
-from chapterverse_api.answering.segments import check_sentence
+from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
+from chapterverse_api.answer.resources import TurnModels
+from chapterverse_api.answer.second_votes import SecondVotes
+from chapterverse_api.answer.segments import check_sentence
+from chapterverse_api.check.results import SourceVerdict
+from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
+from chapterverse_api.draft.citation_marks import CitationMarks
+from chapterverse_api.draft.passage import Passage
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
 from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.ext.agents.tools.tool import ToolContext
-from chapterverse_api.generation.citation_marks import CitationMarks
-from chapterverse_api.generation.passage import Passage
-from chapterverse_api.grounding.results import SourceVerdict
-from chapterverse_api.grounding.verifier import Verifier
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.retrieval.passages import choose, make_passages
-from chapterverse_api.retrieval.ranking import Candidate
-from chapterverse_api.retrieval.site_search import SiteResults
+from chapterverse_api.search.passages import choose, make_passages
+from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.site_search import SiteResults
 
 #: Sentences of a claim: each is searched for.
 MAX_SENTENCES = 5

@@ -1,0 +1,74 @@
+"""The pipeline: a question in, a cited and verified answer out.
+
+route     `http`: the request of a client
+guard     `http.guard`, `budget`: what may cost something, and the `models` that may be used for it
+search    `search`, `selection`: the sources with enough evidence, or none
+answer    `drafting`: a draft, for which a model may look again by `tools`; data by a room
+check     `segments`: sentence by sentence, each shown at once
+response  `response`: the whole, or a refusal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Protocol
+
+from chapterverse.extensions import load_part
+from chapterverse_api.answer.drafting import call_tools, open_rounds, quote_documents, quote_entry, write_draft
+from chapterverse_api.answer.response import make_refusal, respond
+from chapterverse_api.answer.search import find_sources, log_sources
+from chapterverse_api.answer.selection import read_selection, search_selection
+from chapterverse_api.answer.turn import Sources, Turn
+from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
+from chapterverse_api.draft.extractive import Extractive
+from chapterverse_api.draft.protocols import Writer
+
+
+class DataAnswer(Protocol):
+    """Answers with data that fits one schema."""
+
+    def answer(self, turn: Turn, writer: Writer) -> Generator[AnswerEvent, None, ChatResponse | None]:
+        """Answer with data; return None if the model gave none that fits."""
+        ...
+
+
+def answer_turn(turn: Turn) -> Events:
+    """Yield `Meta`, calls of tools, each checked segment as a `Delta`, and last the `ChatResponse` of these.
+
+    Raises:
+        InputError: a filter names no known field, the page is of another site, or data can't be had in this form.
+        IndexFault: there is no index that can be read.
+    """
+    data = load_part("schemas")(turn.query.output, turn.resources) if turn.query.output else None
+    with turn.running():
+        turn.sources = _search(turn)
+        log_sources(turn)
+        yield Meta(turn_id=turn.id, mode=turn.sources.mode, sources=list(turn.sources.shown))
+        response = yield from _answer(turn, data)
+        yield from turn.end(response)
+
+
+def _search(turn: Turn) -> Sources:
+    if not turn.query.selected_text:
+        return find_sources(turn)
+    return search_selection(turn) if isinstance(turn.models.generator, Extractive) else read_selection(turn)
+
+
+def _answer(turn: Turn, data: DataAnswer | None) -> Generator[AnswerEvent, None, ChatResponse]:
+    rounds = open_rounds(turn)
+    has_site_tools = rounds is not None and rounds.has_site_tools
+    # Without evidence no generator runs, not even one that costs nothing.
+    if not (turn.sources.request.passages or has_site_tools):
+        return make_refusal(turn, turn.explain_degradation())
+    # Without a writer the budget is used up, and the answer is quoted as any other.
+    writer = turn.models.writer if data else None
+    if data and writer:
+        if rounds and has_site_tools:
+            yield from call_tools(turn, rounds)
+        if response := (yield from data.answer(turn, writer)):
+            return response
+    if turn.sources.faq:
+        draft = yield from quote_entry(turn)
+    else:
+        draft = yield from quote_documents(turn) if writer else write_draft(turn, rounds)
+    return (yield from respond(draft, turn))

@@ -1,0 +1,308 @@
+"""One question on its way to an answer: deadline, models, conversation, sources, log."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from chapterverse.calibration import read_weights
+from chapterverse.errors import IndexFault, ProviderError
+from chapterverse.knowledge.questions import entry_id
+from chapterverse.model import Chunk
+from chapterverse.store import Snapshot
+from chapterverse_api import rejections
+from chapterverse_api.answer.resources import Resources, TurnModels
+from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
+from chapterverse_api.check.results import VerifiedDraft
+from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
+from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.conversation.threads import KEEPING_SECONDS, new_thread_id
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.requests import GenerationRequest, TurnTools
+from chapterverse_api.observability import log, metrics
+from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.search.faq import FaqMatch
+from chapterverse_api.search.passages import Omission
+from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.results import Retrieval
+
+#: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.
+TURN_SECONDS = 28.0
+#: Addresses of sections in a log line.
+_MAX_LOGGED_SECTIONS = 5
+
+
+@dataclass(slots=True)
+class IdfLookup:
+    """Returns the idf of a text's terms in the index; nothing without an index or after it failed.
+
+    Attributes:
+        has_failed: whether the index could not be read. It is not tried again.
+    """
+
+    snapshot: Snapshot | None
+    has_failed: bool = False
+
+    def __call__(self, text: str) -> Mapping[int, float]:
+        if self.snapshot is not None and not self.has_failed:
+            try:
+                return read_weights(text, self.snapshot.head.languages, self.snapshot)
+            except IndexFault:
+                self.has_failed = True
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What an answer is made from.
+
+    Attributes:
+        request: the question and the passages, those that tools found as the last ones.
+        shown: the passages as the reader sees them, with the same ids.
+        language: BCP 47 tag of our own words around the answer.
+        idf: weighs the words of the answer.
+        nearest: places to read instead, best first.
+        retrieval: the search results that the passages were chosen from; None without a search.
+        pages: all chunks of each page that a passage is of, by file path.
+        omissions: why each other candidate is no source, by chunk id.
+        searched_as: the query of the search; None if it is just the question.
+        off_topic: whether the question is small talk, or about another subject than these docs.
+        faq: the entry with the same meaning as the question; it is the answer.
+        memories: documents that inform a model or are sources, best first.
+        tool_uses: each call of a tool, in order.
+        tool_failure: a sentence about the tools that failed; None if none did.
+    """
+
+    request: GenerationRequest
+    shown: tuple[SourceChunk, ...]
+    language: str
+    idf: IdfLookup
+    nearest: tuple[Nearest, ...] = ()
+    retrieval: Retrieval | None = None
+    pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
+    omissions: Mapping[str, Omission] = field(default_factory=dict)
+    searched_as: SearchedAs | None = None
+    off_topic: bool = False
+    faq: FaqMatch | None = None
+    memories: Sequence[Candidate] = ()
+    tool_uses: tuple[ToolUse, ...] = ()
+    tool_failure: str | None = None
+
+    @property
+    def mode(self) -> Mode:
+        return "selected_text" if self.request.selected else "rag"
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The index that the passages are from; None if it could not be read for a selection."""
+        return self.idf.snapshot
+
+    @property
+    def retrieval_used(self) -> bool:
+        return bool(self.retrieval or self.faq)
+
+    @property
+    def other_language(self) -> bool:
+        """Whether the passages are in other languages than the reader's."""
+        return self.retrieval is not None and self.retrieval.other_language
+
+    @property
+    def documents(self) -> Sources:
+        """The sources without what tools found."""
+        count = len(self.request.passages) - self.request.found
+        request = replace(self.request, passages=self.request.passages[:count], found=0)
+        return replace(self, request=request, shown=self.shown[:count])
+
+    @property
+    def may_be_quoted(self) -> bool:
+        """Whether the passages may answer without a model that judges them."""
+        return bool(self.request.passages) and (self.retrieval is None or self.retrieval.may_be_quoted)
+
+
+@dataclass(slots=True)
+class Turn:
+    """One question on its way to an answer.
+
+    Attributes:
+        origins: addresses that the reader's page may be of, besides the site's own.
+        tools: the tools of the site's owner that the model may call before it answers.
+        models: the models that its level of the budget allows.
+        conversation: the messages before, as far as signatures or stored turns prove them.
+        thread_id: the conversation; None if the query names none and none are stored.
+        progress: the question's states.
+        stages: seconds that each part took.
+        sources: those of the documentation, and then also what tools found.
+        verified: the draft that was shown; None if no sentence was checked, as in a refusal for want of evidence.
+    """
+
+    query: ChatQuery
+    resources: Resources
+    deadline: Deadline
+    origins: Collection[str]
+    tools: TurnTools | None
+    models: TurnModels
+    conversation: Conversation
+    thread_id: str | None
+    progress: QueryProgress
+    id: str
+    started: float
+    stages: dict[str, float] = field(default_factory=dict)
+    sources: Sources = field(init=False)
+    verified: VerifiedDraft | None = None
+
+    @classmethod
+    def open(
+        cls,
+        query: ChatQuery,
+        resources: Resources,
+        *,
+        deadline: Deadline | None = None,
+        origins: Collection[str] = (),
+        turn_budget: TurnBudget | None = None,
+        tools: TurnTools | None = None,
+    ) -> Turn:
+        """Begin the turn of a question: start its time, and read a stored conversation from the database.
+
+        Args:
+            deadline: `deadline.TOTAL_SECONDS` from now if omitted.
+            turn_budget: the most that the models may cost; no limit if omitted.
+        """
+        started, turn_id = time.perf_counter(), uuid4().hex
+        thread_id = query.thread_id or (new_thread_id() if resources.threads else None)
+        return cls(
+            query=query,
+            resources=resources,
+            deadline=deadline or Deadline(),
+            origins=origins,
+            tools=tools,
+            models=TurnModels.for_budget(resources.models, turn_budget),
+            conversation=_recall_conversation(query, resources),
+            thread_id=thread_id,
+            progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
+            id=turn_id,
+            started=started,
+        )
+
+    def snapshot(self) -> Snapshot:
+        """Return the index to answer from: in the docs version of the query, or that of the reader's page.
+
+        Raises:
+            InputError: there is no such version, or the page is of another site.
+            IndexFault: there is no index that can be read.
+        """
+        index = self.resources.index
+        snapshot = index.snapshot(self.query.docs_version, self.query.page_url)
+        index.check_page(self.query.page_url, snapshot.head, (*self.origins,))
+        return snapshot
+
+    @property
+    def seconds(self) -> float:
+        return round(time.perf_counter() - self.started, 6)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the block that answers. Log the question, and note that the turn failed if the block raises."""
+        question, selection = self.query.query or "", self.query.selected_text or ""
+        # The words are logged only if the operator has enabled that.
+        words = {"question": question} if self.resources.settings.log_questions else {}
+        self.log("query_received", characters=len(question), selected=len(selection), **words)
+        self.progress.log_created()
+        try:
+            yield
+        except Exception:
+            self.progress.enter("failed")
+            raise
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Add how long the block takes to `stages`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[stage] = self.stages.get(stage, 0.0) + time.perf_counter() - started
+
+    def log(self, name: log.EventName, **fields: log.FieldValue) -> None:
+        log.event(name, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, **fields)
+
+    def log_failure(self, part: str, error: ProviderError) -> None:
+        """Log that a part failed: `embedder`, `reranker`, `generator` or `checker`."""
+        # The answer names the budget, and no part failed.
+        if not isinstance(error, BudgetSpent):
+            rejections.report(error, turn_id=self.id, thread_id=self.thread_id, execution_time=self.seconds, part=part)
+
+    def explain_degradation(self, *failures: str | None, remembered: bool = True) -> str | None:
+        """Return why not everything went as configured, the failures first; None if it did.
+
+        Args:
+            remembered: whether turns of this kind are kept: plans are not, so they lose nothing without a database.
+        """
+        sources, threads = self.sources, self.resources.threads
+        reasons = [*failures, sources.tool_failure, self.models.turn_budget.reason]
+        reasons.append(sources.retrieval.degraded if sources.retrieval else None)
+        reasons.append(threads.degraded if threads and remembered else None)
+        # A selection needs no index.
+        if sources.idf.has_failed and sources.retrieval_used:
+            reasons.append("The index could not be reached any more; all words of the answer were weighed alike.")
+        return " ".join(filter(None, reasons)) or None
+
+    def end(self, response: ChatResponse) -> Events:
+        """Yield the response as the last event, then store the turn, so that readers don't wait for the database."""
+        self._log_response(response)
+        metrics.measure_turn(
+            seconds=self.seconds,
+            stages=self.stages,
+            not_in_docs=response.status == "not_in_docs",
+            degraded=response.degraded_reason is not None or self.models.turn_budget.level != "full",
+        )
+        try:
+            yield response
+        finally:
+            # Also if the reader hangs up as soon as the answer is there, as the widget does.
+            self._keep(response)
+
+    def _log_response(self, response: ChatResponse) -> None:
+        """Log the figures of a response, and its words only if the operator has enabled that."""
+        checks = Counter(segment.check for segment in response.segments if segment.kind != "framing")
+        words = {"answer": response.response} if self.resources.settings.log_answers else {}
+        self.log(
+            "response_summary",
+            characters=len(response.response),
+            segments=len(response.segments),
+            confirmed=checks["confirmed"],
+            unconfirmed=checks["unconfirmed"],
+            confidence=response.grounding_confidence,
+            **words,
+        )
+        sections = response.sources_cited or [place.url for place in response.nearest]
+        self.complete(response.status, len(response.sources_cited), sections[:_MAX_LOGGED_SECTIONS])
+
+    def complete(self, status: str, cited: int, sections: list[str] | None = None) -> None:
+        """Note that the turn is over; log its status, the sections cited or else nearest, and what its models cost."""
+        budget = self.models.turn_budget
+        self.progress.enter("completed")
+        figures = {"level": budget.level, "cost_usd": budget.usd}
+        self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
+
+    def _keep(self, response: ChatResponse) -> None:
+        """Store the turn in its thread, and the match of its FAQ entry, if threads are stored."""
+        threads, faq = self.resources.threads, self.sources.faq
+        if threads and self.thread_id:
+            seconds = max(0.0, min(KEEPING_SECONDS, TURN_SECONDS - self.seconds))
+            if faq:
+                threads.match(entry_id(faq.entry), self.thread_id)
+            threads.remember(self.thread_id, self.query, response, self.models.writer, seconds=seconds)
+
+
+def _recall_conversation(query: ChatQuery, resources: Resources) -> Conversation:
+    """Return the messages that a query sends, and the turns and the summary that are kept of its thread."""
+    threads, settings = resources.threads, resources.settings
+    thread = threads.recall(query.thread_id) if threads and query.thread_id else None
+    if thread:
+        turns, summary = thread.turns if settings.enable_turn else (), thread.summary if settings.enable_summary else ""
+        thread = replace(thread, turns=turns, summary=summary)
+    return Conversation.from_query(query, resources.signer, thread, settings.turn_top_k)

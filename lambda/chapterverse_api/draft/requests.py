@@ -1,0 +1,204 @@
+"""Requests to language models: for an answer, for another text, for data, and the tools that they may call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+from chapterverse.calibration import WeightedQuestion
+from chapterverse.knowledge.persona import Persona
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.passage import Passage
+
+#: Low, so that an answer stays close to its sources and is nearly always the same. At 0 some models repeat themselves.
+TEMPERATURE = 0.1
+#: A service that counts more tokens is in error.
+MAX_TOKENS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """An earlier message of the conversation; "assistant" marks only answers that are proven to be ours."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(slots=True)
+class Usage:
+    """The tokens that a model service reports as billed; 0 if it reports none.
+
+    Attributes:
+        input_tokens: tokens of the prompt, sources included.
+        output_tokens: tokens of the answer.
+    """
+
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+
+    def take(self, prompt: object, answer: object, total: object) -> None:
+        """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
+        counts = [n if type(n) is int and 0 < n < MAX_TOKENS else 0 for n in (prompt, answer, total)]
+        # One of them alone may count anything.
+        if counts[0] and counts[1]:
+            self.input_tokens, self.output_tokens = counts[0], max(counts[1], counts[2] - counts[0])
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """The question to answer, and the passages to answer it from.
+
+    Attributes:
+        question: the reader's question; empty for "explain this".
+        words: the words of the question with their weights in the index.
+        passages: the sources, best first.
+        language: BCP 47 tag of the answer.
+        may_help: whether it is doubtful that quotes of the first passages answer.
+        compares: whether the question asks for a comparison.
+        sides: ids of the passages that say what its sides are; empty if that is not known.
+        selected: whether the one passage is the reader's selection, and no search result.
+        selection: the reader's selection, if it was searched with; its own words are no answer.
+        history: the conversation, oldest message first, cut to the size of a prompt.
+        summary: a summary of the conversation before `history`.
+        recalled: earlier turns about the question's subject, as text.
+        context: the reader's words about themselves, never a source.
+        memories: the owner's notes on the subject, best first; never a source.
+        persona: the owner's settings of tone and language.
+        documentation: the site and the docs version that the passages are of; empty for a selection.
+        tools: what the model may call in place of an answer; empty if it must answer.
+        looked_for: what it called them for already; the results are among the passages.
+        found: how many passages these are, the last ones.
+        deadline: when the answer must be complete.
+        usage: filled in by the generator.
+    """
+
+    question: str
+    words: WeightedQuestion
+    passages: tuple[Passage, ...]
+    language: str
+    may_help: bool = False
+    compares: bool = False
+    sides: tuple[str, ...] = ()
+    selected: bool = False
+    selection: str = ""
+    history: tuple[ChatMessage, ...] = ()
+    summary: str = ""
+    recalled: str = ""
+    context: str = ""
+    memories: tuple[str, ...] = ()
+    persona: Persona = field(default_factory=Persona)
+    documentation: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    looked_for: tuple[str, ...] = ()
+    found: int = 0
+    deadline: Deadline = field(default_factory=Deadline)
+    usage: Usage = field(default_factory=Usage, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A request to a language model, for any text.
+
+    Attributes:
+        instructions: the system message.
+        messages: oldest first; the last is the reader's.
+        max_tokens: length limit of the model's text.
+        deadline: when the request ends.
+        usage: filled in by a model that reports it.
+        tools: what the model may call.
+    """
+
+    instructions: str
+    messages: tuple[ChatMessage, ...]
+    max_tokens: int
+    deadline: Deadline
+    usage: Usage | None = field(default=None, compare=False)
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSchema:
+    """What data must look like.
+
+    Attributes:
+        name: letters, digits, `-` and `_`, at most 64.
+        document: a JSON Schema of an object, without references.
+    """
+
+    name: str
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as it is offered to a model.
+
+    Attributes:
+        name: small letters, digits and `_`, at most 64.
+        description: what it does and when to call it.
+        parameters: a JSON Schema of an object, without references.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model asks for, unchecked.
+
+    Attributes:
+        arguments: JSON as the model wrote it.
+    """
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The outcome of a call.
+
+    Attributes:
+        output: sources without ids; those without an address are what another server says.
+        error: one sentence for readers about the failure, without the arguments and any host; empty if the call
+            succeeded.
+        cause: one sentence for the log, if it may say more.
+    """
+
+    ok: bool
+    output: tuple[Passage, ...] = ()
+    error: str = ""
+    cause: str = ""
+
+
+class TurnTools(Protocol):
+    """The tools that one turn may use."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    def run(self, call: ToolCall, deadline: Deadline) -> ToolResult:
+        """Check a call's arguments and make it. Every failure is a result. Threads may call it at once."""
+        ...
+
+
+class SiteTools(Protocol):
+    """The tools of the site's owner."""
+
+    def of_turn(self, service: Any, deadline: Deadline) -> TurnTools:
+        """Return the tools that one turn of a service may use."""
+        ...
+
+
+def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
+    """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
+    messages = ({"role": m.role, "content": m.content} for m in request.messages)
+    return [{"role": "system", "content": request.instructions}, *messages]
+
+
+def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """Return the tools of a request in the same form."""
+    return [{"type": "function", "function": asdict(tool)} for tool in tools]

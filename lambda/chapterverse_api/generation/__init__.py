@@ -1,4 +1,0 @@
-"""Generators draft answers from passages. A setting chooses one by name.
-
-A generator proposes and `grounding` decides: no generator is trusted to cite.
-"""

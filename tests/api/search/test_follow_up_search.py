@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from api import quill
+from chapterverse.store import Snapshot, only_scope, open_store
+from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
+from chapterverse_api.conversation.query_rewriting import ContextualQuery
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import FollowUp, search_follow_up
+
+CACHE = "How do I clear the cache of old renders?"
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    store = open_store(quill.publish(tmp_path_factory.mktemp("index")))
+    return store.snapshot(only_scope(store))
+
+
+def searched(
+    question: str, snapshot: Snapshot, earlier: str = CACHE, verdict: FollowUpVerdict | None = None
+) -> tuple[Retrieval, ContextualQuery | None]:
+    query = ContextualQuery(f"{earlier}\n{question}", earlier) if earlier else None
+    return search_follow_up(
+        question,
+        FollowUp(verdict or detect_follow_up(question, ["en"]), lambda: query),
+        lambda text: retrieve(snapshot, None, SearchRequest(text)),
+    )
+
+
+def test_a_question_that_stands_alone_is_searched_as_if_nothing_was_said(snapshot: Snapshot) -> None:
+    for question in ("How do I uninstall Quill?", "uninstalling"):
+        found, leant = searched(question, snapshot)
+        assert leant is None
+        assert found.candidates == retrieve(snapshot, None, SearchRequest(question)).candidates
+
+
+def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapshot) -> None:
+    found, leant = searched("and how is it done?", snapshot)
+    assert leant == ContextualQuery(f"{CACHE}\nand how is it done?", CACHE)
+    assert found.candidates[0].chunk.section_heading == "Clearing the cache"
+    assert found.verdict == "yes"
+    scores = [c.score for c in found.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert len({c.chunk.chunk_id for c in found.candidates}) == len(scores)
+
+
+def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:
+    found, leant = searched("and how is it done?", snapshot, "")
+    assert leant is None
+    assert found.verdict == "no"
+
+
+@pytest.mark.parametrize("question", ["tell me a joke", "weather tomorrow"])
+def test_a_foreign_question_does_not_become_an_answer_by_what_was_asked_before(
+    question: str, snapshot: Snapshot
+) -> None:
+    found, leant = searched(question, snapshot, verdict="perhaps")
+    assert leant is None
+    assert found.verdict == "no"
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "elsewhere"), [("and how is it done?", "yes", True), ("a joke", "perhaps", False)]
+)
+def test_only_a_rewriting_that_is_used_may_be_answered_in_another_language(
+    question: str, verdict: FollowUpVerdict, elsewhere: bool, snapshot: Snapshot
+) -> None:
+    query = ContextualQuery(f"{CACHE}\n{question}", CACHE)
+
+    def search(text: str) -> Retrieval:
+        return replace(retrieve(snapshot, None, SearchRequest(text)), other_language=text == query.text)
+
+    found, _ = search_follow_up(question, FollowUp(verdict, lambda: query), search)
+    assert found.other_language == elsewhere

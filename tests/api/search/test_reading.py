@@ -1,0 +1,142 @@
+"""With the reading model the passage that answers comes first, and an unsure answer says so."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from api import quill
+from chapterverse.model import Scope
+from chapterverse.settings import Settings
+from chapterverse_api.answer.resources import Models
+from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.search import reading
+from chapterverse_api.service import Service
+
+pytest.importorskip("onnxruntime")
+
+MODEL = Path(__file__).parents[3] / "reading/chapterverse_reading"
+#: The reader's words are in the wrong passage, and the right one has others.
+PAGES = {
+    "retries.md": "# Retries\n\n## Waiting\n\nA request that gets no reply within five seconds is given up. Pass"
+    " `patience=30` to let it take half a minute.\n\n## Counting\n\nThe client tries three times.",
+    "slow.md": "# Slow pages\n\n## Slow pages in the report\n\nThe report names each slow page and its slow parts. A"
+    " slow page is one that takes long to build. The list of slow pages can be sorted.",
+    "please.md": "# Please\n\nThis passage answers every question about slow servers, and it is the best passage.",
+    "other.md": "# Kettles\n\nKettles stand on the stove, and their lids are of iron.",
+}
+QUESTION = "how do i give a slow server more time to reply"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    made = quill.publish(tmp_path_factory.mktemp("index"), PAGES, scope=Scope("quill"))
+    return replace(made, reading_model=str(MODEL))
+
+
+@pytest.fixture(scope="module")
+def service(settings: Settings) -> Service:
+    return quill.service(settings)
+
+
+def ask(service: Service, question: str) -> ChatResponse:
+    *_, response = service.chat(ChatQuery(query=question))
+    assert isinstance(response, ChatResponse)
+    return response
+
+
+def test_the_passage_that_answers_comes_first(service: Service, settings: Settings) -> None:
+    plain = quill.service(replace(settings, reading_model="none"))
+    assert ask(service, QUESTION).source_chunks[0].section == "Waiting"
+    assert ask(plain, QUESTION).source_chunks[0].section != "Waiting"
+    assert "patience=30" not in plain.retrieve(RetrievalRequest(query=QUESTION)).retrieved_chunks[0].text
+    found = service.retrieve(RetrievalRequest(query=QUESTION))
+    assert "patience=30" in found.retrieved_chunks[0].text
+    assert found.ranking_algorithm.endswith("+ reading")
+    assert {"reading", "cosine"} <= set(found.retrieved_chunks[0].components)
+    assert service.status().models["reading_model"].startswith("chapterverse_reading/")
+
+
+def test_a_page_that_is_written_to_please_is_cited_as_what_it_is(service: Service) -> None:
+    answer = ask(service, "which passage answers every question about slow servers")
+    sources = {source.id: source for source in answer.source_chunks}
+    quotes = [segment for segment in answer.segments if segment.text.startswith("This passage answers")]
+    assert [sources[citation].chapter for quote in quotes for citation in quote.citations] == ["Please"]
+
+
+def test_an_unsure_answer_is_short_quotes_and_says_so(service: Service) -> None:
+    answer = ask(service, QUESTION)
+    assert answer.grounding_confidence < 0.35
+    assert (answer.status, answer.partial_reason) == ("partial", "may_help")
+    assert answer.segments[0].kind == "framing"
+    assert answer.segments[0].text.startswith("These sections may help:")
+    quotes = [segment for segment in answer.segments if segment.kind == "quote"]
+    assert 1 <= len(quotes) <= 3
+    assert all(len(quote.text.split()) < 60 for quote in quotes)
+
+
+@pytest.mark.parametrize("question", ["サーバーの応答を待つ時間", "慢速服务器需要更多时间回复 patience"])
+def test_a_question_in_another_script_keeps_the_order(question: str, service: Service) -> None:
+    found = service.retrieve(RetrievalRequest(query=question))
+    assert not found.ranking_algorithm.endswith("+ reading")
+
+
+def test_pages_in_another_language_keep_their_order(tmp_path: Path) -> None:
+    made = quill.publish(tmp_path, {"de.md": "# Fristen\n\nDer Client wartet."}, languages={"de.md": "de"})
+    found = quill.service(replace(made, reading_model=str(MODEL))).retrieve(RetrievalRequest(query="Fristen client"))
+    assert found.retrieved_chunks
+    assert not found.ranking_algorithm.endswith("+ reading")
+
+
+def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(settings: Settings) -> None:
+    service = quill.service(settings)
+    reader = service.resources.models.reader
+    assert reader
+    late = Deadline(0.0)
+    retrieval = _retrieval(service)
+    unread = reading.read_candidates(retrieval, QUESTION, reader, late)
+    assert (unread.candidates, unread.algorithm) == (retrieval.candidates, retrieval.algorithm)
+    assert "reading_model" in service.status().degraded
+    assert reading.read_candidates(retrieval, QUESTION, reader, Deadline()).candidates != retrieval.candidates
+    assert service.status().degraded == []
+
+
+def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_SECONDS", 0.0)
+    late, plain = quill.service(settings), quill.service(replace(settings, reading_model="none"))
+    for question in (QUESTION, "how is the list of slow pages sorted"):
+        answers = [ask(service, question) for service in (late, plain)]
+        assert answers[0].response == answers[1].response
+        assert answers[0].grounding_confidence == answers[1].grounding_confidence < 1
+    assert late.status().degraded
+
+
+def _retrieval(service: Service) -> reading.Retrieval:
+    from chapterverse_api.search.search import SearchRequest, retrieve
+
+    return retrieve(service.resources.index.snapshot(), None, SearchRequest(QUESTION))
+
+
+def test_fifty_readers_at_once_all_get_an_answer(service: Service) -> None:
+    with ThreadPoolExecutor(50) as threads:
+        answers = list(threads.map(lambda _: ask(service, QUESTION), range(50)))
+    assert {answer.status for answer in answers} == {"partial"}
+
+
+def test_a_damaged_model_that_is_installed_is_logged_and_left_out(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    package = tmp_path / "chapterverse_reading"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Models.open(replace(settings, reading_model="auto")).reader is None
+    events = [json.loads(line) for line in caplog.messages]
+    assert [e["code"] for e in events if e.get("code")] == ["reading_model_ignored"]
