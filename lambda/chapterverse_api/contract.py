@@ -239,7 +239,7 @@ class ChatResponse(ResponseModel):
         partial_reason: why the answer is only a part of one; null if it is whole. `left_open`: its own words leave a
             part open. `unconfirmed`: more than a fifth of its claims, and at least two, were found in no source.
             `may_help`: the quotes may not answer. `cut`: it reached its greatest length. `language`: the pages are in
-            another language. `choice` is not sent yet.
+            another language. `choice`: the question fits several sections, which `follow_ups` name.
         grounding_confidence: 0 to 1. Of a model's text, the mean probability that the sources say what the checked
             sentences say; of quotes, the probability that they answer the question.
         retrieval_used: whether the index was searched.

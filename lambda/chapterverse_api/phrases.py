@@ -14,6 +14,7 @@ class Phrases:
 
     Attributes:
         may_help: introduces short quotes of several sections, of which one may answer the question.
+        choice: asks which of several sections is meant.
         refused: the answer if the docs hold none.
         refused_here: the answer if the part of them that the request is limited to holds none.
         selection: chapter name of a selection from an unknown page.
@@ -27,6 +28,7 @@ class Phrases:
     """
 
     may_help: str
+    choice: str
     refused: str
     refused_here: str
     selection: str

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from typing import Protocol
 
 from chapterverse.extensions import load_part
+from chapterverse_api.answer.choice import ask_back
 from chapterverse_api.answer.drafting import call_tools, open_rounds, quote_documents, quote_entry, write_draft
 from chapterverse_api.answer.response import make_refusal, respond
 from chapterverse_api.answer.search import find_sources, log_sources
@@ -60,6 +61,8 @@ def _answer(turn: Turn, data: DataAnswer | None) -> Generator[AnswerEvent, None,
     # Without evidence no generator runs, not even one that costs nothing.
     if not (turn.sources.request.passages or has_site_tools):
         return make_refusal(turn, turn.explain_degradation())
+    if not has_site_tools and (question := ask_back(turn, turn.explain_degradation())):
+        return question
     # Without a writer the budget is used up, and the answer is quoted as any other.
     writer = turn.models.writer if data else None
     if data and writer:

@@ -129,7 +129,7 @@ def make_answer(
         return (cited.index(source.id) if quoted else 0) if source.id in cited else len(cited)
 
     names_places = sources.mode == "selected_text" or status in ("partial", "not_in_docs")
-    return _make_response(
+    return make_response(
         turn,
         list(map(make_segment, verified.spans)),
         source_chunks=sorted(sources.shown, key=place),
@@ -152,7 +152,7 @@ def make_refusal(turn: Turn, degraded: str | None) -> ChatResponse:
     on_subject = sources.retrieval_used and (limited or sources.nearest)
     purpose = phrases.for_language(sources.language).purpose
     text = purpose if sources.off_topic and not on_subject else phrases.refusal(sources.language, limited=limited)
-    return _make_response(
+    return make_response(
         turn,
         [Segment(text=text, kind="framing")],
         source_chunks=[],
@@ -164,7 +164,7 @@ def make_refusal(turn: Turn, degraded: str | None) -> ChatResponse:
     )
 
 
-def _make_response(turn: Turn, segments: list[Segment], **fields: Any) -> ChatResponse:
+def make_response(turn: Turn, segments: list[Segment], **fields: Any) -> ChatResponse:
     """Return the response with what does not depend on its status, and its signature."""
     text, sources = "".join(segment.text for segment in segments), turn.sources
     signer, previous = turn.resources.signer, turn.conversation.previous
@@ -193,7 +193,7 @@ def suggest(turn: Turn, cited: Collection[str]) -> list[str]:
     # An answer from a tool alone has no search results.
     if retrieval is None or not retrieval.candidates or snapshot is None or turn.query.selected_text:
         return []
-    calibration, languages = retrieval.calibration, snapshot.head.languages
+    languages = snapshot.head.languages
     asked = [_terms(text, languages) for text in (*turn.conversation.questions, turn.query.query or "")]
     suggestions, searches, started = list[str](), 0, time.perf_counter()
     # The answer is complete, and its generation may have been deleted by now.
@@ -209,10 +209,18 @@ def suggest(turn: Turn, cited: Collection[str]) -> list[str]:
                 continue
             asked.insert(0, terms)
             searches += 1
-            language = chunk.language if len(languages) > 1 else ""
-            if _search_first(text, language, snapshot, calibration) == section(chunk):
+            if finds_first(turn, text, chunk):
                 suggestions.append(text)
     return suggestions
+
+
+def finds_first(turn: Turn, text: str, chunk: Chunk) -> bool:
+    """Whether a search for a text finds the section of a chunk first. Raises `IndexFault`."""
+    retrieval, snapshot = turn.sources.retrieval, turn.sources.snapshot
+    if retrieval is None or snapshot is None:
+        return False
+    language = chunk.language if len(snapshot.head.languages) > 1 else ""
+    return _search_first(text, language, snapshot, retrieval.calibration) == section(chunk)
 
 
 def plain_heading(heading: str) -> str:

@@ -19,7 +19,7 @@ from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import Retrieval
 
 #: Sections that are offered. A heading that stands more often is a form that many pages share.
-MAX_CHOICES = 4
+MAX_CHOICES = 3
 #: Candidates that are compared.
 _MAX_CANDIDATES = 8
 #: The least evidence of each, and its score over that of the first; if both were read, its probability over that.
