@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 from peers import Piece, Splitter
 from quality import without_front_matter
 
+from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Page, Scope, Section
-from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sections.html_page import read_document
+from chapterverse.readers.site_generator import SiteGenerator
 
 _SCOPE = Scope("docs")
 

@@ -27,7 +27,7 @@ import yaml
 from mkdocs.__main__ import cli
 
 from chapterverse.model import Head
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
@@ -789,7 +789,7 @@ def test_agents_get_files_of_the_pages_that_are_indexed_and_a_second_build_makes
     shutil.rmtree(out)
     said = site.spawn("mkdocs", "build", "--strict", python=("-X", "importtime"))
     assert {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.suffix in (".md", ".txt")} == made
-    assert "chapterverse.readers.sources.built_site" in said
+    assert "chapterverse.readers.built_site" in said
     assert "chapterverse.readers.sections" not in said, "a page was parsed"
     site.configure({"agents": False})
     site.build("--strict")

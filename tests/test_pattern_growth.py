@@ -29,7 +29,7 @@ BEHIND_A_TEXT = "chapterverse_api.check.links.known_text._END"
 #: stretch is read again and again. The tests of these modules measure their growth.
 TRIED_AT = {
     "chapterverse.text.plain._TARGET_END": "where a link's address ends, of which there is one for each bracket",
-    "chapterverse.readers.markdown.mdx_tokenizer._ATTRIBUTE": "where the last attribute of the tag ended",
+    "chapterverse.ext.sources.markdown.mdx_tokenizer._ATTRIBUTE": "where the last attribute of the tag ended",
     "chapterverse.text.sentences._MARK_LINE": "behind a full stop and its marks",
     "chapterverse_api.draft.reasoning._REFUSAL_LINE_END": "behind the word that a sentence begins with",
     "chapterverse_api.draft.reasoning._REMARK": "behind the word that a sentence begins with",
@@ -89,7 +89,7 @@ def test_every_pattern_is_found() -> None:
     assert len(found()) > 400
     assert {*OUR_TEXT, *TRIED_AT} <= places
     # A list's, and one of a function's.
-    assert {"chapterverse.text.secrets_in_text", "chapterverse.readers.markdown.slugs"} <= {
+    assert {"chapterverse.text.secrets_in_text", "chapterverse.ext.sources.markdown.slugs"} <= {
         pattern.module for pattern in found() if pattern.name.startswith("line ")
     }
 

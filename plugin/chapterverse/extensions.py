@@ -136,7 +136,13 @@ CORE = Extension(
 
 EXTENSIONS = (
     CORE,
-    Extension("sources", parts={"also": "chapterverse.ext.sources.external_sources:collect_external"}),
+    Extension(
+        "sources",
+        parts={
+            "also": "chapterverse.ext.sources.external_sources:collect_external",
+            "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
+        },
+    ),
     Extension("leases"),
     Extension("net"),
     Extension("embedders"),

@@ -26,9 +26,9 @@ from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.knowledge.folder import Documents
 from chapterverse.local_server import Preview
 from chapterverse.page_globs import PageGlobs
-from chapterverse.readers.markdown.front_matter import text_value
-from chapterverse.readers.sources.marked_pages import hold_changed, read_marked_pages
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.front_matter import text_value
+from chapterverse.readers.marked_pages import hold_changed, read_marked_pages
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.site import delivery, overview, starters
 from chapterverse.site.agent_files import AgentFiles
 from chapterverse.widget.bundle import assets

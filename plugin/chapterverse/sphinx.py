@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
-    from chapterverse.readers.sources.site_pages import SitePages
+    from chapterverse.readers.site_pages import SitePages
 
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
@@ -110,7 +110,7 @@ class _Extension:
 
     def _read(self, app: Sphinx) -> tuple[SitePages, Documents]:
         """Return the built pages, of which links to files for agents change no content, and the documents."""
-        from chapterverse.readers.sources.built_site import read_site
+        from chapterverse.readers.built_site import read_site
 
         documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
         globs = PageGlobs.of(self.options.exclude, self.options.include)

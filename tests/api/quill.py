@@ -12,13 +12,13 @@ from typing import Any
 
 from chapterverse.embedding import Embedder, Vector
 from chapterverse.errors import ProviderError
+from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.extensions import open_offer
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Page, Scope, Source
-from chapterverse.readers.markdown.page import read_markdown
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical

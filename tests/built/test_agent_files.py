@@ -16,10 +16,10 @@ import yaml
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.readers.built_site import read_site
 from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.sections.html_page import read_with_links
 from chapterverse.readers.sections.linked_inline import escape
-from chapterverse.readers.sources.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site import overview
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult

@@ -12,7 +12,7 @@ from built.test_check import BASE, found, index, says, settings, write
 from chapterverse.cli import app
 from chapterverse.errors import InputError
 from chapterverse.model import Chunk
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files

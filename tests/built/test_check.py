@@ -17,7 +17,7 @@ from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Scope
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files

@@ -16,7 +16,7 @@ from chapterverse.cli import main
 from chapterverse.indexing import sync, transfer
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files

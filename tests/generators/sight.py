@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chapterverse.model import Page as IndexedPage
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route

@@ -17,7 +17,7 @@ from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.publish_policy import explain_withheld
 from chapterverse.knowledge.folder import Documents
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment
 from fakes.qdrant_server import KEY, QdrantServer

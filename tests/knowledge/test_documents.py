@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from api import quill
 from chapterverse.cli import app
 from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
@@ -23,7 +24,6 @@ from chapterverse.knowledge.documents import read_faq, without_comments
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
-from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest

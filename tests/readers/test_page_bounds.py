@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import PageTooLarge
+from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker
-from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.readers.built_site import read_site
 from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS
 from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
-from chapterverse.readers.sources.built_site import read_site
 from fakes.docs import SCOPE
 
 DEEP = "<div>" * MAX_DEPTH

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import PageTooLarge
+from chapterverse.readers.built_site import read_site
 from chapterverse.readers.sections.html_page import read_document, read_fragment
-from chapterverse.readers.sources.built_site import read_site
 from growth import assert_linear
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Chunk, Page, Scope
 from chapterverse.readers.sections.html_page import read_document
-from chapterverse.readers.sources.markdown_folder import read_markdown_folder
 from chapterverse.text.tables import tables
 
 TABLE = (

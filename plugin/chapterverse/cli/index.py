@@ -19,7 +19,7 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
-from chapterverse.extensions import load
+from chapterverse.extensions import load, load_part
 from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
@@ -32,10 +32,9 @@ from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
-from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.sources.built_site import read_site
-from chapterverse.readers.sources.markdown_folder import read_markdown_folder
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.built_site import read_site
+from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_base, parse_base_url
 from chapterverse.settings import Settings
 from chapterverse.site import starters
@@ -118,7 +117,7 @@ def _read(
     documents = Documents.of(settings, folder if slugs else None, Path())
     project = project_options()
     patterns = include or project.include, exclude or project.exclude
-    read = partial(read_markdown_folder, generator=slugs, no_pages=documents.no_pages) if slugs else read_site
+    read = partial(load_part("markdown_folder"), generator=slugs, no_pages=documents.no_pages) if slugs else read_site
     return read_known_site(folder, settings, *patterns, read), documents
 
 

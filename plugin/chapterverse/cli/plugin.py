@@ -24,7 +24,7 @@ from chapterverse.cli.messages import note, warn
 from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
-from chapterverse.extensions import load
+from chapterverse.extensions import load, load_part
 from chapterverse.indexing import maintenance
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
@@ -34,9 +34,8 @@ from chapterverse.indexing.publish_policy import explain_withheld, list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.sources.markdown_folder import read_markdown_folder
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver
@@ -272,7 +271,8 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
     try:
         documents = Documents.of(settings, Path(), Path())
         choice = Path(), state.base_url, options.include, options.exclude
-        reading = read_markdown_folder(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
+        read = load_part("markdown_folder")
+        reading = read(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
         warn(f"The index was not updated: {explain_error(error)}")

@@ -16,7 +16,7 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import argument, configure, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.indexing.known_address import read_known_site
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles, built_page

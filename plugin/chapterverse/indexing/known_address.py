@@ -7,8 +7,8 @@ from pathlib import Path
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.model import Head
-from chapterverse.readers.sources.built_site import read_site
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.built_site import read_site
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.store import Store, only_head, open_store
 

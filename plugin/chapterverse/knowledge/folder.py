@@ -18,7 +18,7 @@ from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_la
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
-    from chapterverse.readers.sources.folder import Listing
+    from chapterverse.readers.folder import Listing
 
 #: Default name of the folder below the documentation's sources, and its folders.
 NAME = "knowledge"
@@ -146,7 +146,7 @@ def _files(folder: Path, kind: str) -> list[str]:
 
 
 def _listing(folder: Path, kind: str) -> Listing:
-    from chapterverse.readers.sources.folder import Listing, list_files
+    from chapterverse.readers.folder import Listing, list_files
 
     # A link that leads nowhere is an error, or all of its documents would leave the index. What is no file fails
     # alone, when it is read.
@@ -155,9 +155,9 @@ def _listing(folder: Path, kind: str) -> Listing:
 
 def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
     """Return a file's SHA-256 and the page that its front matter names; reading it raises its errors later."""
-    from chapterverse.readers.markdown.front_matter import split_values
-    from chapterverse.readers.sources.encoding import decode_page
-    from chapterverse.readers.sources.folder import read_page
+    from chapterverse.readers.encoding import decode_page
+    from chapterverse.readers.folder import read_page
+    from chapterverse.readers.front_matter import split_values
 
     try:
         content = read_page(folder, name)

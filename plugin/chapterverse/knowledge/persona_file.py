@@ -12,11 +12,11 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.knowledge.metadata import PersonaMetadata, validate_metadata
 from chapterverse.knowledge.persona import Persona
 from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
+from chapterverse.readers.encoding import decode_page
+from chapterverse.readers.folder import read_page
+from chapterverse.readers.front_matter import split_values
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.readers.markdown.front_matter import split_values
-from chapterverse.readers.sources.encoding import decode_page
-from chapterverse.readers.sources.folder import read_page
-from chapterverse.readers.sources.site_pages import require_unchanged
+from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.text import tokens
 
 #: Most cl100k tokens, because it is sent with every question.

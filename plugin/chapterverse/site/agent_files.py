@@ -19,9 +19,9 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import PageTooLarge, UnreadablePage, UnsafePath
+from chapterverse.readers.encoding import decode_page
+from chapterverse.readers.folder import read_page, real_path
 from chapterverse.readers.html.tokenizer import Edit, apply_edits
-from chapterverse.readers.sources.encoding import decode_page
-from chapterverse.readers.sources.folder import read_page, real_path
 from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
 from chapterverse.site import overview
@@ -34,8 +34,8 @@ from chapterverse.text.json_text import parse_json
 
 if TYPE_CHECKING:
     from chapterverse.readers.html.metadata import PageMetadata
-    from chapterverse.readers.sources.marked_pages import MarkedFile
-    from chapterverse.readers.sources.site_pages import SitePages
+    from chapterverse.readers.marked_pages import MarkedFile
+    from chapterverse.readers.site_pages import SitePages
 
 #: Bytes of pages' text that are kept for `llms-full.txt` in all languages; a site may have 100,000 pages.
 _MAX_KEPT_BYTES = 16 * overview.MAX_FULL_BYTES

@@ -29,10 +29,10 @@ from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import explain_no_text
 from chapterverse.progress import Progress, track
-from chapterverse.readers.sources.built_site import read_site
-from chapterverse.readers.sources.encoding import decode_page
-from chapterverse.readers.sources.folder import list_files, read_page, real_path
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.built_site import read_site
+from chapterverse.readers.encoding import decode_page
+from chapterverse.readers.folder import list_files, read_page, real_path
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan

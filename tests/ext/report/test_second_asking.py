@@ -11,7 +11,7 @@ import pytest
 from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.knowledge.folder import Documents
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse_api.records.protocols import StoredTurn
 from chapterverse_api.records.table import RecordsTable, sqlite_database

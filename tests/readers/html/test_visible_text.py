@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.model import Section
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
-from chapterverse.readers.markdown.page import read_markdown
 from chapterverse.readers.sections.html_page import read_document, read_fragment
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.readers.markdown.addresses import address_rule
-from chapterverse.readers.markdown.front_matter import FrontMatter
-from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.ext.sources.markdown.addresses import address_rule
+from chapterverse.readers.front_matter import FrontMatter
+from chapterverse.readers.site_generator import SiteGenerator
 
 BARE = FrontMatter()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.ext.sources.markdown.page import read_markdown
 from growth import assert_linear
 
 

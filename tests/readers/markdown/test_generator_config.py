@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.readers.markdown.addresses import AddressRule, address_rule, built_path
-from chapterverse.readers.markdown.front_matter import FrontMatter
-from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.ext.sources.markdown.addresses import AddressRule, address_rule, built_path
+from chapterverse.readers.front_matter import FrontMatter
+from chapterverse.readers.site_generator import SiteGenerator
 
 
 def rule(generator: SiteGenerator, root: Path, config: str, text: str) -> AddressRule:

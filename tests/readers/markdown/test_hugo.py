@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.sources.markdown_folder import read_markdown_folder
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.ext.sources.markdown_folder import read_markdown_folder
+from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.site_pages import SitePages
 
 BASE = "https://t.example/docs/"
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from chapterverse.readers.markdown.page import read_markdown
+from chapterverse.ext.sources.markdown.page import read_markdown
 
 
 def read(text: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from chapterverse.ext.sources.markdown.mdx import to_markdown
+from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.model import BlockKind
-from chapterverse.readers.markdown.mdx import to_markdown
-from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SiteGenerator
 from chapterverse.readers.sections.html_page import read_document
+from chapterverse.readers.site_generator import SiteGenerator
 from growth import assert_linear
 from readers.golden import SITES
 

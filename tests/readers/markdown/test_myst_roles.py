@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SiteGenerator
+from chapterverse.ext.sources.markdown.page import read_markdown
+from chapterverse.readers.site_generator import SiteGenerator
 from growth import assert_linear
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger, slugify
+from chapterverse.ext.sources.markdown.slugs import Slugger, slugify
+from chapterverse.readers.site_generator import SiteGenerator
 
 #: As the captured sites of the real generators have them, further rows from docutils.nodes.make_id itself.
 TABLE = {

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from chapterverse.ext.sources.markdown.page import read_markdown
+from chapterverse.ext.sources.markdown.verbatim import verbatim_plugin
 from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import BlockKind
 from chapterverse.readers.html.visible_text import strip_invisible
-from chapterverse.readers.markdown.page import read_markdown
-from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.markdown.verbatim import verbatim_plugin
 from chapterverse.readers.sections.html_page import read_fragment
+from chapterverse.readers.site_generator import SiteGenerator
 from fakes.docs import SCOPE, page
 from growth import assert_linear
 

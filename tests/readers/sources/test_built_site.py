@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
+from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
+from chapterverse.readers.built_site import read_site
 from chapterverse.readers.sections.html_page import read_document
-from chapterverse.readers.sources.built_site import read_site
-from chapterverse.readers.sources.markdown_folder import read_markdown_folder
-from chapterverse.readers.sources.site_pages import SitePages
+from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from readers.golden import SITES

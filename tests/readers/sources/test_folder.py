@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.readers.sources import folder as module
-from chapterverse.readers.sources.folder import list_files, read_page, real_path
+from chapterverse.readers import folder as module
+from chapterverse.readers.folder import list_files, read_page, real_path
 
 PAGES = (".html",)
 

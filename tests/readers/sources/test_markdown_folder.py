@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import UnsafePath
-from chapterverse.readers.markdown.slugs import SiteGenerator
-from chapterverse.readers.sources.markdown_folder import locale_folders, read_markdown_folder
+from chapterverse.ext.sources.markdown_folder import locale_folders, read_markdown_folder
+from chapterverse.readers.site_generator import SiteGenerator
 from readers.sources.test_built_site import complaints, write
 
 

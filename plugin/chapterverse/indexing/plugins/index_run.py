@@ -20,7 +20,7 @@ from chapterverse.settings import Settings
 if TYPE_CHECKING:
     from chapterverse.indexing.diff import ExternalSources, Keep
     from chapterverse.indexing.report import Report
-    from chapterverse.readers.sources.site_pages import SitePages
+    from chapterverse.readers.site_pages import SitePages
 
 
 class Log(Protocol):

@@ -14,9 +14,9 @@ from chapterverse.model import stated_date
 from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
 from chapterverse.project import leads_out
+from chapterverse.readers.front_matter import tag_values, text_value
 from chapterverse.readers.html.page_mark import PageMark, mark_content, seal
 from chapterverse.readers.html.tokenizer import Edit, apply_edits
-from chapterverse.readers.markdown.front_matter import tag_values, text_value
 from chapterverse.readers.urls import clean_base
 
 

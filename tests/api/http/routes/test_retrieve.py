@@ -10,7 +10,7 @@ from api.scripted import FOUND, Client, Scripted, error_of
 from chapterverse.errors import IndexCorrupt
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.readers.sources.built_site import read_site
+from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import RetrievalRequest, dump

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from chapterverse.ext.sources.markdown.mdx_tokenizer import Code, Expression, Tag, Token, plain_value, tokenize
 from chapterverse.readers.html.dom import BLOCKS
-from chapterverse.readers.markdown.mdx_tokenizer import Code, Expression, Tag, Token, plain_value, tokenize
 from chapterverse.readers.sections.code import fence
 from chapterverse.readers.sections.containers import KINDS
 

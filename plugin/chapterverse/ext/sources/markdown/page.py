@@ -26,17 +26,18 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
+from chapterverse.ext.sources.markdown.generator_syntax import directives_plugin, shortcodes_plugin
+from chapterverse.ext.sources.markdown.mdx import to_markdown
+from chapterverse.ext.sources.markdown.myst import myst_plugin
+from chapterverse.ext.sources.markdown.slugs import Slugger
+from chapterverse.ext.sources.markdown.verbatim import verbatim_plugin
 from chapterverse.model import Section
+from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
-from chapterverse.readers.markdown.front_matter import FrontMatter, split_front_matter
-from chapterverse.readers.markdown.generator_syntax import directives_plugin, shortcodes_plugin
-from chapterverse.readers.markdown.mdx import to_markdown
-from chapterverse.readers.markdown.myst import myst_plugin
-from chapterverse.readers.markdown.slugs import SiteGenerator, Slugger
-from chapterverse.readers.markdown.verbatim import verbatim_plugin
 from chapterverse.readers.page_bounds import MAX_MARKDOWN_CHARS, require_brackets, require_chars
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
+from chapterverse.readers.site_generator import SiteGenerator
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
 _EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*+(?<=\s))?#([^\s{}*]++)[^{}]*+\}")

@@ -9,11 +9,11 @@ from functools import partial
 from urllib.parse import unquote, urlsplit
 
 from chapterverse.errors import UnreadablePage
+from chapterverse.ext.sources.pdf import paragraphs, read_pdf
 from chapterverse.model import Page
+from chapterverse.readers.encoding import declared_charset, decode_leniently, is_binary, web_charset
 from chapterverse.readers.html.metadata import asks_for_no_index
 from chapterverse.readers.sections.outline import title_from_path
-from chapterverse.readers.sources.encoding import declared_charset, decode_leniently, is_binary, web_charset
-from chapterverse.readers.sources.pdf import paragraphs, read_pdf
 
 
 class Format(StrEnum):
@@ -109,7 +109,7 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     if media.format is Format.TEXT:
         return page(title, language, read_fragment(paragraphs(text), title))
     if media.format is Format.MARKDOWN:
-        from chapterverse.readers.markdown.page import read_markdown
+        from chapterverse.ext.sources.markdown.page import read_markdown
 
         source = read_markdown(text, path)
         matter = source.front_matter

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import UnreadablePage, UnsafePath
 from chapterverse.model import Source
-from chapterverse.readers.sources.encoding import decode_page
-from chapterverse.readers.sources.folder import read_page
-from chapterverse.readers.sources.site_pages import BuiltPage, SitePages, SitePagesDraft, finish_reading
+from chapterverse.readers.encoding import decode_page
+from chapterverse.readers.folder import read_page
+from chapterverse.readers.site_pages import BuiltPage, SitePages, SitePagesDraft, finish_reading
 from chapterverse.readers.urls import page_address, parse_base_url
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def read_marked_pages(
 def _read_marked_page(pages: SitePagesDraft, path: str, content: bytes, base: str) -> BuiltPage | None:
     """Return a page to index; the draft notes any other."""
     # Loaded only if a page changed.
+    from chapterverse.readers.built_site import page_to_index, reason_to_leave_out
     from chapterverse.readers.html.metadata import read_metadata
-    from chapterverse.readers.sources.built_site import page_to_index, reason_to_leave_out
 
     file = pages.decode(path, content)
     if file is None:

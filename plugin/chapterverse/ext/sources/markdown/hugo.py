@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chapterverse.model import stated_date
-from chapterverse.readers.markdown.front_matter import FrontMatter
+from chapterverse.readers.front_matter import FrontMatter
 from chapterverse.readers.urls import quote_path
 
 #: Characters of a path besides letters, digits and marks.

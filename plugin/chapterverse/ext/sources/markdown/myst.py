@@ -19,7 +19,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline, backtick
 from mdit_py_plugins.myst_blocks import myst_block_plugin
 
-from chapterverse.readers.markdown.generator_syntax import (
+from chapterverse.ext.sources.markdown.generator_syntax import (
     INTERRUPTING,
     line_text,
     parse_body,
@@ -27,8 +27,9 @@ from chapterverse.readers.markdown.generator_syntax import (
     push_html,
     push_text,
 )
-from chapterverse.readers.markdown.slugs import SiteGenerator, slugify
+from chapterverse.ext.sources.markdown.slugs import slugify
 from chapterverse.readers.sections.inline import code_span
+from chapterverse.readers.site_generator import SiteGenerator
 
 _OPENING = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([^\s{}`]+)\}[ \t]*(.*)")
 _CLOSING = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\Z")
