@@ -161,7 +161,9 @@ class _StatementCheck:
         query = make_tool_query(sentence.plain_text, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
         index = context.service.resources.index
-        candidates = choose(results.retrieval.candidates, _MAX_COMPARED)
+        # The sections that an answer would be made from, so that the chat gives a sentence the same verdict.
+        retrieval = results.retrieval
+        candidates = choose(retrieval.strong or retrieval.candidates, _MAX_COMPARED)
         pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
         sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
         language = candidates[0].chunk.language if candidates else snapshot.head.main_language
