@@ -25,7 +25,7 @@ _MAX_CANDIDATES = 8
 #: The least evidence of each, and its score over that of the first; if both were read, its probability over that.
 _MIN_EVIDENCE, _MIN_SCORE_SHARE, _MIN_READING_SHARE = 0.8, 0.9, 0.5
 #: From this share of common terms on, two sections say the same.
-_SAME_TEXT = 0.6
+_SAME_TEXT = 0.5
 
 
 def find_choices(retrieval: Retrieval) -> list[Chunk]:
