@@ -6,7 +6,11 @@ repository doesn't know where it is published, so the addresses of the project a
 
     release.py --set-version 0.2.0
 
-writes a new version into every file that states it.
+writes a new version into every file that states it, and
+
+    release.py --from-pypi
+
+makes the README and the documentation install a release instead of a clone.
 """
 
 from __future__ import annotations
@@ -28,9 +32,20 @@ import tools
 ROOT = environment.ROOT
 SOURCE = ROOT / "plugin" / "chapterverse" / "__init__.py"
 NPM = ROOT / "npm"
-INCLUDES = ROOT / "site_example" / "includes"
+DOCS = ROOT / "site_example" / "docs"
 _VERSION = re.compile(r'__version__ = "([^"]+)"')
 _FORM = re.compile(r"\d+\.\d+\.\d+")
+_INSTALLED = r"(-|==|@)VERSION(-py3|\.tgz|[\s`])"
+#: What the pages say as long as there is no release, and what in its place from then on.
+_RELEASED = (
+    (r"There is no release on PyPI or npm yet[,.][^:]*:\n\n", ""),
+    (r"\$ pip wheel --no-deps --wheel-dir vendor \S+\n", ""),
+    (r"\./vendor/chapterverse-([\d.]+)-py3-none-any\.whl(\[[\w,]+\])?", r"chapterverse\2==\1"),
+    (r"\$ npm pack --pack-destination vendor .+\n\$ npm install \S+ \./vendor/(.+)-([\d.]+)\.tgz\n",
+     r"$ npm install \1@\2\n"),
+    (r" Not built yet: a release on PyPI\.", ""),
+    (r'pip install "\.\./chapterverse', 'pip install "chapterverse'),
+)  # fmt: skip
 #: Links of the README to files of the repository, which an index of packages doesn't have.
 _RELATIVE = re.compile(r"(!?)\]\((?![a-z]+:|#)([^)\s]+)\)")
 #: What the wheel is built from.
@@ -41,6 +56,10 @@ def main() -> None:
     options = _arguments()
     if options.set_version:
         _set_version(options.set_version)
+        return
+    if options.from_pypi:
+        for path in (ROOT / "README.md", *installing()):
+            path.write_text(released(path.read_text("utf-8")), "utf-8")
         return
     if not (options.repository and options.email):
         sys.exit(
@@ -78,8 +97,20 @@ def version() -> str:
 def stating() -> dict[Path, str]:
     """Return the files that repeat the version, each with the pattern around it."""
     packages = dict.fromkeys(sorted(NPM.glob("*/package.json")), r'("version": "|"chapterverse": ")VERSION(")')
-    installs = dict.fromkeys(sorted(INCLUDES.glob("from-*/install.md")), r"(-|==|@)VERSION(-py3|\.tgz|\s)")
-    return {SOURCE: r'(__version__ = ")VERSION(")', **packages, **installs}
+    return {SOURCE: r'(__version__ = ")VERSION(")', **packages, **dict.fromkeys(installing(), _INSTALLED)}
+
+
+def installing() -> list[Path]:
+    """Return the pages of the documentation that install this version."""
+    stated = re.compile(_INSTALLED.replace("VERSION", re.escape(version())))
+    return [page for page in sorted(DOCS.rglob("*.md")) if stated.search(page.read_text("utf-8"))]
+
+
+def released(text: str) -> str:
+    """Return a page that installs a release where it installed a clone."""
+    for pattern, replacement in _RELEASED:
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def _set_version(new: str) -> None:
@@ -143,6 +174,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--email", help="where its authors are reached")
     parser.add_argument("--out", type=Path, default=ROOT / "dist" / "release", help="folder to make anew")
     parser.add_argument("--set-version", help="write this version into every file that states it")
+    parser.add_argument("--from-pypi", action="store_true", help="make the pages install a release")
     return parser.parse_args()
 
 

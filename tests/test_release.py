@@ -154,7 +154,7 @@ def test_the_version_comes_from_one_place() -> None:
     for path, pattern in release.stating().items():
         assert re.search(pattern.replace("VERSION", re.escape(__version__)), path.read_text("utf-8")), path
     places = {path.relative_to(ROOT).as_posix() for path in release.stating()}
-    folders = ("npm", "plugin", "lambda", "site_example/includes", "site_example/docs", "README.md", "pyproject.toml")
+    folders = ("npm", "plugin", "lambda", "site_example/docs", "README.md", "pyproject.toml")
     listed = subprocess.run(
         ["git", "grep", "--untracked", "-lE", _STATED, "--", *folders],
         cwd=ROOT, capture_output=True, text=True,
@@ -162,14 +162,25 @@ def test_the_version_comes_from_one_place() -> None:
     assert set(listed) - places == set()
 
 
-def test_both_ways_to_install_have_the_same_parts() -> None:
-    includes = ROOT / "site_example/includes"
-    parts = {way: re.findall(r"\[start:([\w-]+)\]", (includes / way / "install.md").read_text("utf-8"))
-             for way in ("from-clone", "from-pypi")}  # fmt: skip
-    assert parts["from-clone"] == parts["from-pypi"]
-    chosen = re.findall(
-        r"config_dir/includes/(from-\w+)$", (ROOT / "site_example/mkdocs.yml").read_text(), re.MULTILINE
-    )
-    assert chosen == ["from-clone"]
+def test_every_page_can_install_a_release_instead_of_a_clone() -> None:
+    docs = ROOT / "site_example/docs"
+    pages = {path.relative_to(docs).as_posix(): path.read_text("utf-8") for path in release.installing()}
+    generators = {f"generators/{path.name}" for path in docs.glob("generators/*.md")} - {"generators/index.md"}
+    assert pages.keys() >= {*generators, "getting-started/index.md", "running/deploy.md"}
+    for name, text in pages.items():
+        assert "install.md" not in text, name
+        after = release.released(text)
+        assert not re.search(r"vendor/chapterverse|\.\./chapterverse|no release|pip wheel|npm pack ", after), name
+        # As many as were files of the clone, and nothing else of ours.
+        names = re.findall(rf"(?<![\w/.-])chapterverse(?:\[[\w,]+\])?=={re.escape(__version__)}\b", after)
+        assert len(names) == len(re.findall(r"\.whl", text)) > 0, name
+        assert len(re.findall(rf"npm install \S+@{re.escape(__version__)}\n", after)) == text.count("$ npm pack"), name
+        assert "```console\n```" not in after, name
+
+
+def test_the_readme_says_how_to_install() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert ("There is no release" in readme) == (chosen == ["from-clone"])
+    assert readme.count("There is no release on PyPI or npm yet.") == 1
+    after = release.released(readme)
+    assert "no release" not in after
+    assert after.count('pip install "chapterverse[') == readme.count('pip install "../chapterverse[') > 0

@@ -72,7 +72,7 @@ PAGES = sorted((ROOT / "site_example").glob("*/**/*.md"))
 #: Those where the package is installed at first; an extra that is added later belongs to what is installed.
 INSTALLING = [
     page for page in PAGES
-    if page.parent.name in ("generators", "getting-started", "from-clone")
+    if page.parent.name in ("generators", "getting-started")
     or page.name in ("deploy.md", "deploying.md", "cost.md")
 ]  # fmt: skip
 
