@@ -46,7 +46,7 @@ def ask_back(turn: Turn, degraded: str | None) -> ChatResponse | None:
     return make_response(
         turn,
         [make_segment(Span(phrases.for_language(sources.language).choice, kind="framing"))],
-        source_chunks=list(sources.shown),
+        source_chunks=[],
         status="degraded" if degraded else "partial",
         partial_reason="choice",
         grounding_confidence=0.0,
