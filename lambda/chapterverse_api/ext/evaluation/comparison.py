@@ -139,7 +139,7 @@ class Change:
     """One figure in both runs, over the shared questions that it is defined for.
 
     Attributes:
-        interval: of the difference, 95 % confidence; see `bootstrap`.
+        interval: of the difference, 95 % confidence.
         questions: number of those questions.
     """
 
