@@ -26,8 +26,6 @@ _OUTSIDE_SHARE = 0.05
 _SEED = 0
 #: Resamples between two reports of progress.
 _RESAMPLES_PER_REPORT = 500
-
-
 #: Tolerance for rounding in a mean of floats.
 _HAIR = 1e-9
 _OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
