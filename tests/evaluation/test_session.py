@@ -12,8 +12,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatResponse, Events, Segment
-from chapterverse_api.ext.evaluation.session import JudgedAnswer, holds, judge_answer
-from chapterverse_api.service import Service
+from chapterverse_api.ext.evaluation.session import EvaluationSession, JudgedAnswer
 
 CLEAN = "How do I clear the cache?"
 PRUNE = "`quill cache prune` removes the entries that no page uses any more."
@@ -25,26 +24,26 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture
-def service(settings: Settings) -> Service:
+def service(settings: Settings) -> EvaluationSession:
     return quill.service(settings)
 
 
-def tampered(service: Service, tamper: Callable[[ChatResponse], ChatResponse]) -> JudgedAnswer:
+def tampered(service: EvaluationSession, tamper: Callable[[ChatResponse], ChatResponse]) -> JudgedAnswer:
     """Return the counts of an answer that was changed after its verification."""
 
     def answer(turn: Turn) -> Events:
         for event in answer_turn(turn):
             yield tamper(event) if isinstance(event, ChatResponse) else event
 
-    return judge_answer(service.resources, CLEAN, None, answer=answer)
+    return service.judge_answer(CLEAN, None, answer=answer)
 
 
 def segments(response: ChatResponse, *made: Segment) -> ChatResponse:
     return response.model_copy(update={"segments": list(made)})
 
 
-def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
-    judged = judge_answer(service.resources, CLEAN, None)
+def test_an_honest_answer_is_valid_throughout(service: EvaluationSession) -> None:
+    judged = service.judge_answer(CLEAN, None)
     assert judged.result.status in ("answered", "partial")
     assert f"{quill.BASE}cache/#clearing-the-cache" in judged.cited
     assert judged.result.citations == judged.result.valid > 0
@@ -54,9 +53,9 @@ def test_an_honest_answer_is_valid_throughout(service: Service) -> None:
     assert (judged.result.degraded, judged.generation) == (None, 1)
 
 
-def test_our_own_words_are_not_asked_for_a_source(service: Service) -> None:
-    assert judge_answer(service.resources, CLEAN, None).result.text.startswith("**Caching › Clearing the cache**")
-    refused = judge_answer(service.resources, "Who won the world cup in 1998?", None)
+def test_our_own_words_are_not_asked_for_a_source(service: EvaluationSession) -> None:
+    assert service.judge_answer(CLEAN, None).result.text.startswith("**Caching › Clearing the cache**")
+    refused = service.judge_answer("Who won the world cup in 1998?", None)
     assert (refused.result.status, refused.result.sentences, refused.result.citations, refused.claims) == (
         "not_in_docs",
         0,
@@ -96,19 +95,19 @@ def twice(response: ChatResponse) -> ChatResponse:
     ],
 )
 def test_no_citation_of_a_broken_answer_is_valid(
-    service: Service, tamper: Callable[[ChatResponse], ChatResponse]
+    service: EvaluationSession, tamper: Callable[[ChatResponse], ChatResponse]
 ) -> None:
     judged = tampered(service, tamper)
     assert judged.result.citations > 0
     assert (judged.result.valid, judged.result.carried, judged.result.precise, judged.claims) == (0, 0, 0, [])
 
 
-def test_a_sentence_without_a_citation_is_not_carried(service: Service) -> None:
+def test_a_sentence_without_a_citation_is_not_carried(service: EvaluationSession) -> None:
     judged = tampered(service, cited(PRUNE))
     assert (judged.result.citations, judged.result.sentences, judged.result.carried) == (0, 1, 0)
 
 
-def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> None:
+def test_one_false_citation_beside_a_true_one_is_counted(service: EvaluationSession) -> None:
     judged = tampered(service, lambda r: segments(r, Segment(text=PRUNE, citations=[first_source(r), "99"])))
     assert (
         judged.result.citations,
@@ -125,17 +124,16 @@ def test_one_false_citation_beside_a_true_one_is_counted(service: Service) -> No
     )
 
 
-def test_claims_hold_as_they_are_and_not_otherwise(service: Service) -> None:
-    claims = judge_answer(service.resources, CLEAN, None).claims
-    assert holds(service.resources, claims) == [True] * len(claims)
-    assert holds(service.resources, [{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
+def test_claims_hold_as_they_are_and_not_otherwise(service: EvaluationSession) -> None:
+    claims = service.judge_answer(CLEAN, None).claims
+    assert service.holds(claims) == [True] * len(claims)
+    assert service.holds([{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
     assert (
-        holds(service.resources, [{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}])
-        == [False] * 2
+        service.holds([{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}]) == [False] * 2
     )
-    assert holds(service.resources, []) == []
+    assert service.holds([]) == []
 
 
-def test_a_question_out_of_contract_is_one_sentence(service: Service) -> None:
+def test_a_question_out_of_contract_is_one_sentence(service: EvaluationSession) -> None:
     with pytest.raises(InputError, match="query must hold at least one letter or digit"):
-        judge_answer(service.resources, "!", None)
+        service.judge_answer("!", None)

@@ -272,14 +272,15 @@ def _search_first(text: str, language: str, snapshot: Snapshot, calibration: Cal
     It is cached with the generation. The keys of the cache are headings, never readers' words.
     """
     firsts = _FIRST_SECTIONS.setdefault(snapshot, {})
-    if (text, language) not in firsts:
-        if len(firsts) >= _CACHE_SIZE:
-            firsts.clear()
-        language_filter = In("language", (language,)) if language else None
-        hits = snapshot.search_lexical(lexical.query_vector(text, snapshot.head.languages), 1, language_filter)
-        found = (section(hit.chunk) for hit in hits if _answers(text, hit, calibration))
-        firsts[text, language] = next(found, None)
-    return firsts[text, language]
+    if (text, language) in firsts:
+        return firsts[text, language]
+    if len(firsts) >= _CACHE_SIZE:
+        # The full one stays as it is, because other threads may be reading it.
+        _FIRST_SECTIONS[snapshot] = firsts = {}
+    language_filter = In("language", (language,)) if language else None
+    hits = snapshot.search_lexical(lexical.query_vector(text, snapshot.head.languages), 1, language_filter)
+    firsts[text, language] = first = next((section(h.chunk) for h in hits if _answers(text, h, calibration)), None)
+    return first
 
 
 def _answers(text: str, hit: Hit, calibration: Calibration) -> bool:

@@ -26,7 +26,7 @@ from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import ToolUse
-from chapterverse_api.deadline import Deadline
+from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
 from chapterverse_api.draft.reasoning import join_surrogates
@@ -194,6 +194,8 @@ class _DocsTools:
             found = self._search(_read_query(call), deadline) if call.name == SEARCH_TOOL else self._read(call)
         except ChapterVerseError as error:
             return ToolResult(False, error="The documentation could not be searched.", cause=str(error))
+        except ClientDisconnected:
+            raise
         except Exception as error:
             # A fault of this program costs a result, and never the answer.
             rejections.report(error)

@@ -181,7 +181,11 @@ class TurnTools(Protocol):
     def specs(self) -> Sequence[ToolSpec]: ...
 
     def run(self, call: ToolCall, deadline: Deadline) -> ToolResult:
-        """Check a call's arguments and make it. Every failure is a result. Threads may call it at once."""
+        """Check a call's arguments and make it. Every failure is a result. Threads may call it at once.
+
+        Raises:
+            ClientDisconnected: the reader left.
+        """
         ...
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from api import quill
+from chapterverse.calibration import Calibration
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger
 from chapterverse.settings import Settings
+from chapterverse_api.answer import response
 from chapterverse_api.answer.response import (
     MAX_SUGGESTION_CHARS,
     MAX_SUGGESTIONS,
@@ -220,3 +222,14 @@ def test_nobody_waits_for_suggestions_of_a_slow_index(service: Service, monkeypa
     assert quill.ask(service, QUESTION).follow_ups
     monkeypatch.setattr("chapterverse_api.answer.response.MAX_SECONDS", 0.0)
     assert quill.ask(service, QUESTION).follow_ups == []
+
+
+def test_a_full_cache_is_left_to_the_threads_that_read_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chapterverse_api.answer.response._CACHE_SIZE", 1)
+    snapshot = service.resources.index.snapshot()
+    calibration = Calibration.from_json(snapshot.head.calibration)
+    for heading in ("Rotating credentials", "Rolling back"):
+        response._search_first(heading, "", snapshot, calibration)
+        read = response._FIRST_SECTIONS[snapshot]
+        response._search_first("Another heading", "", snapshot, calibration)
+        assert (heading, "") in read

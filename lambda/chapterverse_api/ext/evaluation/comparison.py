@@ -26,8 +26,6 @@ _OUTSIDE_SHARE = 0.05
 _SEED = 0
 #: Resamples between two reports of progress.
 _RESAMPLES_PER_REPORT = 500
-
-
 #: Tolerance for rounding in a mean of floats.
 _HAIR = 1e-9
 _OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
@@ -139,7 +137,7 @@ class Change:
     """One figure in both runs, over the shared questions that it is defined for.
 
     Attributes:
-        interval: of the difference, 95 % confidence; see `bootstrap`.
+        interval: of the difference, 95 % confidence.
         questions: number of those questions.
     """
 

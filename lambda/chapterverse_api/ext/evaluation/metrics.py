@@ -28,8 +28,6 @@ Ranks: TypeAlias = Sequence[Rank]
 
 #: Results that the figures look at.
 DEPTH = 10
-
-
 #: Prefix of a figure that counts pages instead of sections.
 PAGE = "page."
 #: Share of the unanswerable questions that were refused, and of the answerable ones that were not.
@@ -52,14 +50,14 @@ def reciprocal_rank(ranks: Ranks) -> float:
     return 1 / min(_within(ranks, DEPTH), default=math.inf)
 
 
-def ndcg(ranks: Ranks, k: int = DEPTH) -> float:
-    """Return the discounted cumulated gain of the first `k` results over that of the best order.
+def ndcg(ranks: Ranks) -> float:
+    """Return the discounted cumulated gain of the first ten results over that of the best order.
 
     Gains are binary and discounted by log2(rank + 1), the usual form since Burges et al. (2005). The best order has as
-    many expected places first as `k` results can hold.
+    many expected places first as ten results can hold.
     """
-    best = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(ranks), k) + 1))
-    return math.fsum(1 / math.log2(rank + 1) for rank in _within(ranks, k)) / best
+    best = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(ranks), DEPTH) + 1))
+    return math.fsum(1 / math.log2(rank + 1) for rank in _within(ranks, DEPTH)) / best
 
 
 def _within(ranks: Ranks, k: int) -> Iterable[int]:
@@ -76,8 +74,6 @@ RANKED: Mapping[str, Callable[[Ranks], float]] = {
     "mrr": reciprocal_rank,
     "ndcg@10": ndcg,
 }
-
-
 #: Every retrieval figure that may have a bar; higher is better.
 NAMES = (*RANKED, *(PAGE + name for name in RANKED), REFUSED, ANSWERED)
 

@@ -45,8 +45,6 @@ _MAX_ROUNDS = 6
 
 #: One question's candidates as rows, each with a leading 1 for the bias.
 _Bag: TypeAlias = list[tuple[float, ...]]
-
-
 #: Least number of questions of each kind: two for each of five folds.
 MIN_QUESTIONS = 10
 #: Tried weights of the embedder in the fusion.

@@ -36,8 +36,6 @@ _BINS = 20
 _LATER, _NEVER = f"{DEPTH + 1}+", "none"
 #: Most grid lines.
 _MAX_TICKS = 5
-
-
 _TEMPLATE_FOLDER = Path(__file__).parent
 #: Worst questions that are listed.
 _MAX_WORST = 10

@@ -22,7 +22,6 @@ from chapterverse.text.plain import plain
 from chapterverse.text.sentences import split
 from chapterverse_api import phrases
 from chapterverse_api.answer.pipeline import answer_turn
-from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.check.verifier import verify
 from chapterverse_api.commands.session import History, SearchRow, ServiceSession
@@ -41,8 +40,6 @@ from chapterverse_api.validation import make_query
 Place: TypeAlias = tuple[str, str]
 #: Kinds of segments.
 SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
-#: Answers a question, as `answer_turn` does.
-AnswerFunction: TypeAlias = Callable[[Turn], Events]
 
 #: Types of documents that inform an answer and are no results of a search.
 _HIDDEN_TYPES = frozenset({MEMORY})
@@ -105,28 +102,6 @@ class JudgedAnswer:
     claims: list[CitedClaim]
     segments: list[dict[str, Any]]
     generation: int
-
-
-def judge_answer(
-    resources: Resources, question: str, history: list[dict[str, str]] | None, *, answer: AnswerFunction = answer_turn
-) -> JudgedAnswer:
-    """Answer a question as for a reader, and check its citations, sentences and claims again in the index.
-
-    Raises:
-        InputError: the question or its history is invalid.
-        IndexFault: no index can be read.
-    """
-    query = make_query(query=question, conversation_history=history or [])
-    resources.index.snapshot()
-    response, seconds = _time_answer(answer(Turn.open(query, resources)))
-    snapshot = resources.index.snapshot()
-    return _judge(response, seconds, _Sections(resources.index, snapshot), snapshot.head)
-
-
-def holds(resources: Resources, claims: Sequence[CitedClaim]) -> list[bool]:
-    """Return for each claim whether its section supports it."""
-    sections = _Sections(resources.index, resources.index.snapshot())
-    return [bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
 
 
 def _time_answer(events: Events) -> tuple[ChatResponse, dict[str, float]]:
@@ -283,10 +258,17 @@ class EvaluationSession(ServiceSession):
         urls = {weight: [place(c.chunk) for c in candidates] for weight, candidates in best.items()}
         return {"features": features, "urls": urls}
 
-    def judge_answer(self, question: str, history: History) -> JudgedAnswer:
-        """Answer a question, and check its citations, sentences and claims again in the index."""
-        return judge_answer(self.resources, question, history)
+    def judge_answer(
+        self, question: str, history: History, *, answer: Callable[[Turn], Events] = answer_turn
+    ) -> JudgedAnswer:
+        """Answer a question as for a reader, and check its citations, sentences and claims again in the index."""
+        query = make_query(query=question, conversation_history=history or [])
+        self.snapshot()
+        response, seconds = _time_answer(answer(Turn.open(query, self.resources)))
+        snapshot = self.snapshot()
+        return _judge(response, seconds, _Sections(self.resources.index, snapshot), snapshot.head)
 
     def holds(self, claims: Sequence[CitedClaim]) -> list[bool]:
         """Return for each claim whether its section supports it."""
-        return holds(self.resources, claims)
+        sections = _Sections(self.resources.index, self.snapshot())
+        return [bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]

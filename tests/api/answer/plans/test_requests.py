@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,10 @@ def test_a_request_of_another_form_is_one_sentence(settings: Settings, body: Any
 def test_a_start_without_plans_does_not_load_them() -> None:
     program = "import sys, chapterverse_api.service, chapterverse_api.app as a; a.create_app(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    lazy = {"answering.tools", "ext.agents.plans", "ext.agents.structured"}
-    assert not {f"chapterverse_api.{name}" for name in lazy} & set(done.stdout.split())
+    lazy = {f"chapterverse_api.{name}" for name in ("answer.tools", "ext.agents.plans", "ext.agents.structured_output")}
+    assert all(map(find_spec, lazy))
+    assert "chapterverse_api.answer.pipeline" in done.stdout.split()
+    assert not lazy & set(done.stdout.split())
 
 
 def test_only_what_may_cost_something_is_counted(settings: Settings, model: OpenAIServer) -> None:

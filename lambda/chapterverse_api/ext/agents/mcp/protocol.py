@@ -36,11 +36,9 @@ from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 
-_FILE = "gaps.md"
+_GAPS_FILE = "gaps.md"
 #: A work list has fifty gaps of some kilobytes.
-_MAX_BYTES = 1 << 20
-
-
+_MAX_GAPS_BYTES = 1 << 20
 _MARKDOWN = "text/markdown"
 #: Pages of one list: on a remote store each is a request.
 _MAX_LIST_PAGES = 50
@@ -65,8 +63,8 @@ def read_gaps(settings: Settings, authorization: str) -> str | None:
     if not settings.report_token or kind.lower() != "bearer" or not _is_same(token, settings.report_token):
         return None
     try:
-        with (settings.local_folder / _FILE).open("rb") as file:
-            return file.read(_MAX_BYTES).decode(errors="ignore")
+        with (settings.local_folder / _GAPS_FILE).open("rb") as file:
+            return file.read(_MAX_GAPS_BYTES).decode(errors="ignore")
     except OSError:
         return None
 

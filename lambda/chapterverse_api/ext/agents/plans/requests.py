@@ -35,8 +35,6 @@ PLAN_SECONDS = 24 * 60 * 60
 #: Bytes of a state that are searched for a tool without its key: one that unpacks to more is taken to have one.
 _MAX_SEARCHED_BYTES = 200_000
 _PURPOSE = b"chapterverse/plan/1"
-
-
 #: Characters of a tool's result or error that a reader sees.
 _MAX_OUTCOME_CHARS = 2_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
@@ -26,9 +26,6 @@ from chapterverse_api.http.answers import WorkerResponse, get_deadline, get_orig
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.rejections import Rejection
-
-if TYPE_CHECKING:
-    from chapterverse.settings import Settings
 
 router = APIRouter()
 
@@ -92,24 +89,21 @@ def _reject(call: McpCall, rejection: Rejection) -> Response:
 
 def _answer(call: McpCall, request: Request, deadline: Deadline) -> Response:
     # The tools are most of this; a cold start must not pay for them before the first call.
-    from chapterverse_api.ext.agents.mcp.protocol import answer
+    from chapterverse_api.ext.agents.mcp.protocol import answer, read_gaps
     from chapterverse_api.ext.agents.tools.tool import ToolContext
 
     context = ToolContext(get_service(request.app), deadline, get_origins(request))
     try:
         # Only over HTTP, because it needs a header.
         if call.method == "resources/read" and call.params.get("uri") == _GAPS:
-            return JSONResponse(_gaps(call, context.service.settings, request.headers.get("authorization", "")))
+            gaps = read_gaps(context.service.settings, request.headers.get("authorization", ""))
+            return JSONResponse(_gaps_reply(call, gaps))
         return JSONResponse(answer(call, context))
     except McpError as error:
         return _error(error, call.id)
 
 
-def _gaps(call: McpCall, settings: Settings, authorization: str) -> dict[str, Any]:
-    # Lazy: few ask for it.
-    from chapterverse_api.ext.agents.mcp.protocol import read_gaps
-
-    text = read_gaps(settings, authorization)
+def _gaps_reply(call: McpCall, text: str | None) -> dict[str, Any]:
     if text is None:
         raise McpError(RESOURCE_NOT_FOUND, "There is no such resource.", status=404)
     content = {"uri": _GAPS, "mimeType": "text/markdown", "text": text}

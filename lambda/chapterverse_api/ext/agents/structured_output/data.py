@@ -38,8 +38,6 @@ Path: TypeAlias = tuple[str | int, ...]
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
-
-
 #: How often at most data that fits a schema is asked for.
 DATA_TRIES = 2
 _Data = TypeVar("_Data")

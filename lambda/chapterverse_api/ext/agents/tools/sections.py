@@ -46,8 +46,6 @@ RawFilters = Annotated[
         "$in, $prefix, $contains, $gt, $gte, $lt, $lte, $and, $or."
     ),
 ]
-
-
 #: ASCII characters of a token, fewer than the 3.6 of prose, since JSON and code have shorter ones.
 _ASCII = 3.0
 #: Tokens of any other character, such as a Chinese one. A Cyrillic character has fewer.

@@ -23,7 +23,7 @@ from chapterverse.text.json_text import parse_json
 from chapterverse_api import rejections
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.contract import RequestModel, ResponseModel
-from chapterverse_api.deadline import Deadline
+from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.draft.requests import ToolCall, ToolResult, ToolSpec
@@ -175,6 +175,8 @@ class BoundTools:
         except ChapterVerseError as error:
             # It may name a host.
             return ToolResult(False, error=_NO_ANSWER, cause=str(error))
+        except ClientDisconnected:
+            raise
         except Exception as error:
             # A fault of this program costs a result, and never the answer.
             rejections.report(error)
