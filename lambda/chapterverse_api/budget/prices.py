@@ -52,9 +52,9 @@ class Price:
 
 FREE = Price()
 
-#: By model; "" is the one that Cohere's name alone stands for.
+#: By model; "cohere" is the one that this name alone stands for.
 _GENERATORS = {
-    "": Price(2.5, 10),
+    "cohere": Price(2.5, 10),
     "command-a-03-2025": Price(2.5, 10),
     "command-r7b-12-2024": Price(0.0375, 0.15),
     "command-r-08-2024": Price(0.15, 0.6),
@@ -71,7 +71,7 @@ _GENERATORS = {
     "cohere.command-r-plus-v1:0": Price(3, 15),
 }
 _RERANKERS = {
-    "": Price(search=2000),
+    "cohere": Price(search=2000),
     "rerank-v3.5": Price(search=2000),
     "rerank-english-v3.0": Price(search=2000),
     "rerank-multilingual-v3.0": Price(search=2000),
@@ -160,7 +160,7 @@ def _price(name: str, prices: Mapping[str, Price], unknown: Price = _UNKNOWN, *,
     # Models of a private server cost nothing by the token.
     if provider in _FREE_PROVIDERS or (provider == "openai" and private):
         return FREE
-    return prices.get(_GEOGRAPHY.sub("", model), unknown)
+    return prices.get(_GEOGRAPHY.sub("", model or provider), unknown)
 
 
 def _parse_overrides(text: str, priced_by_search: Collection[str]) -> dict[str, Price]:

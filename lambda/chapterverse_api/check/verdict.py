@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from chapterverse.calibration.evidence import logistic
+from chapterverse.calibration import logistic
 from chapterverse.text.json_text import load_json
 from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.check.features import measure_support

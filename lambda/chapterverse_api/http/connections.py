@@ -104,7 +104,8 @@ class ServerConfig(Config):
 class RequestParser(h11.Connection):
     """A connection's parser, which gives h11 a next piece only if that needs one, so the bound holds for each event.
 
-    It holds for a request's line and headers together, as sent, and for those behind a chunked body.
+    It holds for a request's line and headers together, as sent, and for those behind a chunked body. h11 bounds only
+    what is incomplete: headers that came in one piece could be as large as the piece.
 
     Attributes:
         refusal_status: the status for a request that could not be read.

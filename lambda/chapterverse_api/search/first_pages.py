@@ -40,8 +40,8 @@ def _search(snapshot: Snapshot, language: str) -> list[Chunk]:
 def _find_headed(chunks: Iterable[Chunk], heading: str, language: str) -> list[Chunk]:
     """Return the chunks headed as a beginning with as few other words in this heading as any.
 
-    So "Installation guide" counts where no title is "Installation". On 28 documentations those
-    so titled are where to begin, but on one. Of the titles with more words than these a half are not.
+    So "Installation guide" counts where no title is "Installation". On 28 documentations those so titled are where to
+    begin, but on one. Of the titles with more words than these a half are not.
     """
     beginnings = [_words(phrase) for phrase in phrases.for_language(language).beginning.split("; ")]
     headings = ((_words(getattr(chunk, heading) or ""), chunk) for chunk in chunks)

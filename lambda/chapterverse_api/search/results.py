@@ -25,8 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal, NamedTuple
 
-from chapterverse.calibration import Calibration, WeightedQuestion, match_word
-from chapterverse.calibration.evidence import logistic
+from chapterverse.calibration import Calibration, WeightedQuestion, logistic, match_word
 from chapterverse.errors import ProviderError
 from chapterverse.text.json_text import load_json
 from chapterverse_api.budget.daily_budget import BudgetSpent

@@ -31,7 +31,8 @@ def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> No
     assert prices(reranker=f"cohere:{cohere_reranker.DEFAULT_MODEL}").reranker == named.reranker
 
 
-@pytest.mark.parametrize("name", ["cohere:command-z", "openai:some-new-one", "bedrock:us.vendor.model-v1:0"])
+# "acme" is a part that an owner has added.
+@pytest.mark.parametrize("name", ["cohere:command-z", "openai:some-new-one", "bedrock:us.vendor.model-v1:0", "acme"])
 def test_a_model_that_nobody_knows_is_counted_as_a_dear_one(name: str) -> None:
     unknown, dearest = prices(generator=name).generator, prices(generator="cohere").generator
     assert unknown.input_token > dearest.input_token
