@@ -150,15 +150,8 @@ class Ledger:
 
         return self._database.run(read, otherwise=dict[str, LedgerRow](), reading=True)
 
-    def generation(self, scope: Scope) -> int:
-        """Return the generation that the rows describe; 0 if there are none."""
-        return self._head(scope)[0]
-
-    def token(self, scope: Scope) -> str:
-        """Return the token of the head that the rows describe; "" if there are none."""
-        return self._head(scope)[1]
-
-    def _head(self, scope: Scope) -> tuple[int, str]:
+    def described(self, scope: Scope) -> tuple[int, str]:
+        """Return the generation and the token of the head that the rows describe; 0 and "" if there are none."""
         sql, key = "SELECT generation, token FROM ledger_generation WHERE site = ? AND version = ?", scope
         rows = self._database.run(
             lambda db: db.rows(sql, (key.site, key.version)), otherwise=list[tuple[Any, ...]](), reading=True
@@ -209,10 +202,12 @@ def open_ledger(settings: Settings) -> Ledger:
 
 def rows_of(ledger: Ledger, head: Head) -> dict[str, LedgerRow] | None:
     """Return the rows of a generation; None if the ledger describes another one."""
+    wanted = head.generation, head.token
+    if ledger.described(head.scope) != wanted:
+        return None
     rows = ledger.records(head.scope)
-    # Last, so that rows which a publication replaced meanwhile don't pass for those of the head.
-    described = ledger.generation(head.scope), ledger.token(head.scope)
-    return rows if described == (head.generation, head.token) else None
+    # Again, because a publication may have replaced the rows meanwhile.
+    return rows if ledger.described(head.scope) == wanted else None
 
 
 def prepare(place: str, db: Statements, make: bool) -> bool:

@@ -91,7 +91,7 @@ def assert_is_a_clean_build(site: Site) -> None:
     assert {p: (r.content_hash, r.chunk_count, r.pipeline) for p, r in rows.items()} == {
         p: (r.content_hash, r.chunk_count, r.pipeline) for p, r in expected.items()
     }
-    assert site.ledger.generation(SCOPE) == ours.head.generation
+    assert site.ledger.described(SCOPE)[0] == ours.head.generation
 
 
 def numbers(report: Report) -> dict[str, int]:

@@ -80,7 +80,7 @@ def test_a_model_that_fails_leaves_the_old_index(site: Site) -> None:
     with pytest.raises(ProviderError):
         site.index()
     assert bare(site.stored().values()) == before
-    assert site.ledger.generation(SCOPE) == 1
+    assert site.ledger.described(SCOPE)[0] == 1
     assert not site.store.is_publishing(SCOPE)
     site.embedder = CountingEmbedder()
     assert site.index().embedded == 150

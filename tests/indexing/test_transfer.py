@@ -101,7 +101,7 @@ def test_an_import_replaces_what_was_there(site: Site) -> None:
     maintenance.fill(before, target)
     assert {c.source_file_path for c in before.chunks} == set(target.ledger.records(SCOPE))
     assert target.store.heads()[0].generation == 2
-    assert target.ledger.token(SCOPE) == target.store.heads()[0].token
+    assert target.ledger.described(SCOPE)[1] == target.store.heads()[0].token
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_lost_ledger_is_made_anew(site: Site) -> None:
     assert (done.swept, done.rebuilt) == (1 if done.swept else 0, 3)
     rows = site.ledger.records(SCOPE)
     assert {path: row.chunk_count for path, row in rows.items()} == {"a.md": 2, "b.md": 2, "c.md": 2}
-    assert site.ledger.token(SCOPE) == site.store.heads()[0].token
+    assert site.ledger.described(SCOPE)[1] == site.store.heads()[0].token
     report = site.index()
     assert (report.embedded, report.files.changed) == (0, ("a.md", "b.md", "c.md"))
 

@@ -109,6 +109,17 @@ def test_bits_that_flip_are_noticed(tmp_path: Path) -> None:
         assert kept.read({"a"}) == {}
 
 
+def test_what_stands_before_a_damaged_page_is_not_paid_again(tmp_path: Path) -> None:
+    kept, file = UnfinishedVectors(tmp_path / "x.sqlite"), tmp_path / "x.sqlite"
+    vectors = {f"{number:04}": array("f", [float(number)] * 256) for number in range(1000)}
+    kept.keep(vectors)
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2] + b"\xff" * (len(data) - len(data) // 2))
+    found = kept.read(vectors)
+    assert 400 < len(found) < 600
+    assert all(found[name] == vectors[name] for name in found)
+
+
 # The cost
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
 from chapterverse.ext.postgres.ledger import postgres_ledger
-from chapterverse.ledger import Ledger, LedgerRow, open_ledger
-from chapterverse.model import Scope
+from chapterverse.ledger import Ledger, LedgerRow, open_ledger, rows_of
+from chapterverse.model import Head, Scope
 from chapterverse.settings import Settings
 from fakes import postgres
 from ledger.rows import DOCS, NEXT, A, B, C, one_sentence, row
@@ -42,7 +42,7 @@ def ledger(address: str) -> Ledger:
 
 def test_a_new_ledger_is_empty(ledger: Ledger) -> None:
     assert ledger.records(DOCS) == {}
-    assert ledger.generation(DOCS) == 0
+    assert ledger.described(DOCS) == (0, "")
 
 
 def test_rows_come_back_as_they_were_and_by_path(ledger: Ledger) -> None:
@@ -50,7 +50,7 @@ def test_rows_come_back_as_they_were_and_by_path(ledger: Ledger) -> None:
     ledger.save(DOCS, 4, [C, odd, A], [])
     assert ledger.records(DOCS) == {"a.md": A, "c.md": C, odd.file_path: odd}
     assert list(ledger.records(DOCS)) == sorted(["a.md", "c.md", odd.file_path])
-    assert ledger.generation(DOCS) == 4
+    assert ledger.described(DOCS)[0] == 4
 
 
 def test_a_row_is_replaced(ledger: Ledger) -> None:
@@ -71,7 +71,7 @@ def test_a_row_is_removed(ledger: Ledger) -> None:
     ledger.save(DOCS, 1, [A, B], [])
     ledger.save(DOCS, 2, [], ["a.md", "never-there.md"])
     assert ledger.records(DOCS) == {"b.md": B}
-    assert ledger.generation(DOCS) == 2
+    assert ledger.described(DOCS)[0] == 2
 
 
 def test_a_path_that_is_removed_and_saved_at_once_is_there(ledger: Ledger) -> None:
@@ -86,12 +86,12 @@ def test_scopes_know_nothing_of_each_other(ledger: Ledger) -> None:
     ledger.save(DOCS, 2, [], ["b.md"])
     assert ledger.records(DOCS) == {"a.md": A}
     assert ledger.records(NEXT)["a.md"].chunk_count == 8
-    assert (ledger.generation(DOCS), ledger.generation(NEXT), ledger.generation(Scope("other"))) == (2, 7, 0)
+    assert (ledger.described(DOCS)[0], ledger.described(NEXT)[0], ledger.described(Scope("other"))[0]) == (2, 7, 0)
 
 
 def test_the_generation_can_be_saved_alone(ledger: Ledger) -> None:
     ledger.save(DOCS, 3, [], [])
-    assert (ledger.generation(DOCS), ledger.records(DOCS)) == (3, {})
+    assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (3, {})
 
 
 def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) -> None:
@@ -100,6 +100,25 @@ def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) 
     assert other.records(DOCS) == {"a.md": A}
     other.save(DOCS, 2, [B], ["a.md"])
     assert ledger.records(DOCS) == {"b.md": B}
+
+
+@pytest.mark.parametrize("first", ["rows", "save"])
+def test_rows_that_are_replaced_while_they_are_read_are_those_of_no_head(
+    ledger: Ledger, address: str, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    old, new = (Head(DOCS.site, DOCS.version, number, 1, 1, "", token=f"token {number}") for number in (1, 2))
+    ledger.save(DOCS, 1, [A], [], old.token)
+    assert rows_of(ledger, old) == {"a.md": A}
+    assert rows_of(ledger, new) is None
+    read, other = ledger.records, open_ledger(Settings(ledger=address))
+
+    def records(scope: Scope) -> dict[str, LedgerRow]:
+        rows = read(scope)
+        other.save(DOCS, 2, [B], ["a.md"], new.token)
+        return rows if first == "rows" else read(scope)
+
+    monkeypatch.setattr(ledger, "records", records)
+    assert rows_of(ledger, new if first == "rows" else old) is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +152,7 @@ def test_a_row_out_of_contract_is_refused_and_nothing_of_the_call_is_kept(ledger
     assert one_sentence(caught.value)
     assert str(caught.value).isprintable()
     assert ledger.records(DOCS) == {"a.md": A, "b.md": B}
-    assert ledger.generation(DOCS) == 1
+    assert ledger.described(DOCS)[0] == 1
 
 
 def test_an_interrupted_save_keeps_nothing(ledger: Ledger) -> None:
@@ -147,7 +166,7 @@ def test_an_interrupted_save_keeps_nothing(ledger: Ledger) -> None:
         ledger.save(DOCS, 2, interrupted(), [])
     assert ledger.records(DOCS) == {"a.md": A}
     ledger.save(DOCS, 2, [B], [])
-    assert ledger.generation(DOCS) == 2
+    assert ledger.described(DOCS)[0] == 2
 
 
 def test_a_path_of_512_characters_fits(ledger: Ledger) -> None:
@@ -160,7 +179,7 @@ def test_names_that_no_ledger_can_hold_are_told_in_one_sentence(ledger: Ledger, 
     ledger.save(DOCS, 1, [A], [])
     for use in (
         lambda: ledger.records(scope),
-        lambda: ledger.generation(scope),
+        lambda: ledger.described(scope),
         lambda: ledger.save(scope, 2, [B], []),
         lambda: ledger.save(DOCS, 2, [B], ["\udcff.md"]),
         lambda: ledger.save(DOCS, 2, [B], [], "\udcff"),
@@ -174,16 +193,16 @@ def test_names_that_no_ledger_can_hold_are_told_in_one_sentence(ledger: Ledger, 
 def test_long_names_of_site_and_version_fit(ledger: Ledger) -> None:
     scope = Scope("ü" * 300, "feature/" + "long-" * 50)
     ledger.save(scope, 1, [A], [], "t" * 500)
-    assert (ledger.records(scope), ledger.token(scope)) == ({"a.md": A}, "t" * 500)
+    assert (ledger.records(scope), ledger.described(scope)[1]) == ({"a.md": A}, "t" * 500)
 
 
 def test_the_token_is_that_of_the_last_save(ledger: Ledger) -> None:
-    assert ledger.token(DOCS) == ""
+    assert ledger.described(DOCS)[1] == ""
     ledger.save(DOCS, 1, [A], [], "first")
     ledger.save(NEXT, 1, [A], [], "other")
-    assert (ledger.token(DOCS), ledger.token(NEXT)) == ("first", "other")
+    assert (ledger.described(DOCS)[1], ledger.described(NEXT)[1]) == ("first", "other")
     ledger.save(DOCS, 1, [], [], "second")
-    assert ledger.token(DOCS) == "second"
+    assert ledger.described(DOCS)[1] == "second"
 
 
 def test_of_two_rows_with_one_path_the_last_stays(ledger: Ledger) -> None:
@@ -235,7 +254,7 @@ def test_a_writer_that_does_not_finish_is_told_as_a_lock(ledger: Ledger, address
         assert patient(address, 0.05).records(DOCS) == {"a.md": A}
 
     ledger.save(DOCS, 3, while_another_writes(), [])
-    assert (ledger.generation(DOCS), ledger.records(DOCS)) == (3, {"a.md": A, "c.md": C})
+    assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (3, {"a.md": A, "c.md": C})
     patient(address, 0.05).save(DOCS, 4, [B], ["a.md"])
     assert ledger.records(DOCS) == {"b.md": B, "c.md": C}
 
@@ -283,7 +302,7 @@ def test_any_history_is_what_a_dictionary_would_hold(
         ledger.save(scope, generation, rows.values(), removed)
         model = {p: r for p, r in model.items() if p not in removed} | rows
         assert ledger.records(scope) == model
-    assert ledger.generation(scope) == len(steps)
+    assert ledger.described(scope)[0] == len(steps)
 
 
 @pytest.mark.parametrize("uri", ["sqlite:", "postgresql:", "postgres:", "x", ":", "mysql://user:secret@host/db"])

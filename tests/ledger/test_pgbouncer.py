@@ -48,7 +48,7 @@ def test_a_ledger_is_kept_behind_a_pooler(port: int, database: str, query: str) 
     ledger = postgres_ledger(address(port, database, query=query), pauses=())
     for generation, row in ((1, A), (2, B)):
         ledger.save(DOCS, generation, [row], [])
-    assert (ledger.generation(DOCS), set(ledger.records(DOCS))) == (2, {A.file_path, B.file_path})
+    assert (ledger.described(DOCS)[0], set(ledger.records(DOCS))) == (2, {A.file_path, B.file_path})
 
 
 def test_conversations_are_kept_behind_a_pooler(port: int, database: str) -> None:

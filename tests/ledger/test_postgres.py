@@ -64,7 +64,7 @@ def name_of(address: str) -> str:
 
 
 def test_reading_leaves_no_trace(ledger: Ledger, address: str) -> None:
-    assert (ledger.records(DOCS), ledger.generation(DOCS), ledger.token(DOCS)) == ({}, 0, "")
+    assert (ledger.records(DOCS), ledger.described(DOCS)) == ({}, (0, ""))
     assert ask(address, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace") == []
 
 
@@ -133,7 +133,7 @@ def test_a_table_of_somebody_else_is_left_alone(ledger: Ledger, address: str) ->
 def test_a_newer_ledger_is_not_touched(ledger: Ledger, address: str) -> None:
     ledger.save(DOCS, 1, [A], [])
     do(address, "INSERT INTO ledger_migrations (version) VALUES (99)")
-    for use in (lambda: ledger.records(DOCS), lambda: ledger.token(DOCS), lambda: ledger.save(DOCS, 2, [B], [])):
+    for use in (lambda: ledger.records(DOCS), lambda: ledger.described(DOCS), lambda: ledger.save(DOCS, 2, [B], [])):
         with pytest.raises(IndexMismatch, match="upgrade") as caught:
             use()
         assert told(caught.value)
@@ -148,7 +148,7 @@ def test_two_that_migrate_at_once_wait_for_each_other(ledger: Ledger, address: s
         yield A
 
     postgres_ledger(address).save(DOCS, 1, while_tables_are_made(), [])
-    assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
+    assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (1, {"a.md": A})
 
 
 def test_who_waited_for_the_tables_finds_them(address: str) -> None:
@@ -176,7 +176,7 @@ def test_writers_of_two_sites_do_not_wait_for_each_other(ledger: Ledger) -> None
         yield C
 
     ledger.save(DOCS, 2, while_another_writes(), [])
-    assert (ledger.generation(DOCS), ledger.generation(NEXT)) == (2, 5)
+    assert (ledger.described(DOCS)[0], ledger.described(NEXT)[0]) == (2, 5)
 
 
 # Addresses
@@ -226,7 +226,7 @@ def test_a_connection_that_is_refused_is_told_in_one_sentence(
     address: str, change: Callable[[str], str], says: str
 ) -> None:
     ledger = postgres_ledger(change(address), pauses=())
-    for use in (lambda: ledger.records(DOCS), lambda: ledger.token(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
+    for use in (lambda: ledger.records(DOCS), lambda: ledger.described(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
         with pytest.raises(ChapterVerseError, match=says) as caught:
             use()
         assert told(caught.value)
@@ -296,7 +296,7 @@ def test_nothing_outlives_a_transaction(address: str) -> None:
         ledger.save(DOCS, 1, [row(f"{i}.md") for i in range(30)], ["x.md"])
         for _ in range(12):
             ledger.records(DOCS)
-        ledger.token(DOCS)
+        ledger.described(DOCS)
     starts = [sent[8 : int.from_bytes(sent[:4], "big")].split(b"\0") for sent in relay.heard]
     # What PgBouncer lets through without being told to.
     assert {name for start in starts for name in start[::2] if name} == {
@@ -324,7 +324,7 @@ def test_a_connection_that_is_ended_in_the_middle_leaves_nothing(ledger: Ledger,
     with pytest.raises(IndexFault, match="broke off: nothing was written") as caught:
         ledger.save(DOCS, 2, ended(), ["b.md"])
     assert told(caught.value)
-    assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A, "b.md": B})
+    assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (1, {"a.md": A, "b.md": B})
     ledger.save(DOCS, 2, [C], ["b.md"])
     assert ledger.records(DOCS) == {"a.md": A, "c.md": C}
 
@@ -346,7 +346,7 @@ def test_a_server_that_is_killed_in_the_middle_leaves_nothing() -> None:
             ledger.records(DOCS)
         assert told(caught.value)
         mortal.start()
-        assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A, "b.md": B})
+        assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (1, {"a.md": A, "b.md": B})
         ledger.save(DOCS, 2, [C], ["b.md"])
         assert ledger.records(DOCS) == {"a.md": A, "c.md": C}
     finally:
@@ -375,7 +375,7 @@ def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written() -> None:
         with pytest.raises(IndexFault, match=r"can't be used \(could not .*\): nothing was written") as caught:
             ledger.save(DOCS, 2, [row(f"{i}.md") for i in range(20_000)], ["a.md"])
         assert told(caught.value)
-        assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
+        assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (1, {"a.md": A})
         small.kill()
         small.largest_file = 0
         small.start()
@@ -403,7 +403,7 @@ def test_a_right_that_is_missing_is_named(ledger: Ledger, address: str, right: s
     assert told(caught.value)
     assert not isinstance(caught.value, IndexCorrupt)
     do(address, f"GRANT {right} ON document_metadata TO {USER}")
-    assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
+    assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (1, {"a.md": A})
 
 
 def test_a_schema_that_is_closed_is_named(ledger: Ledger, address: str) -> None:

@@ -26,7 +26,7 @@ def path_of(tmp_path: Path) -> Path:
 def test_reading_leaves_no_trace(tmp_path: Path) -> None:
     ledger = Ledger.on_sqlite(tmp_path / "nowhere" / "ledger.sqlite")
     assert ledger.records(DOCS) == {}
-    assert ledger.generation(DOCS) == 0
+    assert ledger.described(DOCS)[0] == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,7 +64,7 @@ def test_the_table_is_the_one_of_the_contract(tmp_path: Path) -> None:
 def test_a_corrupt_file_is_told_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     path_of(tmp_path).write_bytes(content)
     ledger = Ledger.on_sqlite(path_of(tmp_path))
-    for use in (lambda: ledger.records(DOCS), lambda: ledger.generation(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
+    for use in (lambda: ledger.records(DOCS), lambda: ledger.described(DOCS), lambda: ledger.save(DOCS, 1, [A], [])):
         with pytest.raises(IndexCorrupt, match="remove it") as caught:
             use()
         assert one_sentence(caught.value)
@@ -96,7 +96,7 @@ def test_reading_a_file_of_other_tables_adds_nothing(tmp_path: Path) -> None:
         db.commit()
     before = path_of(tmp_path).read_bytes()
     ledger = Ledger.on_sqlite(path_of(tmp_path))
-    assert (ledger.records(DOCS), ledger.generation(DOCS), ledger.token(DOCS)) == ({}, 0, "")
+    assert (ledger.records(DOCS), ledger.described(DOCS)) == ({}, (0, ""))
     assert path_of(tmp_path).read_bytes() == before
 
 
@@ -188,6 +188,6 @@ def test_a_full_disk_is_told_in_one_sentence_and_nothing_is_written(tmp_path: Pa
     assert kind == "IndexFault"
     assert one_sentence(IndexFault(sentence))
     assert "can't be used" in sentence
-    assert (ledger.generation(DOCS), ledger.records(DOCS)) == (1, {"a.md": A})
+    assert (ledger.described(DOCS)[0], ledger.records(DOCS)) == (1, {"a.md": A})
     ledger.save(DOCS, 2, [B], ["a.md"])
     assert ledger.records(DOCS) == {"b.md": B}

@@ -12,8 +12,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, Head, Scope
@@ -181,6 +183,43 @@ def test_terms_are_counted_up_and_down(tmp_path: Path) -> None:
     terms = TermCounts.empty().add(Counter({7: 2, 2**32 - 1: 1, 3: 1})).add(Counter({7: -1, 3: -1, 9: 4}))
     terms.save(tmp_path / "terms.bin")
     assert TermCounts.load(tmp_path / "terms.bin").counts([3, 7, 9, 2**32 - 1, 8, -1]) == [0, 1, 4, 1, 0, 0]
+
+
+def test_a_preview_counts_what_was_opened_again(store: EdgeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that the engine loses when it closes must show, because nothing else compares."""
+    lost, load = point("b", prose("b")), edge.EdgeShard.load
+
+    class Forgetful:
+        @staticmethod
+        def load(place: str) -> Any:
+            engine = load(place)
+            engine.update(edge.UpdateOperation.delete_points([lost.chunk.chunk_id]))
+            return engine
+
+        create = staticmethod(edge.EdgeShard.create)
+
+    monkeypatch.setattr("qdrant_edge.EdgeShard", Forgetful)
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([point("a", prose("a")), lost])
+        assert publication.preview().head.chunks == 1
+
+
+def test_a_leftover_that_stays_fails_no_publication(store: EdgeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store, "a")
+    with store.publish(SCOPE, NONE) as publication:
+        publication.write([point("b", prose("b"))])
+        found = publication.preview().head
+        (folder_of(store) / "other.new").write_text("{")
+        unlink = Path.unlink
+
+        def refusing(path: Path, missing_ok: bool = False) -> None:
+            if path.suffix == ".new":
+                raise PermissionError(1, "Operation not permitted")
+            unlink(path, missing_ok)
+
+        monkeypatch.setattr(Path, "unlink", refusing)
+        publication.commit(Head("docs", "", 2, found.pages, found.chunks, "test", languages=found.languages))
+    assert names_in(store) == ["a", "b"]
 
 
 # Power cuts

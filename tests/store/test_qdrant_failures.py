@@ -106,6 +106,26 @@ def test_a_reply_that_is_none_is_one_sentence(result: Any) -> None:
             server.faults.clear()
 
 
+@pytest.mark.parametrize("info", [{"payload_schema": None}, {"payload_schema": 3}, {"payload_schema": {}}, {}])
+def test_a_description_that_is_none_is_one_sentence(info: Any) -> None:
+    with QdrantServer() as server:
+        publish(store_on(server), [A])
+        # Of the collection of points, which is described before the first write of each publication.
+        before = next(i for i, r in enumerate(history_of_a_publication(server)) if r.path.endswith("/collections/docs"))
+        server.play(*[GOOD] * before, *[Fault(change=lambda _: {"result": info})] * 2)
+        with pytest.raises(IndexFault, match=r"check the address\.|give the index one of its own"):
+            write(server)
+        assert texts(store_on(server)) == {A.chunk.text}
+
+
+def history_of_a_publication(server: QdrantServer) -> list[Request]:
+    """Return the requests of a publication, which is not committed."""
+    server.history.clear()
+    with store_on(server).publish(SCOPE, NONE) as publication:
+        publication.write([B])
+    return [*server.history]
+
+
 def test_a_storm_is_waited_out() -> None:
     waited: list[float] = []
     with QdrantServer() as server:

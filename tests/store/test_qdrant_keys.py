@@ -75,4 +75,4 @@ def test_a_key_that_is_not_known_is_noticed(tmp_path: Path) -> None:
             service: Service = quill.service(settings.override(qdrant_api_key=key), embedder=quill.Terms())
             with suppress(ConfigurationError):
                 assert quill.ask(service, "Where does the cache live?").source_chunks
-            assert service.key_refused is (key != KEY)
+            assert service.resources.key_refused is (key != KEY)

@@ -138,9 +138,10 @@ class UnfinishedVectors:
     def _run(
         self, statement: str, rows: Sequence[tuple[object, ...]] | None = None, *, make: bool = False
     ) -> list[Any]:
-        """Run a statement, for each of the rows if given, and return what it finds; nothing after an error."""
+        """Run a statement, for each of the rows if given, and return what it finds, up to the first error."""
+        found: list[Any] = []
         if self._path is None or not (make or self._path.exists()):
-            return []
+            return found
         # Imported here: a build that changes nothing does not need it.
         import sqlite3
 
@@ -150,9 +151,10 @@ class UnfinishedVectors:
                 if make:
                     db.execute(_SCHEMA)
                 if rows is None:
-                    return db.execute(statement).fetchall()
-                db.executemany(statement, rows)
-        return []
+                    found.extend(db.execute(statement))
+                else:
+                    db.executemany(statement, rows)
+        return found
 
 
 def _checksum(embed_hash: str, data: bytes) -> int:

@@ -199,8 +199,8 @@ class EdgePublication(ShardPublication):
         # Readers see the generation already, so an error here doesn't fail the publication.
         with contextlib.suppress(OSError):
             files.sync_path(self._folder)
-        # A reader may just be opening the previous generation, so that one stays until the next publication.
-        _clear(self._folder, lambda _, number: number not in {head.generation - 1, head.generation})
+            # A reader may just be opening the previous generation, so that one stays until the next publication.
+            _clear(self._folder, lambda _, number: number not in {head.generation - 1, head.generation})
 
     def discard(self) -> None:
         """Throw the draft away, unless it is live."""

@@ -103,13 +103,15 @@ class ShardDraft(Shard):
             return
         self._terms = self._terms.add(self._count_differences)
         self._count_differences = Counter()
-        chunks = self._engine.count(edge.CountRequest(exact=True))
-        self._drop_indexes(chunks)
+        self._drop_indexes()
         self._engine.flush()
         self._engine.close()
         files.require_space(self._folder, 0)
         self._engine = edge.EdgeShard.load(str(self._folder / SHARD))
         pages, languages = (self._list_values(name, exact=True) for name in ("source_file_path", "language"))
+        with translating_read_errors(self._folder):
+            # Of what was opened again, so that a write that was lost shows.
+            chunks = self._engine.count(edge.CountRequest(exact=True))
         self.head = replace(self.head, pages=len(pages), chunks=chunks, languages=tuple(languages))
         self._is_settled = True
 
@@ -131,8 +133,9 @@ class ShardDraft(Shard):
                 self._engine.update(_new_index(name))
                 del self._constants[name]
 
-    def _drop_indexes(self, chunks: int) -> None:
+    def _drop_indexes(self) -> None:
         """Turn each field in which all points have the same value into a constant."""
+        chunks = self._engine.count(edge.CountRequest(exact=True))
         if not chunks:
             self._constants = {name: [] for name in self._constants}
         for name in _INDEXED:

@@ -60,7 +60,7 @@ def test_it_may_share_a_file_with_the_ledger(tmp_path: Path) -> None:
     path = tmp_path / "both.sqlite"
     Ledger.on_sqlite(path).save(Scope("docs"), 1, [], [])
     table(path).append("a", TURN)
-    assert Ledger.on_sqlite(path).generation(Scope("docs")) == 1
+    assert Ledger.on_sqlite(path).described(Scope("docs"))[0] == 1
     assert len(table(path).thread("a").turns) == 1
 
 

@@ -46,7 +46,7 @@ def collection_name(place: QdrantAddress, site: str, embedder: EmbedderCard) -> 
 def ensure_collection(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> CollectionLayout:
     """Create a collection of points and its indexes, as far as they are missing; return its layout."""
     info = _describe_or_create(writer, name, _points_config(writer.place, embedder))
-    _ensure_indexes(writer, name, _POINT_INDEXES, info)
+    _ensure_indexes(writer, name, _POINT_INDEXES, info["payload_schema"])
     with translating_errors(f"The collection {name} is no index: give the index one of its own, by ?collection=NAME."):
         config = info["config"]
         quantization = "scalar" if config.get("quantization_config") else ""
@@ -57,7 +57,7 @@ def ensure_heads(writer: QdrantWriter) -> None:
     """Create the collection of heads. It has one shard, so that a conditional write sees every other one."""
     name = writer.place.heads
     info = _describe_or_create(writer, name, {"vectors": {}, **_copies(1, writer.place.replicas)})
-    _ensure_indexes(writer, name, _HEAD_INDEXES, info)
+    _ensure_indexes(writer, name, _HEAD_INDEXES, info["payload_schema"])
 
 
 def _describe_or_create(writer: QdrantWriter, name: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,10 +68,10 @@ def _describe_or_create(writer: QdrantWriter, name: str, config: Mapping[str, An
 
 
 def _ensure_indexes(
-    writer: QdrantWriter, name: str, indexes: Mapping[str, Mapping[str, Any]], info: Mapping[str, Any]
+    writer: QdrantWriter, name: str, indexes: Mapping[str, Mapping[str, Any]], existing: Mapping[str, Any]
 ) -> None:
     for field, schema in indexes.items():
-        if field not in info.get("payload_schema", {}):
+        if field not in existing:
             writer.index(name, field, schema)
 
 

@@ -18,7 +18,6 @@ from chapterverse.ext.qdrant.collections import collect_garbage, collection_name
 from chapterverse.ext.qdrant.filters import any_of, visible_in, with_conditions
 from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
 from chapterverse.ext.qdrant.record import CollectionLayout, RetiredGeneration, ScopeRecord, scope_key
-from chapterverse.ext.qdrant.server import QdrantServer
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
 from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.model import EmbedderCard, Head, Point
@@ -38,7 +37,6 @@ class QdrantPublication:
         self,
         lease: QdrantLease,
         writer: QdrantWriter,
-        server: QdrantServer,
         previous: QdrantSnapshot | None,
         embedder: EmbedderCard,
         times: LeaseTimes,
@@ -46,7 +44,6 @@ class QdrantPublication:
         self.previous = previous
         self._lease = lease
         self._writer = writer
-        self._server = server
         self._embedder = embedder
         self._times = times
         self._key = scope_key(lease.record.scope)
@@ -75,7 +72,7 @@ class QdrantPublication:
     def preview(self) -> QdrantSnapshot:
         chunks = self._writer.count(self._collection(), visible_in(self._key, self._epoch))
         head = Head("", "", 0, 0, chunks, "", self._embedder)
-        snapshot = QdrantSnapshot(self._server, head, self._key, self._epoch, self._layout_once())
+        snapshot = QdrantSnapshot(self._writer, head, self._key, self._epoch, self._layout_once())
         pages, languages = snapshot.values("source_file_path"), snapshot.values("language")
         snapshot.head = replace(head, pages=len(pages), languages=tuple(map(str, languages)))
         return snapshot
@@ -114,7 +111,7 @@ class QdrantPublication:
 
     def _create_layout(self) -> CollectionLayout:
         record = self._lease.record
-        name = collection_name(self._server.place, record.scope.site, self._embedder)
+        name = collection_name(self._writer.place, record.scope.site, self._embedder)
         if self._reuses_points():
             name = record.layout.collection
         elif name != record.draft:

@@ -92,9 +92,7 @@ class QdrantStore:
         writer = self._writer()
         with QdrantLease.hold(writer, scope, self._times) as lease:
             undo(writer, lease.record)
-            server = QdrantServer(self.place, self._retry)
-            previous = _previous(server, lease.record)
-            publication = QdrantPublication(lease, writer, server, previous, embedder, self._times)
+            publication = QdrantPublication(lease, writer, _previous(writer, lease.record), embedder, self._times)
             try:
                 yield publication
             except BaseException:

@@ -65,6 +65,7 @@ class QdrantWriter(QdrantServer):
     def describe(self, collection: str) -> dict[str, Any]:
         """Return the server's description of a collection."""
         found: dict[str, Any] = self._of_kind(self._ask("GET", "", collection=collection), dict)
+        self._of_kind(found.get("payload_schema"), dict)
         return found
 
     def index(self, collection: str, field: str, schema: Mapping[str, Any]) -> None:
