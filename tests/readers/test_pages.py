@@ -237,6 +237,7 @@ def test_a_page_without_a_heading_has_no_way_above_it() -> None:
         ("<h1>A</h1><footer>Text.</footer><p>More.</p>", ["Text.", "More."]),
         ("<h1>A</h1><section><p>Text.</p><footer>By Ann.</footer></section>", ["Text.", "By Ann."]),
         ("<main><h1>A</h1><p>Text.</p><footer>By Ann.</footer></main>", ["Text.", "By Ann."]),
+        ("<h1>A</h1><blockquote>Text.<footer>By Ann.</footer></blockquote>", ["> Text.\n>\n> By Ann."]),
     ],
 )
 def test_the_footer_of_the_site_is_no_text_of_a_page_without_a_main_element(page: str, texts: list[str]) -> None:
