@@ -47,8 +47,9 @@ def _end_of(name: str) -> re.Pattern[str]:
     return re.compile(rf"</{name}(?=[\s/>])[^>]*+(?:>|\Z)", re.IGNORECASE)
 
 
-def start_tags(html: str, position: int = 0) -> Iterator[tuple[str, str, int]]:
-    """Yield the start tags from `position` on: name in lower case, attributes, the position behind the tag."""
+def start_tags(html: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the start tags: name in lower case, attributes, the position behind the tag."""
+    position = 0
     while (token := TOKEN.search(html, position)) is not None:
         position = token.end()
         if token.lastindex == START:
