@@ -19,9 +19,9 @@ def bloom_filter(words: Iterable[str]) -> bytes:
     return bytes(bits)
 
 
-def frequent_words(ranks: Iterable[bytes], first: int = 50_000) -> Iterator[str]:
+def frequent_words(ranks: Iterable[bytes]) -> Iterator[str]:
     """Yield the words among the first byte strings of a tokenizer that merges the most frequent ones first."""
-    for _, token in zip(range(first), ranks, strict=False):
+    for _, token in zip(range(50_000), ranks, strict=False):
         word = token[1:].decode(errors="replace")
         if token[:1] == b" " and len(word) >= 4 and word.isalpha() and word.islower():
             yield word

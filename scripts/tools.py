@@ -16,14 +16,15 @@ from pathlib import Path
 import environment
 
 SETS = ("lint", "checkov", "release", "hugo", "mkdocs", "pdoc", "sphinx")
-HOME = environment.ROOT / ".cache" / "infra"
+HOME = (environment.ROOT / ".cache" / "infra").resolve()
 
 
 def programs(name: str) -> Path:
     """Return the folder of a set's programs, recreated if its lock changed; exit with one sentence on failure."""
     home, lock = HOME / name, environment.ROOT / "infra" / f"{name}.txt"
-    # Written last, so that an incomplete environment has no mark. It includes the Python.
-    mark, wanted = home / "made-of", f"{sys.base_prefix}\n{lock.read_text()}"
+    # Written last, so that an incomplete environment has no mark. It includes the Python, and the place, which the
+    # programs name.
+    mark, wanted = home / "made-of", f"{sys.base_prefix}\n{home}\n{lock.read_text()}"
     with _alone(name):
         if not mark.exists() or mark.read_text() != wanted:
             print(f"Setting up the tools of infra/{name}.txt: once, about a minute.", file=sys.stderr, flush=True)

@@ -131,7 +131,7 @@ def _ask_for_a_month(address: str) -> None:
 
 
 def _write_report(run: Path, variables: dict[str, str]) -> None:
-    """Report the month: each conversation on a day of its own."""
+    """Report the conversations as those of a month."""
     days: dict[str, int] = {}
     lines = []
     # As the published site would log it.

@@ -69,6 +69,8 @@ def test_listings(facts: PageFacts, kind: str) -> None:
 @pytest.mark.parametrize(
     "facts",
     [
+        PageFacts("reference/values.yaml/index.html", "", "<h1>Values</h1><pre>" + "replicas: 1\n" * 9 + "</pre>"),
+        PageFacts("release-1.x.html", "", "<h1>Changes</h1><pre>" + "a.b = 1\n" * 9 + "</pre>"),
         PageFacts("docs/tags/index.html", "", PROSE),
         PageFacts("tags.html", "", "<h1>Tags</h1><p>A tag groups pages.</p>"),
         PageFacts("authors.md", "", "# Authors\n\nWho writes here.\n"),

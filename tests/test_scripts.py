@@ -171,3 +171,20 @@ def test_tools_are_packed_as_json_for_lambda(tmp_path: Path, text: str, packed: 
         assert json.loads(made.read_text()) == {"tools": [{"name": "a"}]}
     else:
         assert done.stderr == "tools.yml is no YAML in UTF-8: correct it, or pack without it.\n"
+
+
+def test_tools_are_made_anew_where_the_folder_was_moved_to(tmp_path: Path) -> None:
+    program = """
+import pathlib, sys, tools
+tools.HOME = pathlib.Path(sys.argv[1])
+tools._make = lambda home, lock: (home.mkdir(exist_ok=True), print("made"))
+tools.programs("hugo")
+"""
+
+    def set_up(home: Path) -> str:
+        command = [sys.executable, "-c", program, str(home)]
+        return subprocess.run(command, cwd=SCRIPTS, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    assert [set_up(tmp_path / "a"), set_up(tmp_path / "a")] == ["made\n", ""]
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert set_up(tmp_path / "b") == "made\n"

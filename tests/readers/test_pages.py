@@ -215,12 +215,19 @@ CRUMBS = '<div><div><a href="/d/">Docs</a></div><svg></svg><div><a href="/d/g/">
         (CRUMBS.replace("/d/g/", "/other/"), ["Docs", "Guide", "Tea"]),
         (CRUMBS.replace("<div>Tea</div>", '<div><a href="/d/g/t/">Tea</a></div>'), ["Docs", "Guide", "Tea"]),
         ('<p><a href="/d/">Docs</a> for brewers.</p>', ["Docs for brewers."]),
+        ('<ul><li><a href="/pot">A pot</a></li><li>Leaves</li></ul>', ["- A pot", "- Leaves"]),
+        (CRUMBS.replace("Tea", "Warm the pot. " * 8), ["Docs", "Guide", ("Warm the pot. " * 8).strip()]),
     ],
 )
 def test_the_way_to_a_page_above_its_title_is_no_text(above: str, left: list[str]) -> None:
     page = read_document(f"<html><body><main>{above}<div><h1>Tea</h1></div><p>Text.</p>{CRUMBS}</main></body></html>")
     assert [[b.text for b in s.blocks] for s in page.sections][:-1] == ([left] if left else [])
     assert [b.text for b in page.sections[-1].blocks] == ["Text.", "Docs", "Guide", "Tea"]
+
+
+def test_a_page_without_a_heading_has_no_way_above_it() -> None:
+    (section,) = read_document(f"<html><body><main>{CRUMBS}</main></body></html>").sections
+    assert [block.text for block in section.blocks] == ["Docs", "Guide", "Tea"]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +237,7 @@ def test_the_way_to_a_page_above_its_title_is_no_text(above: str, left: list[str
         ("<h1>A</h1><footer>Text.</footer><p>More.</p>", ["Text.", "More."]),
         ("<h1>A</h1><section><p>Text.</p><footer>By Ann.</footer></section>", ["Text.", "By Ann."]),
         ("<main><h1>A</h1><p>Text.</p><footer>By Ann.</footer></main>", ["Text.", "By Ann."]),
+        ("<h1>A</h1><blockquote>Text.<footer>By Ann.</footer></blockquote>", ["> Text.\n>\n> By Ann."]),
     ],
 )
 def test_the_footer_of_the_site_is_no_text_of_a_page_without_a_main_element(page: str, texts: list[str]) -> None:

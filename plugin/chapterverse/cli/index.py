@@ -65,7 +65,7 @@ def index(
     ),
     source: SourceOption = False,
     slugs: SlugsOption = SiteGenerator.MKDOCS,
-    base_url: str | None = option("Address of the site, if its pages don't state it."),
+    base_url: parameters.BaseUrl = None,
     exclude: parameters.Exclude = None,
     include: parameters.Include = None,
     also: list[str] | None = option("A file, an address or a sitemap beyond the site; may be repeated.", "FILE|URL"),

@@ -111,7 +111,7 @@ def _unreadable(display_name: str, error: OSError, *, is_link: bool) -> InputErr
     return UnreadablePage(f"{display_name} can't be read: {error.strerror}.")
 
 
-def real_path(folder: str | Path, path: str, display_name: str = "") -> str:
+def real_path(folder: str | Path, path: str) -> str:
     """Return where a path of a folder leads that a server publishes or that is written.
 
     Raises:
@@ -120,7 +120,7 @@ def real_path(folder: str | Path, path: str, display_name: str = "") -> str:
     root = os.path.realpath(folder)
     real = _resolve(root, path)
     if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
-        raise UnsafePath(f"{display_name or path} is a link that leads out of its folder: remove it.")
+        raise UnsafePath(f"{path} is a link that leads out of its folder: remove it.")
     return real
 
 

@@ -53,8 +53,10 @@ _API_INDEX = re.compile(
     r"|index-(?:all|\d+)|all(?:classes|packages)?(?:-index)?|(?:overview|package)-tree|(?:package|class)-use"
     r"|(?:name|module|class)index|undoccedsummary"
 )
-#: What a page that is named after a source file, and is mostly code, has: an ending, as JSDoc and rustdoc write it.
-_SOURCE_FILE = re.compile(r".*\.[a-z]\w{0,7}")
+#: The page of a source file, by its name, as JSDoc and rustdoc have it. One about `values.yaml` may be mostly code too.
+_SOURCE_FILE = re.compile(
+    r".*\.(?:[cm]?[jt]sx?|vue|svelte|py|rs|go|java|kt|cs|swift|php|rb|[ch](?:pp|xx|c|h)?|m|mm|d|f90)"
+)
 _MIN_CODE_SHARE = 0.8
 
 _RELEASE_FOLDERS = frozenset("changelog changelogs releases release-notes release_notes whatsnew".split())

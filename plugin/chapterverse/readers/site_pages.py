@@ -205,10 +205,8 @@ def finish_reading(
     sources = []
     for path, page in built.items():
         url, name = page_address(path, base, page.canonical, listed, is_stated=is_stated), names.get(path, path)
-        read, context = (
-            functools.partial(_read_page, pages.folder, path, page, url, name),
-            json.dumps([url, *page.facts]),
-        )
+        read = functools.partial(_read_page, pages.folder, path, page, url, name)
+        context = json.dumps([url, *page.facts])
         sources.append((url, Source(name, page.content_hash, context, read, url=url, language=page.facts[1] or "")))
     parts = {path: page.part for path, page in built.items() if page.part}
     return replace(pages.finish(sources, base), built={name: path for path, name in names.items()}, parts=parts)

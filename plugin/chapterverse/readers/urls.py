@@ -57,9 +57,14 @@ def parse_base_url(base_url: str | None) -> str | None:
     return base
 
 
+def read_locations(xml: str) -> list[str]:
+    """Return what stands in a `sitemap.xml` as addresses; entities are not expanded, so none can grow."""
+    return [html.unescape(location) for location in _LOCATION.findall(xml)]
+
+
 def read_sitemap(xml: str) -> list[str]:
-    """Return the addresses in a `sitemap.xml`; entities are not expanded, so none can grow."""
-    cleaned = (clean_url(html.unescape(location)) for location in _LOCATION.findall(xml))
+    """Return the addresses in a `sitemap.xml`, cleaned."""
+    cleaned = map(clean_url, read_locations(xml))
     return [url for url in cleaned if url]
 
 

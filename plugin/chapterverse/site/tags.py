@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from chapterverse.readers.html.tokenizer import END, RAW, START, TOKEN, Edit, after_raw, apply_edits, parse_attributes
+from chapterverse.readers.html.tokenizer import (
+    END,
+    HEAD,
+    RAW,
+    START,
+    TOKEN,
+    Edit,
+    after_raw,
+    apply_edits,
+    parse_attributes,
+)
 
 #: Marks a tag that `inject` wrote and may replace.
 MARK = "data-chapterverse"
@@ -25,7 +35,6 @@ _DOCTYPE = re.compile(r"[\ufeff\xef\xbb\xbf\s]*<!doctype\s", re.IGNORECASE)
 _PLAIN = re.compile(r"</body>\s*</html>\s*\Z")
 _PAGE = frozenset(("html", "head", "body", "frameset"))
 _MARKDOWN = "text/markdown"
-_IN_HEAD = frozenset("html head base link meta noscript script style template title".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +197,6 @@ def _place(page: str) -> tuple[int | None, list[tuple[int, int]]]:
                 if MARK not in attributes:
                     return None, []
                 ours.append((start, end))
-        elif name not in _IN_HEAD:
+        elif name not in HEAD:
             return (start if name else None), ours
     return None, []

@@ -137,6 +137,12 @@ def test_the_configuration_counts_and_what_it_hides_is_told_once(tmp_path: Path)
     )
 
 
+def test_a_translation_of_a_section_leaves_it_its_slug(tmp_path: Path) -> None:
+    write(tmp_path, {"hugo.toml": "[languages.en]\n[languages.pt]\n"})
+    files = {"sec/_index.md": "---\nslug: other\n---\n", "sec/_index.pt.md": "---\ntitle: S\n---\n", "sec/a.md": "A."}
+    assert placed(write(tmp_path / "content", files))["sec/a.md"] == "other/a/"
+
+
 def test_ugly_addresses_are_those_of_pages_alone(tmp_path: Path) -> None:
     write(tmp_path, {"config/_default/hugo.yaml": "uglyURLs: true\n"})
     files = {"sec/_index.md": "---\ntitle: S\n---\n", "sec/a.md": "A.", "b.md": "---\nurl: bee\n---\nB."}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from email.message import Message
 from enum import StrEnum
 from functools import partial
 from urllib.parse import unquote, urlsplit
@@ -60,7 +59,7 @@ class Media:
         Raises:
             UnreadablePage: it is in a format that can't be read.
         """
-        kind = content_type.partition(";")[0].strip().lower()
+        kind, *parameters = (part.strip() for part in content_type.lower().split(";"))
         name = urlsplit(address).path.rpartition("/")[2].lower()
         format_ = Format.PDF if content.startswith(b"%PDF-") else None
         if format_ is None and kind in _VAGUE:
@@ -70,9 +69,12 @@ class Media:
         format_ = format_ or _BY_TYPE.get(kind)
         if format_ is None or (format_ is not Format.PDF and is_binary(content)):
             raise UnreadablePage(f"{address} is no HTML, Markdown, plain text or PDF, which alone can be read.")
-        header = Message()
-        header["content-type"] = content_type
-        return cls(format_, web_charset(header.get_content_charset("")))
+        # Not by `email`, whose parser takes quadratic time.
+        charsets = (
+            value for name, _, value in (part.partition("=") for part in parameters) if name.strip() == "charset"
+        )
+        label = next(charsets, "").strip().strip("\"'")
+        return cls(format_, web_charset(label))
 
     def decode(self, content: bytes) -> str:
         """Return the text of a document. As in browsers, a wrong byte rejects no page."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import html
 import json
 import re
 import time
@@ -31,7 +30,7 @@ from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.page_kinds import OPTED_OUT
 from chapterverse.readers.folder import read_page
 from chapterverse.readers.site_pages import require_unchanged
-from chapterverse.readers.urls import SAFE
+from chapterverse.readers.urls import SAFE, read_locations
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.
@@ -40,7 +39,6 @@ _ALL_SECONDS = 600.0
 #: Fetches at a time.
 _CONCURRENT_DOWNLOADS = 4
 
-_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 _SITEMAP = re.compile(rb"<(?:\w{1,20}:)?(urlset|sitemapindex)\b")
 _GZIP = b"\x1f\x8b"
 
@@ -228,7 +226,7 @@ def _locations(content: bytes) -> tuple[str, list[str]]:
     if not kind:
         raise UnreadablePage("it is no sitemap.")
     text = content.decode("utf-8", "replace")
-    urls = (urldefrag(html.unescape(location))[0] for location in _LOCATION.findall(text))
+    urls = (urldefrag(location)[0] for location in read_locations(text))
     return kind[1].decode(), [url for url in urls if is_web_address(url)]
 
 

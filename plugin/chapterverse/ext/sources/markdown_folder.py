@@ -45,7 +45,7 @@ def read_markdown_folder(
 ) -> SitePages:
     """Return the pages of a folder of Markdown and MDX; `content_hash` covers a file's bytes.
 
-    Which files become pages, and where, follows from `generator` and its configuration (see `generator_rules`). Their
+    Which files become pages, and where, follows from `generator` and its configuration (see `addresses`). Their
     language is that of the front matter (`lang`, `language`), else the folder's (see `locale_folders`), else English.
     Sections carry the anchors that the generator would give them, marked as not verified. Files of `no_pages` are
     ignored. Pages that only list others are left out (see `page_rules`), unless a pattern of `include` matches the

@@ -28,7 +28,7 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-öø-ÿ])")
 _BLANK = re.compile(r"\n\s*\n")
 
 
-def read_pdf(content: bytes, name: str, seconds: float = _SECONDS) -> tuple[str, str]:
+def read_pdf(content: bytes, name: str) -> tuple[str, str]:
     """Return the title that a PDF states, "" if none, and its text as HTML.
 
     Each page is a heading with the anchor that PDF viewers open (`page=3`), below the entry of the outline that it is
@@ -41,9 +41,9 @@ def read_pdf(content: bytes, name: str, seconds: float = _SECONDS) -> tuple[str,
         raise UnreadablePage(f'{name} is a PDF: pip install "chapterverse[pdf]" to read it.')
     program = [sys.executable, "-m", __name__]
     try:
-        done = subprocess.run(program, input=content, capture_output=True, timeout=seconds, check=False)  # noqa: S603
+        done = subprocess.run(program, input=content, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:
-        raise UnreadablePage(f"{name} takes longer than {seconds:g} seconds to read.") from None
+        raise UnreadablePage(f"{name} takes longer than {_SECONDS} seconds to read.") from None
     try:
         document = json.loads(done.stdout)
     except ValueError:

@@ -39,7 +39,7 @@ def find_content(html: str, body: int) -> Content:
 
 
 def _end_without_footer(html: str, body: Content) -> int:
-    """Return where a body ends without a last footer outside of sections, which is that of the site in ARIA's terms."""
+    """Return where a body ends without a last footer outside of sections and quotes, which is that of the site."""
     start = html.rfind("<footer", body.start, body.end)
     end = html.find("</footer", max(start, 0), body.end)
     behind = html[end : body.end]
@@ -165,5 +165,5 @@ _BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
 _ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)
 _SCRIPTS = re.compile(rf"(?:{_ASIDES})>?", re.DOTALL)
-_SECTION_END = re.compile("</(?:article|aside|main|nav|section)", re.IGNORECASE)
+_SECTION_END = re.compile("</(?:article|aside|blockquote|details|figure|li|main|nav|section|td)", re.IGNORECASE)
 _TAG = re.compile("<[^<>]*+>")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from chapterverse.model import stated_date
 from chapterverse.readers.html.content_root import find_content
 from chapterverse.readers.html.page_mark import PageMark, find_marked_content, is_source_path
-from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
+from chapterverse.readers.html.tokenizer import HEAD, after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
 
 
@@ -114,7 +114,7 @@ def _read_head(html: str) -> tuple[PageMetadata, int]:
             unseen = after_raw(html, name, end) or end
         if body <= end < unseen:
             continue
-        if name not in _HEAD:
+        if name not in HEAD:
             if name == "body" and "class" in raw:
                 _note_marks(metadata, parse_attributes(raw).get("class", ""))
             break
@@ -206,7 +206,6 @@ _MAX_TAGS = 50
 _MAX_MARK_CHARS = 1000
 _FRAME = frozenset(("html", "head", "body", "main", "title"))
 _DOCTYPE = re.compile(r"(?>(?:\s|<!--.*?-->)*)<!doctype", re.IGNORECASE | re.DOTALL)
-_HEAD = frozenset("html head base link meta noscript script style template title".split())
 #: An element that has one long word of Base64, or several joined by a separator, and nothing else.
 _CIPHERTEXT = re.compile(
     r"<([a-zA-Z][a-zA-Z0-9-]*+)([^<>]*+)>"

@@ -36,6 +36,9 @@ Edit: TypeAlias = tuple[int, int, str]
 #: Elements whose content is no markup to us; all of it is skipped.
 RAW = frozenset("script style svg iframe textarea title noembed noframes".split())
 
+#: Elements of a page's head, and those around them.
+HEAD = frozenset("html head base link meta noscript script style template title".split())
+
 #: Elements that never have content.
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
@@ -47,8 +50,9 @@ def _end_of(name: str) -> re.Pattern[str]:
     return re.compile(rf"</{name}(?=[\s/>])[^>]*+(?:>|\Z)", re.IGNORECASE)
 
 
-def start_tags(html: str, position: int = 0) -> Iterator[tuple[str, str, int]]:
-    """Yield the start tags from `position` on: name in lower case, attributes, the position behind the tag."""
+def start_tags(html: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the start tags: name in lower case, attributes, the position behind the tag."""
+    position = 0
     while (token := TOKEN.search(html, position)) is not None:
         position = token.end()
         if token.lastindex == START:

@@ -19,6 +19,8 @@ from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.labels import find_footnotes, move_tabs
 from chapterverse.readers.sections.outline import Heading, build_sections
 
+#: Characters of a page's name at the end of the way to it; more are text.
+_MAX_CRUMB_CHARS = 100
 _ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
 
@@ -113,17 +115,24 @@ def _without_breadcrumb(tree: Node) -> Node:
     while level:
         children = level.elements()
         above = list(takewhile(lambda child: not child.headed, children))
-        for child in filter(_is_breadcrumb, above):
-            level.children.remove(child)
-        level = children[len(above)] if len(above) < len(children) else None
+        headed = children[len(above)] if len(above) < len(children) else None
+        # A page without a heading begins with its text.
+        if headed and (crumbs := set(filter(_is_breadcrumb, above))):
+            level.children = [child for child in level.children if isinstance(child, str) or child not in crumbs]
+        level = headed
     return tree
 
 
 def _is_breadcrumb(node: Node) -> bool:
-    """Return whether an element has a box with a link to each page above, each below the last, and one for itself."""
+    """Return whether an element has a box with a link to each page above, each below the last, and one for itself.
+
+    Paragraphs and the items of a list are text: a list of what to install may have a link in its first item alone.
+    """
     boxes = [child for child in node.elements() if child.text().strip()] if node.block else []
     *above, here = [[inner for inner in (box, *box.walk()) if inner.name == "a"] for box in boxes] or [[]]
-    if not above or here or not all(box.block for box in boxes) or any(len(links) != 1 for links in above):
+    if not above or here or any(box.name != "div" for box in boxes) or any(len(links) != 1 for links in above):
+        return False
+    if len(boxes[-1].text().strip()) > _MAX_CRUMB_CHARS:
         return False
     if any(links[0].text().strip() != box.text().strip() for links, box in zip(above, boxes, strict=False)):
         return False

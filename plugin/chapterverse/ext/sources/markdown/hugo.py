@@ -66,7 +66,9 @@ class HugoAddresses:
         stated = values.get("cascade")
         cascades = stated if isinstance(stated, list) else [stated]
         self._cascades[folder.lower()] = [lower_keys(each) for each in cascades[:_MAX_CASCADES]]
-        self._slugs[folder.lower()] = str(values.get("slug") or "")
+        # A translation without one leaves that of the section.
+        if slug := str(values.get("slug") or ""):
+            self._slugs[folder.lower()] = slug
 
     def _path(self, file_path: str, values: Mapping[str, Any]) -> str | None:
         folder, name, language = self._parts(file_path)

@@ -182,10 +182,6 @@ def _body_from(state: StateBlock, directive: _Directive, first: str) -> None:
     state.bMarks[start], state.tShift[start] = before
 
 
-def _span(state: StateBlock, line: int) -> tuple[int, int]:
-    return state.bMarks[line], state.eMarks[line]
-
-
 def _box(state: StateBlock, kind: str, title: str, directive: _Directive, first: str = "") -> None:
     push_box(state, kind, title, partial(_body_from, state, directive, first))
 
