@@ -46,10 +46,10 @@ def ledger_first(target: Target) -> Target:
             yield Instead(publication, commit=head.append)
             publication.commit(*head)
 
-    def live(field: str) -> Callable[[Scope], Any]:
-        return lambda scope: next((getattr(h, field) for h in target.store.heads() if h.scope == scope), None)
+    def live(scope: Scope) -> tuple[int, str] | None:
+        return next(((h.generation, h.token) for h in target.store.heads() if h.scope == scope), None)
 
-    ledger = Instead(target.ledger, generation=live("generation"), token=live("token"))
+    ledger = Instead(target.ledger, described=live)
     return replace(target, store=Instead(target.store, publish=publish), ledger=ledger)
 
 

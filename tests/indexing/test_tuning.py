@@ -203,7 +203,7 @@ def test_two_at_once_are_one(edge: Ground) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from chapterverse.ledger import Ledger, rows_of
+from chapterverse.ledger import Ledger
 from chapterverse.store.edge import EdgeStore
 from chapterverse.indexing.target import Target
 from chapterverse_api.ext.evaluation.tuning import tune

@@ -34,8 +34,6 @@ _NAME = re.compile(r"`[^`\n]+`|\b\w*\d[\w.]*\b|\b\w+_\w+\b|\b\w+[.:/@-]+\w+\b|\b
 # A capital inside a sentence; not for German, where every noun has one.
 _CAPITAL = re.compile(r"(?<=\w )[A-Z]\w+")
 _NOUNS_IN_CAPITALS = frozenset({"de", "lb"})
-
-
 _DIGITS = 4
 #: Prefix of the JSON names of the coefficients in `Calibration.both`.
 _BOTH = "both_"

@@ -32,8 +32,6 @@ from chapterverse.text.plain import plain
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 #: Seconds to wait for another run's lock.
 _LOCK_SECONDS = 5.0
-
-
 #: A section must be among so many.
 MAX_RANK = 3
 #: Calls at the same time.

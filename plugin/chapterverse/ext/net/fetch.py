@@ -31,8 +31,6 @@ from chapterverse.text.hosts import is_public
 
 #: What RFC 3986 allows in a segment besides letters and digits, without ";", which separates parameters; and the space.
 _PUNCTUATION = frozenset("-._~!$&'()*+,=:@ ")
-
-
 #: The most bytes of a body, as sent and as unpacked.
 MAX_DOWNLOAD_BYTES = 5 * 1024 * 1024
 #: Seconds for everything: names, redirects and the whole body.

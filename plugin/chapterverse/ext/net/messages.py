@@ -28,8 +28,6 @@ _OTHERS = {"br", "zstd", "compress", "x-compress"}
 #: What zlib calls the formats. "deflate" is the name of zlib's own; bare data has no mark to be told from text by.
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _MARK_BYTES, _GZIP_MARK, _ZLIB_METHOD = 2, b"\x1f\x8b", 8
-
-
 #: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
 MAX_REPLY_BYTES = 16 * 1024 * 1024
 

@@ -30,8 +30,6 @@ _DOCUMENT_START = (b"{", b"[", b"<")
 
 #: The name of the one event of a body that is a document.
 DOCUMENT = "document"
-
-
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
 #: The most bytes of an event of a model: some words, or a citation with its passage.

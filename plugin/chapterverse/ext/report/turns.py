@@ -32,8 +32,6 @@ STATUSES: Mapping[str, TurnStatus] = {
 }
 #: Least share of the words of two questions in one thread that both have, if the second says the first in other words.
 _AGAIN = 0.3
-
-
 #: A longer line is none of ours: a question has 4,000 characters.
 _MAX_LINE_BYTES = 1 << 18
 _MAX_SECTIONS = 5

@@ -40,8 +40,6 @@ _NAME = re.compile(r"\d{6,}-[0-9a-f]{12}\.pack")
 #: Replaces a head that is removed, so that a publisher that saw no head is rejected.
 _VOID = b'{"void": "'
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
 HEAD = "head.json"
 
 
