@@ -160,24 +160,33 @@ class _StatementCheck:
     ) -> _StatementCheck:
         query = make_tool_query(sentence.plain_text, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
-        index = context.service.resources.index
-        # The sections that an answer would be made from, so that the chat gives a sentence the same verdict.
-        retrieval = results.retrieval
-        candidates = choose(retrieval.strong or retrieval.candidates, _MAX_COMPARED)
-        pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
-        sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
-        language = candidates[0].chunk.language if candidates else snapshot.head.main_language
-        idf = partial(read_weights, languages=snapshot.head.languages, snapshot=snapshot)
-        # A claim is a question too, and may be about what the documentation doesn't know. Who names pages says where.
-        question = None if arguments.urls else results.retrieval.question
-        verifier = Verifier(sources, language, idf, question=question)
-        # As of an answer's sentence, whose marks of sources are no words of it.
-        text, _ = CitationMarks(sources).remove(sentence.plain_text)
-        sentence = replace(sentence, plain_text=text)
-        checked, vote = check_sentence(verifier, sentence, (), votes)
-        if vote and vote.rejects():
-            verifier.reject(checked)
-        return cls(sentence, results, snapshot.head, candidates, sources, verifier.verdict(checked))
+
+        def compare(found: Sequence[Candidate]) -> _StatementCheck:
+            index = context.service.resources.index
+            candidates = choose(found, _MAX_COMPARED)
+            pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
+            sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
+            language = candidates[0].chunk.language if candidates else snapshot.head.main_language
+            idf = partial(read_weights, languages=snapshot.head.languages, snapshot=snapshot)
+            # A claim is a question too, and may be about what the docs don't know. Who names pages says where.
+            question = None if arguments.urls else results.retrieval.question
+            verifier = Verifier(sources, language, idf, question=question)
+            # As of an answer's sentence, whose marks of sources are no words of it.
+            text, _ = CitationMarks(sources).remove(sentence.plain_text)
+            stated = replace(sentence, plain_text=text)
+            checked, vote = check_sentence(verifier, stated, (), votes)
+            if vote and vote.rejects():
+                verifier.reject(checked)
+            return cls(stated, results, snapshot.head, candidates, sources, verifier.verdict(checked))
+
+        # An answer would be made from the strong ones, and the chat gives a sentence the same verdict. What they don't
+        # say another section may still contradict.
+        strong, every = results.retrieval.strong, results.retrieval.candidates
+        check = compare(strong or every)
+        if check.verdict.outcome == "silent" and strong:
+            among_all = compare(every)
+            check = among_all if among_all.verdict.outcome == "contradicts" else check
+        return check
 
     def statement(self) -> Statement:
         verdict = self.verdict
