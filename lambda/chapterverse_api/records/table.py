@@ -167,7 +167,6 @@ _SWEEP_MATCHES_SQL = "DELETE FROM faq_matches WHERE timestamp < ?"
 #: A limit that no table reaches, and that every database can count to.
 _NO_LIMIT = 2**31
 
-
 _SQLITE_FAULTS: Faults = {
     "busy": RecordsFault("Another process is writing to the conversations in {place}: wait for it."),
     "unusable": RecordsFault("The conversations in {place} can't be used ({detail})."),

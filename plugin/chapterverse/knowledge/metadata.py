@@ -169,7 +169,6 @@ MODELS: Mapping[str, type[Metadata]] = {
     "summary": SummaryMetadata,
 }
 
-
 #: Fields of a page that may be empty texts and may not be left out.
 _REQUIRED = frozenset({"chapter_title", "url"})
 

@@ -59,14 +59,12 @@ STEMMERS = {
     "ru": "russian", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
 
-
 #: The least share of a page's words that are function words of its language, a third of what prose has, and by how much
 #: they must outnumber those of the next language.
 _LEAST_SHARE, _LEAST_MARGIN = 0.1, 1.25
 
 #: Languages that are recognized by their function words or signs.
 LANGUAGES = (*STOP_WORDS, *segmentation.SIGNS)
-
 
 #: The hashed terms of one word: of an identifier or a compound the whole first, then its parts; most words have one.
 WordTerms: TypeAlias = tuple[int, ...]

@@ -15,7 +15,6 @@ from chapterverse.text.json_text import parse_json
 _EXAMPLE = re.compile(rb"example|your|placeholder|redacted|changeme|dummy|x{4}|\*{3}|\.{3}|[<>{}$\[\]]", re.IGNORECASE)
 _WEAK = frozenset(b"password passwd pass pw pwd secret postgres mysecretpassword changeme admin root user test".split())
 
-
 # Separators between a name and its value, also in highlighted code.
 _IS = rb"(?:[\s\"'`=:,]|<[^<>]{0,99}>|&quot;|&#34;|&#39;){1,24}"
 _DATABASE = rb"\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?)(?:\+\w{1,20})?://[^\s:/@\"'<>]{0,99}"

@@ -50,7 +50,6 @@ SIGNS = {"zh": _CHINESE, "ja": re.compile(f"[{_HIRAGANA}]+"), "ko": re.compile(f
 #: From this length on the long vowel at the end of a loanword is optional.
 _MIN_LONG_CHARS = 4
 
-
 #: Common parts of compounds in technical documentation, without umlauts.
 _PARTS = frozenset(read_words("de", "compounds"))
 #: A part beside a known part has at least so many letters.

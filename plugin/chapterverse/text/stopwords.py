@@ -47,7 +47,6 @@ STOP_WORDS = {
 #: documents keep them, since hardly any page has one, and no index has to be written again for them.
 QUESTION_STOP_WORDS = {**STOP_WORDS, "en": STOP_WORDS["en"].union(read_words("en", "contractions"))}
 
-
 #: Bits of the filter and bits set by each word.
 FILTER_BITS, _HASHES = 114_688, 7
 

@@ -29,7 +29,6 @@ _PATTERN = "|".join(  # noqa: FLY002  (one alternative a line)
     )
 )
 
-
 #: Bytes of the longest token: a text of n bytes has at least n / 128 tokens.
 _MAX_TOKEN_BYTES = 128
 

@@ -19,7 +19,6 @@ BILLED_TOKEN_BYTES = 2.5
 #: Half of a character beyond 16 bits, which JSON may hold and UTF-8 may not.
 SURROGATE = re.compile("[\ud800-\udfff]")
 
-
 #: The characters, as ranges for a class of a regular expression: soft hyphen, fillers, those of no width, directions,
 #: operators, byte order mark, tags. Letters of some scripts are written with the joiners U+200C and U+200D, and emoji
 #: with the selectors U+FE00 to U+FE0F, so that each filter decides on these itself.

@@ -65,7 +65,6 @@ _EXPRESSION = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/\w*")
 #: What an expression begins after: there a slash begins a regular expression.
 _BEFORE_EXPRESSION = frozenset("( , = : [ ! & | ? { } ; => return".split()) | {""}
 
-
 #: By how often JavaScript has them, which compresses best.
 _LETTERS = "etnaoisrlcdumphfgbvywkxjqzETNAOISRLCDUMPHFGBVYWKXJQZ"
 

@@ -17,7 +17,6 @@ from chapterverse.settings import Settings
 #: Raise it with every change of the prompt, of the schema or of what is kept; every page is then enriched again.
 PROMPT = "enrich/1"
 
-
 #: Gives the idf of each term of a text.
 Weigh: TypeAlias = Callable[[str], Mapping[int, float]]
 

@@ -41,7 +41,6 @@ _SLOW_STATE, _NOT_ALLOWED_STATE = "57014", "42501"
 #: Connection exceptions, shutdowns, time limits that end a session.
 _LOST_STATES = ("08", "57P", "25P03", "25P04")
 
-
 #: A hint of other programs that the server is a pooler, which libpq rejects; it changes nothing here.
 _HINT = re.compile(r"(?<=[?&])pgbouncer=[^&]*&?")
 

@@ -33,7 +33,6 @@ _SCRIPT = re.compile(
     rf"<!--.*?(?:-->|\Z)|<script(?=[\s/>])({ATTRIBUTES})>(.*?)(?:</script|\Z)", re.DOTALL | re.IGNORECASE
 )
 
-
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
 

@@ -44,7 +44,6 @@ class Code:
 
 Token: TypeAlias = str | Tag | Expression | Code
 
-
 #: All tokens that aren't plain text, tried from left to right: a fence's first line (its indentation and list marker,
 #: its ticks, its info), a line that may be JavaScript, an explicit id of Docusaurus, an escape, a code span, a comment,
 #: a brace or a tag.
