@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -292,3 +293,14 @@ def test_collections_and_their_indexes_are_made_once() -> None:
         "type url chapter_title source_file_path source_domain content_type tags language version scope chunk_index"
         " created_at born died".split()
     )
+
+
+@pytest.mark.parametrize(("dimensions", "requests"), [(4, 1), (1024, 1), (4096, 4)])
+def test_a_request_holds_no_more_than_arrives_in_time(dimensions: int, requests: int) -> None:
+    embedder = replace(DENSE, size=dimensions)
+    points = [point(f"p{i}", prose(i, 12), dense=(1.0,) + (0.0,) * (dimensions - 1)) for i in range(100)]
+    with QdrantServer() as server:
+        publish(store_on(server), points, embedder=embedder)
+        # The record of the scope is one point.
+        written = [r.body["points"] for r in server.history if r.method == "PUT" and r.body and "points" in r.body]
+    assert sum(len(points) > 1 for points in written) == requests

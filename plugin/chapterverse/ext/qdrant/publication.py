@@ -24,8 +24,9 @@ from chapterverse.model import EmbedderCard, Head, Point
 from chapterverse.store import batches, check_point
 from chapterverse.store.heads import check_next
 
-#: Points of one request: about 2 MB with vectors of 1024 dimensions.
-_BATCH_POINTS = 100
+#: Points of one request: about 2 MB with vectors of so many dimensions, which arrive in time at 2 Mbit/s. Fewer if
+#: vectors are larger.
+_BATCH_POINTS, _BATCH_DIMENSIONS = 100, 1024
 #: Ids of one request.
 _BATCH_IDS = 500
 
@@ -58,7 +59,8 @@ class QdrantPublication:
         batch = {p.chunk.chunk_id: p for p in points}
         for point in batch.values():
             check_point(point, self._embedder.size)
-        for ids in batches(list(batch), _BATCH_POINTS):
+        size = _BATCH_POINTS * _BATCH_DIMENSIONS // max(_BATCH_DIMENSIONS, self._embedder.size)
+        for ids in batches(list(batch), max(1, size)):
             self._mark_died(ids)
             stored_points = [_to_stored(batch[i], self._key, self._epoch) for i in ids]
             self._writer.upsert(self._collection(), stored_points)
