@@ -211,6 +211,18 @@ def test_a_generators_configuration_wins_over_the_file_and_says_so(tmp_path: Pat
         assert (settings.endpoint, options.exclude, told) == ("https://a.example", ["a/"], [])
 
 
+def test_tables_of_both_are_merged_key_by_key(tmp_path: Path) -> None:
+    (tmp_path / "chapterverse.toml").write_text(
+        '[widget]\ntitle = "Tea"\ngreeting = "Hi"\n[widget.strings]\nwait = "b"\n'
+    )
+    told: list[str] = []
+    options = complete({"widget": {"title": "Kettle", "placeholder": "Ask"}}, tmp_path, "mkdocs.yml", told.append)
+    assert options.widget == {
+        "title": "Kettle", "greeting": "Hi", "strings": {"wait": "b"}, "placeholder": "Ask",
+    }  # fmt: skip
+    assert told == ["mkdocs.yml overrides widget.title of chapterverse.toml."]
+
+
 def test_a_variable_wins_over_a_generators_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAPTERVERSE_ENDPOINT", "https://api.example")
     assert Options.of({"endpoint": "/"}).settings(tmp_path, "Tea", None).endpoint == "https://api.example"

@@ -74,7 +74,7 @@ class ProjectFile:
         own = {name: value for name, value in self.values.items() if name in OPTIONS and name not in _OF_SETTINGS}
         # An option without a value counts as not set.
         stated = {name: value for name, value in values.items() if value is not None}
-        return replace(Options.of({**own, **stated}), below=self.settings)
+        return replace(Options.of(_merge(own, stated)), below=self.settings)
 
 
 def complete(
@@ -86,8 +86,7 @@ def complete(
         ConfigurationError: either can't be used.
     """
     file, stated = ProjectFile.find(folder), {**values, "base_url": base_url or None}
-    names = [name for name, value in file.values.items() if _same(stated.get(name)) not in (None, _same(value))]
-    if names:
+    if names := list(_overridden(file.values, stated)):
         tell(f"{by} overrides {', '.join(names)} of {file.path.name}.")
     return file.options(values)
 
@@ -163,6 +162,26 @@ class _Draft:
 
     def _error(self, sentence: str, *keys: str) -> ConfigurationError:
         return ConfigurationError(f"{self.path.name} line {_line((*self.table, *keys), self.text)}: {sentence}")
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both tables as one, in which the upper one wins; a table in both, such as `widget`, is merged likewise."""
+    tables = {name: _merge(below[name], value) for name, value in above.items() if _are_tables(below.get(name), value)}
+    return {**below, **above, **tables}
+
+
+def _overridden(below: Mapping[str, Any], above: Mapping[str, Any], table: str = "") -> Iterator[str]:
+    """Yield the names in the lower table to which the upper one gives another value."""
+    for name, value in below.items():
+        stated: Any = above.get(name)
+        if _are_tables(value, stated):
+            yield from _overridden(value, stated, f"{name}.")
+        elif _same(stated) not in (None, _same(value)):
+            yield f"{table}{name}"
+
+
+def _are_tables(*values: object) -> bool:
+    return all(isinstance(value, Mapping) for value in values)
 
 
 def _same(value: object) -> object:
