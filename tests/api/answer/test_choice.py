@@ -8,6 +8,7 @@ import pytest
 
 from api import quill
 from chapterverse_api.contract import ChatResponse, Message
+from chapterverse_api.ext.agents.completions import Completion, CompletionRequest
 from chapterverse_api.service import Service
 
 QUESTION = "supported clusters"
@@ -41,6 +42,16 @@ def test_the_sections_stand_to_choose_from(service: Service) -> None:
     assert (answer.status, answer.partial_reason, answer.sources_cited) == ("partial", "choice", [])
     assert [segment.kind for segment in answer.segments] == ["framing"]
     assert sorted(answer.follow_ups) == ["Azure › Supported clusters", "Google Cloud › Supported clusters"]
+    assert [f"{place.chapter} › {place.section}" for place in answer.nearest] == answer.follow_ups
+    assert {place.url.rpartition("#")[2] for place in answer.nearest} == {"supported-clusters"}
+
+
+def test_a_client_without_buttons_reads_the_choices(service: Service) -> None:
+    answer = quill.ask(service, QUESTION)
+    request = CompletionRequest.parse({"messages": [{"role": "user", "content": QUESTION}]})
+    content = Completion(request).document(answer)["choices"][0]["message"]["content"]
+    assert content.endswith("".join(f"\n- {text}" for text in answer.follow_ups))
+    assert f"\\n- {answer.follow_ups[0]}" in Completion(request).frame(answer).replace("\\u203a", "›")
 
 
 def test_each_choice_is_answered_from_its_section(service: Service) -> None:
