@@ -274,6 +274,12 @@ class ChatResponse(ResponseModel):
     data: dict[str, Any] | None = None
     data_citations: dict[str, Any] | None = None
 
+    @property
+    def plain_text(self) -> str:
+        """The response, with the sections to choose from below a question that asks back."""
+        choices = self.follow_ups if self.partial_reason == "choice" else []
+        return self.response + "".join(f"{'' if i else chr(10)}\n- {text}" for i, text in enumerate(choices))
+
 
 #: Limit of exact whole numbers in every language, far above any vector component.
 Component = Annotated[float, Field(ge=-(2**53), le=2**53)]

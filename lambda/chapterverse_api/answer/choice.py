@@ -13,7 +13,6 @@ from chapterverse.errors import IndexFault
 from chapterverse.model import Chunk
 from chapterverse_api import phrases
 from chapterverse_api.answer.response import MAX_SUGGESTION_CHARS, finds_first, make_response, plain_heading
-from chapterverse_api.answer.search import nearest_place
 from chapterverse_api.answer.segments import make_segment
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatResponse
@@ -38,14 +37,12 @@ def ask_back(turn: Turn, degraded: str | None) -> ChatResponse | None:
         return None
     if turn.conversation.messages and turn.conversation.messages[-1].content.removeprefix(REPORTED) in _QUESTIONS:
         return None
-    chunks, texts = list[Chunk](), list[str]()
+    texts = list[str]()
     # The generation may have been deleted by now.
     with suppress(IndexFault):
-        chunks = find_choices(sources.retrieval)
-        texts = _name(turn, chunks)
-    if not texts or sources.snapshot is None:
+        texts = _name(turn, find_choices(sources.retrieval))
+    if not texts:
         return None
-    index, head = turn.resources.index, sources.snapshot.head
     return make_response(
         turn,
         [make_segment(Span(phrases.for_language(sources.language).choice, kind="framing"))],
@@ -55,7 +52,6 @@ def ask_back(turn: Turn, degraded: str | None) -> ChatResponse | None:
         grounding_confidence=0.0,
         sources_cited=[],
         follow_ups=texts,
-        nearest=[nearest_place(chunk, index.public_url(chunk, head)) for chunk in chunks],
         degraded_reason=degraded,
     )
 

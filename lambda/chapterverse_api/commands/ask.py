@@ -102,6 +102,8 @@ def _print_with_places(answer: dict[str, Any]) -> None:
         label = "Following up on" if searched["reason"] == "follow_up" else "Showing results for"
         typer.echo(f"{label}: {searched['query']}\n")
     _print_answer(answer)
+    if answer["partial_reason"] == "choice":
+        typer.echo("\n".join(f"- {text}" for text in answer["follow_ups"]))
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     _print_places([s for s in answer["source_chunks"] if s["id"] in cited] or answer["nearest"])
 

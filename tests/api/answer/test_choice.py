@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from api import quill
+from chapterverse.cli import main
 from chapterverse_api.contract import ChatResponse, Message
 from chapterverse_api.ext.agents.completions import Completion, CompletionRequest
 from chapterverse_api.service import Service
@@ -42,8 +43,6 @@ def test_the_sections_stand_to_choose_from(service: Service) -> None:
     assert (answer.status, answer.partial_reason, answer.sources_cited) == ("partial", "choice", [])
     assert [segment.kind for segment in answer.segments] == ["framing"]
     assert sorted(answer.follow_ups) == ["Azure › Supported clusters", "Google Cloud › Supported clusters"]
-    assert [f"{place.chapter} › {place.section}" for place in answer.nearest] == answer.follow_ups
-    assert {place.url.rpartition("#")[2] for place in answer.nearest} == {"supported-clusters"}
 
 
 def test_a_client_without_buttons_reads_the_choices(service: Service) -> None:
@@ -52,6 +51,13 @@ def test_a_client_without_buttons_reads_the_choices(service: Service) -> None:
     content = Completion(request).document(answer)["choices"][0]["message"]["content"]
     assert content.endswith("".join(f"\n- {text}" for text in answer.follow_ups))
     assert f"\\n- {answer.follow_ups[0]}" in Completion(request).frame(answer).replace("\\u203a", "›")
+
+
+def test_the_command_prints_the_choices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = quill.publish(tmp_path, {**quill.PAGES, **CLOUDS})
+    with pytest.raises(SystemExit):
+        main(["ask", QUESTION, "--store", settings.store])
+    assert "\n- Azure › Supported clusters\n" in capsys.readouterr().out
 
 
 def test_each_choice_is_answered_from_its_section(service: Service) -> None:

@@ -91,7 +91,7 @@ class Completion:
         """Return the whole answer: its text with OpenAI's annotations, and the sources that it cites beside it."""
         self._begin(response.turn_id, response.source_chunks)
         annotations = [a for one in response.segments for a in self._annotations(one)]
-        message = {"role": "assistant", "content": _content(response), "refusal": None, "annotations": annotations}
+        message = {"role": "assistant", "content": response.plain_text, "refusal": None, "annotations": annotations}
         choice = {"message": message, "finish_reason": "stop", "logprobs": None}
         return self._write("chat.completion", choice, response) | {"usage": self._usage(response)}
 
@@ -111,7 +111,7 @@ class Completion:
         elif isinstance(event, ChatResponse):
             # A refusal comes without segments before it.
             if not self._length:
-                yield self._chunk({"content": _content(event)})
+                yield self._chunk({"content": event.plain_text})
             self._begin(event.turn_id, event.source_chunks)
             yield self._write("chat.completion.chunk", {"delta": {}, "finish_reason": "stop"}, event)
             if self.request.include_usage:
@@ -206,9 +206,3 @@ def _citation(source: SourceChunk) -> dict[str, Any]:
 
 def _title(source: SourceChunk) -> str:
     return " › ".join(dict.fromkeys(part for part in (source.chapter, source.section) if part))
-
-
-def _content(response: ChatResponse) -> str:
-    """Return the text of an answer. A choice stands in it, because these clients have no buttons."""
-    choices = response.follow_ups if response.partial_reason == "choice" else []
-    return "\n".join([response.response, *(["", *(f"- {text}" for text in choices)] if choices else [])])

@@ -166,7 +166,7 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
     cited = {i for segment in response.segments for i in segment.citations}
     return DocsAnswer(
         status=response.status,
-        answer=response.response,
+        answer=response.plain_text,
         segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],
         citations=[
             Citation(id=s.id, **quote_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
