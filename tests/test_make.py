@@ -91,6 +91,11 @@ def test_help_needs_nothing(clone: Path) -> None:
     assert git("status", "--porcelain", "--ignored", folder=clone) == git("status", "--porcelain", folder=clone)
 
 
+def test_tour_is_one_script(clone: Path) -> None:
+    # It takes minutes and a browser: whoever changes the widget runs it, and looks at what it took.
+    assert make(clone, "--dry-run", "tour").stdout.rstrip().endswith("scripts/tour.py")
+
+
 def test_demo_answers(clone: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])

@@ -41,7 +41,8 @@ def ask_back(turn: Turn, degraded: str | None) -> ChatResponse | None:
     # The generation may have been deleted by now.
     with suppress(IndexFault):
         texts = _name(turn, find_choices(sources.retrieval))
-    if not texts:
+    # Who writes such a text means the section that it names.
+    if not texts or (turn.query.query or "").strip() in texts:
         return None
     return make_response(
         turn,

@@ -83,6 +83,13 @@ def test_nobody_is_asked_back_twice(service: Service, is_signed: bool) -> None:
     assert quill.ask(service, QUESTION, conversation_history=told).status == "answered"
 
 
+def test_the_text_of_a_choice_is_its_section_also_above_another(tmp_path: Path) -> None:
+    autopilot = "## Autopilot mode\n\nOff.\n\n### Limits\n\nThree pods at once.\n"
+    page = f"# Clouds\n\nAll.\n\n## Limits\n\nTen nodes.\n\n{autopilot}"
+    answer = quill.ask(serve(tmp_path, {"clouds.md": page}), "Clouds › Limits")
+    assert "Ten nodes" in answer.response
+
+
 @pytest.mark.parametrize(
     "question",
     ["supported clusters on google cloud", "which azure clusters are supported", "supported clusters vs autopilot"],
