@@ -212,10 +212,12 @@ def test_every_state_can_be_read_in_light_and_dark(visit: Visit, site: Site, the
 def test_the_chat_fits_a_phone(visit: Visit, site: Site, theme: str) -> None:
     page = visit(theme, viewport={"width": 375, "height": 667})
     keep(page, theme, "phone-closed")
+    # A table of the page itself may be wider.
+    width = page.evaluate("document.documentElement.scrollWidth")
     site.replies.append(ANSWERED)
     ask(page, QUESTION, COPY)
     keep(page, theme, "phone")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert faults(page) == []
 
 
