@@ -48,8 +48,6 @@ MAX_SUGGESTIONS, MAX_SUGGESTION_CHARS = 3, 80
 MAX_SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
 MAX_SECONDS = 0.1
-#: Results that may have the heading of the first one.
-_MAX_LIKE = 5
 #: Least share of the best result's score for a section to be suggested.
 MIN_RELATIVE_SCORE = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
