@@ -264,8 +264,8 @@ SURVIVORS = {
     "a generated signature": ("project/library/", "chapterverse.store.only_scope", "```python\nonly_scope("),
     "a generated description": (
         "project/service/",
-        "chapterverse_api.check.verifier.verify",
-        "Check a whole draft",
+        "chapterverse_api.app.create_app",
+        "Return the application",
     ),
     "a page without a heading": ("project/license/", None, "Permission is hereby granted"),
     "a page in no menu": ("notes/reading-the-summary-line/", None, "This page stands in no menu."),

@@ -275,10 +275,10 @@ class ChatResponse(ResponseModel):
     data_citations: dict[str, Any] | None = None
 
     @property
-    def plain_text(self) -> str:
-        """The response, with the sections to choose from below a question that asks back."""
+    def text_with_choices(self) -> str:
+        """The response; below a question that asks back the sections to choose from, for clients without buttons."""
         choices = self.follow_ups if self.partial_reason == "choice" else []
-        return self.response + "".join(f"{'' if i else chr(10)}\n- {text}" for i, text in enumerate(choices))
+        return "\n\n".join([self.response, *(["\n".join(f"- {text}" for text in choices)] if choices else [])])
 
 
 #: Limit of exact whole numbers in every language, far above any vector component.

@@ -13,11 +13,9 @@ from chapterverse.errors import IndexFault
 from chapterverse.model import Chunk
 from chapterverse_api import phrases
 from chapterverse_api.answer.response import MAX_SUGGESTION_CHARS, finds_first, make_response, plain_heading
-from chapterverse_api.answer.segments import make_segment
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.contract import ChatResponse
+from chapterverse_api.contract import ChatResponse, Segment
 from chapterverse_api.conversation.history import REPORTED
-from chapterverse_api.draft.draft import Span
 from chapterverse_api.search.choice import find_choices
 
 _QUESTIONS = frozenset(phrases.for_language(tag).choice for tag in phrases.LANGUAGES)
@@ -46,7 +44,7 @@ def ask_back(turn: Turn, degraded: str | None) -> ChatResponse | None:
         return None
     return make_response(
         turn,
-        [make_segment(Span(phrases.for_language(sources.language).choice, kind="framing"))],
+        [Segment(text=phrases.for_language(sources.language).choice, kind="framing")],
         source_chunks=[],
         status="degraded" if degraded else "partial",
         partial_reason="choice",

@@ -91,7 +91,12 @@ class Completion:
         """Return the whole answer: its text with OpenAI's annotations, and the sources that it cites beside it."""
         self._begin(response.turn_id, response.source_chunks)
         annotations = [a for one in response.segments for a in self._annotations(one)]
-        message = {"role": "assistant", "content": response.plain_text, "refusal": None, "annotations": annotations}
+        message = {
+            "role": "assistant",
+            "content": response.text_with_choices,
+            "refusal": None,
+            "annotations": annotations,
+        }
         choice = {"message": message, "finish_reason": "stop", "logprobs": None}
         return self._write("chat.completion", choice, response) | {"usage": self._usage(response)}
 
@@ -111,7 +116,7 @@ class Completion:
         elif isinstance(event, ChatResponse):
             # A refusal comes without segments before it.
             if not self._length:
-                yield self._chunk({"content": event.plain_text})
+                yield self._chunk({"content": event.text_with_choices})
             self._begin(event.turn_id, event.source_chunks)
             yield self._write("chat.completion.chunk", {"delta": {}, "finish_reason": "stop"}, event)
             if self.request.include_usage:

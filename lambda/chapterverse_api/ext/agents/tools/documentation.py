@@ -166,7 +166,7 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
     cited = {i for segment in response.segments for i in segment.citations}
     return DocsAnswer(
         status=response.status,
-        answer=response.plain_text,
+        answer=response.text_with_choices,
         segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],
         citations=[
             Citation(id=s.id, **quote_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())

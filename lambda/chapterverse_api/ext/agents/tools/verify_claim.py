@@ -161,7 +161,7 @@ class _StatementCheck:
         query = make_tool_query(sentence.plain_text, arguments, filters=filters)
         results, snapshot = search_within_budget(query, context)
 
-        def compare(found: Sequence[Candidate]) -> _StatementCheck:
+        def compare(found: Sequence[Candidate], votes: SecondVotes | None) -> _StatementCheck:
             index = context.service.resources.index
             candidates = choose(found, _MAX_COMPARED)
             pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
@@ -182,9 +182,10 @@ class _StatementCheck:
         # An answer would be made from the strong ones, and the chat gives a sentence the same verdict. What they don't
         # say another section may still contradict.
         strong, every = results.retrieval.strong, results.retrieval.candidates
-        check = compare(strong or every)
+        check = compare(strong or every, votes)
         if check.verdict.outcome == "silent" and strong:
-            among_all = compare(every)
+            # A vote only takes support away, and is paid for.
+            among_all = compare(every, None)
             check = among_all if among_all.verdict.outcome == "contradicts" else check
         return check
 
