@@ -99,17 +99,6 @@ CORE = Extension(
             "Print readers' ratings of answers, newest first.",
         ),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
-        "export": Command("Operate", "chapterverse.cli.transfer:export", "Write an index to a file."),
-        "import": Command(
-            "Operate",
-            "chapterverse.cli.transfer:import_",
-            "Make an index hold exactly the content of a file.",
-        ),
-        "repair": Command(
-            "Operate",
-            "chapterverse.cli.transfer:repair",
-            "Remove what no live index uses, and rebuild a lost ledger from the index.",
-        ),
         "remember": Command(
             "Operate",
             "chapterverse.cli.knowledge:remember",
@@ -126,11 +115,6 @@ CORE = Extension(
         "preview": Command(
             "", "chapterverse.cli.plugin:preview", "Run the API beside a generator's own preview, for its plugin."
         ),
-        "unpublish": Command(
-            "",
-            "chapterverse.cli.transfer:unpublish",
-            "Remove a site's index, or that of one docs version, from the store.",
-        ),
     },
 )
 
@@ -141,6 +125,28 @@ EXTENSIONS = (
         parts={
             "also": "chapterverse.ext.sources.external_sources:collect_external",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
+        },
+    ),
+    Extension(
+        "transfer",
+        commands={
+            "export": Command("Operate", "chapterverse.ext.transfer.command:export", "Write an index to a file."),
+            "import": Command(
+                "Operate",
+                "chapterverse.ext.transfer.command:import_",
+                "Make an index hold exactly the content of a file.",
+            ),
+            "repair": Command(
+                "Operate",
+                "chapterverse.ext.transfer.command:repair",
+                "Remove what no live index uses, and rebuild a lost ledger from the index.",
+            ),
+            # Called by plugins and by workflows.
+            "unpublish": Command(
+                "",
+                "chapterverse.ext.transfer.command:unpublish",
+                "Remove a site's index, or that of one docs version, from the store.",
+            ),
         },
     ),
     Extension("leases"),

@@ -25,7 +25,7 @@ from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.extensions import load, load_part
-from chapterverse.indexing import maintenance
+from chapterverse.indexing import gone_versions
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
@@ -202,11 +202,11 @@ def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_ur
         if head.site != settings.site or head.version in addresses.values():
             continue
         if head.base_url in addresses:
-            maintenance.unpublish(store, open_ledger(settings), head.scope)
+            gone_versions.unpublish(store, open_ledger(settings), head.scope)
             new = addresses[head.base_url]
             note(f"Removed the docs version {head.version!r}, at whose address {new!r} is now.")
         elif base_url and head.base_url.startswith(base_url):
-            warn(maintenance.no_pages_of(head))
+            warn(gone_versions.no_pages_of(head))
 
 
 def _line(text: str) -> dict[str, Any]:

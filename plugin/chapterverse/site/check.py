@@ -23,7 +23,7 @@ from chapterverse.errors import (
     UnreadablePage,
     UnsafePath,
 )
-from chapterverse.indexing import maintenance
+from chapterverse.indexing import gone_versions
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
@@ -157,7 +157,7 @@ class _Check:
             return
         self.findings.way = self.index.way
         for head in self.index.deleted:
-            self.findings.add("old_version", "", maintenance.no_pages_of(head))
+            self.findings.add("old_version", "", gone_versions.no_pages_of(head))
         if base and self.index.base != base:
             self.findings.add("other_address", "", f"The index cites {self.index.base}, and the site is at {base}.")
 
