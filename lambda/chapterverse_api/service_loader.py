@@ -86,7 +86,7 @@ class ServiceLoader:
             for loader in loaders:
                 loader.stop()
 
-        if self._settings.generator.startswith("openai:"):
+        if load_part("cold_models")(self._settings):
             Thread(target=load, name="chapterverse-models", daemon=True).start()
         return stop
 

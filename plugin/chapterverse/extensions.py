@@ -184,6 +184,7 @@ EXTENSIONS = (
             "generator": {"openai:MODEL": "chapterverse_api.ext.openai.generator:OpenAIGenerator.from_settings"},
             "checker": {"openai:MODEL": "chapterverse_api.ext.openai.checker:OpenAIChecker.from_settings"},
         },
+        parts={"cold_models": "chapterverse_api.ext.openai.model_loader:may_be_cold"},
     ),
     Extension(
         "bedrock",
@@ -250,7 +251,7 @@ EXTENSIONS = (
         commands={
             "mcp": Command(
                 "Ask",
-                "chapterverse_api.ext.agents.stdio:mcp",
+                "chapterverse_api.ext.agents.command:mcp",
                 "Answer a program over the Model Context Protocol.",
             )
         },

@@ -137,7 +137,7 @@ for name in sys.argv[1:]:
     with contextlib.suppress(SystemExit):
         main([name, "--help"])
 """
-    names = [name for name in list_commands() if name != "mcp"]
+    names = [*list_commands()]
     done = subprocess.run([sys.executable, "-c", program, *names], env=clean(), capture_output=True, text=True)
     assert done.stderr == ""
     assert re.findall(r"^Usage: -c (\w+)", done.stdout, re.MULTILINE) == names

@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.messages import note, progress_bar, warn
+from chapterverse.cli.messages import LOG, note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.extensions import load, load_part
@@ -25,7 +25,7 @@ from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.diff import keep_all
 from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import collect_external
+from chapterverse.indexing.plugins.index_run import collect_external, index_site
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
@@ -93,14 +93,13 @@ def index(
     )
     if not dry_run:
         publish_policy.require_permission(settings)
-    run = sync.preview if dry_run else sync.index
     if is_web_address(path) or Path(path).is_file():
         if source or exclude or include or persona or knowledge or also:
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
-        result = _add(path, settings, run)
+        result = _add(path, settings, sync.preview if dry_run else sync.index)
     else:
         reading, documents = _read(Path(path), slugs if source else None, settings, include, exclude)
-        result = _index_site(reading, documents, settings, run)
+        result = _index_site(reading, documents, settings, dry_run=dry_run)
         if not dry_run and (file := Path(path, starters.PATH)).is_file():
             starters.write(file, settings.override(publish=True), reading.base_url, warn)
     _print(result, dry_run=dry_run, as_json=as_json)
@@ -121,23 +120,23 @@ def _read(
     return read_known_site(folder, settings, *patterns, read), documents
 
 
-def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
-    """Make the index hold these pages, their documents and the entries of `--also`, and nothing else."""
-    document_sources, warnings = documents.sources(reading.sources, reading.base_url)
-    external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
+def _index_site(reading: SitePages, documents: Documents, settings: Settings, *, dry_run: bool) -> Report:
     scope, other_sites = site_scope(settings, reading)
-    tokens, workers = project_options().chunk_tokens, min(4, os.cpu_count() or 1)
-    target = Target.open(settings, scope, reading.base_url, tokens, workers)
-    with progress_bar() as report:
-        result = run((*reading.sources, *document_sources, *external.sources), target, report, external.keep)
+    result = index_site(
+        reading,
+        settings.override(site=scope.site),
+        project_options().chunk_tokens,
+        documents,
+        LOG,
+        dry_run=dry_run,
+        workers=min(4, os.cpu_count() or 1),
+        bar=progress_bar,
+    )
     if other_sites:
         warn(
             f"the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
             "index it with --site; from now on every command needs --site."
         )
-    result = result.after((*reading.warnings, *warnings, *external.warnings), {**reading.left_out, **external.left_out})
-    for line in result.left_out_lines():
-        note(line)
     return result
 
 
@@ -171,12 +170,13 @@ def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
     with progress_bar() as report:
         result = run(external.sources, target, report, keep_all)
     note(f"{place} stays until the next run for the site; --also or the option `also` keeps it.")
-    return result.after(external.warnings, external.left_out)
+    result = result.after(external.warnings, external.left_out)
+    for warning in result.warnings:
+        warn(warning)
+    return result
 
 
 def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
-    for warning in result.warnings:
-        warn(warning)
     for line in result.diff_lines() if dry_run else ():
         note(line)
     note(f"{'Would index' if dry_run else 'Indexed'} {result}")

@@ -70,3 +70,15 @@ def progress_bar() -> Iterator[progress.Progress]:
         return
     with progress.bar() as report:
         yield report
+
+
+class _Log:
+    """The messages of an index run, for what writes them to a generator's log too."""
+
+    info, warning = staticmethod(note), staticmethod(warn)
+
+    def debug(self, message: object, *, exc_info: bool) -> None:
+        """Leave out what only the log of a generator written in Python has room for."""
+
+
+LOG = _Log()

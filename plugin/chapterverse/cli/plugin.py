@@ -20,7 +20,7 @@ import yaml
 from chapterverse import __version__, local_server
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
-from chapterverse.cli.messages import note, warn
+from chapterverse.cli.messages import LOG, note, warn
 from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
@@ -46,15 +46,6 @@ from chapterverse.text.json_text import parse_json
 from chapterverse.widget.bundle import assets
 
 _FOLDER = f"chapterverse/{__version__}"
-
-
-class _Log:
-    """Writes the messages of an index run to standard error, as `index` does."""
-
-    info, warning = staticmethod(note), staticmethod(warn)
-
-    def debug(self, message: object, *, exc_info: bool) -> None:
-        """Leave out what only the log of a generator written in Python has room for."""
 
 
 def publish(
@@ -93,7 +84,7 @@ def publish(
         if (site_dir / starters.PATH).is_file():
             starters.write(site_dir / starters.PATH, settings, read.base_url)
 
-    if error := try_to_index(update, _Log(), options.strict):
+    if error := try_to_index(update, LOG, options.strict):
         raise error
 
 
@@ -280,4 +271,4 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
 
 def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = Documents.of(settings, docs, Path())
-    update_index(reading, settings, options.chunk_tokens, documents, _Log())
+    update_index(reading, settings, options.chunk_tokens, documents, LOG)

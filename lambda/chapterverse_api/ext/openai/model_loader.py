@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread, Timer
 
 from chapterverse.errors import ModelLoading, ProviderError
+from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 
 #: Seconds that a model may take to be loaded.
@@ -27,6 +28,11 @@ _IDLE_SECONDS = 240.0
 _READER_SECONDS, _SLOW_SECONDS, _COLD_SECONDS = 4.0, 2.0, 10.0
 #: Seconds after which it is seen that a reader left.
 _STEP_SECONDS = 0.1
+
+
+def may_be_cold(settings: Settings) -> bool:
+    """Whether the settings name a generator that may have to be loaded. Opens nothing."""
+    return settings.generator.startswith("openai:")
 
 
 class ModelLoader:
