@@ -110,11 +110,6 @@ CORE = Extension(
         "schema": Command(
             "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
         ),
-        # Called by plugins and by workflows.
-        "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
-        "preview": Command(
-            "", "chapterverse.cli.plugin:preview", "Run the API beside a generator's own preview, for its plugin."
-        ),
     },
 )
 
@@ -124,6 +119,7 @@ EXTENSIONS = (
         "sources",
         parts={
             "also": "chapterverse.ext.sources.external_sources:collect_external",
+            "single_source": "chapterverse.ext.sources.single_source:add_source",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
         },
     ),
@@ -141,11 +137,23 @@ EXTENSIONS = (
                 "chapterverse.ext.transfer.command:repair",
                 "Remove what no live index uses, and rebuild a lost ledger from the index.",
             ),
-            # Called by plugins and by workflows.
             "unpublish": Command(
                 "",
                 "chapterverse.ext.transfer.command:unpublish",
                 "Remove a site's index, or that of one docs version, from the store.",
+            ),
+        },
+    ),
+    Extension(
+        "npm",
+        commands={
+            "publish": Command(
+                "", "chapterverse.ext.npm.command:publish", "Put the chat into a built site and index it."
+            ),
+            "preview": Command(
+                "",
+                "chapterverse.ext.npm.command:preview",
+                "Run the API beside a generator's own preview, for its plugin.",
             ),
         },
     ),
@@ -245,6 +253,7 @@ EXTENSIONS = (
         "agents",
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
+            "plan_walk": "chapterverse_api.ext.agents.plans.walk:walk_plan",
             "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
             "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },

@@ -27,10 +27,10 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, InputErro
 from chapterverse.extensions import load, load_part
 from chapterverse.indexing import gone_versions
 from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
+from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import complete
-from chapterverse.indexing.publish_policy import explain_withheld, list_problems
+from chapterverse.indexing.publish_policy import list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
@@ -72,9 +72,7 @@ def publish(
         if options.strict:
             raise ConfigurationError(problem)
         warn(problem)
-    if not settings.may_publish and settings.publish is not False:
-        note(f"Nothing was indexed: {explain_withheld(settings)}")
-    if unplaced or not settings.may_publish:
+    if not is_to_index(settings, "" if unplaced else "stated", LOG, strict=False):
         return
 
     def update() -> None:
