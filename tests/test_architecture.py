@@ -30,7 +30,7 @@ LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "knowledge embedding", "store", "ledger", "extensions", "readers widget settings",
-        "external_entries filters database text reading",
+        "filters database text reading",
         "page_kinds page_globs progress build_cache",
         "project model errors",
     ),

@@ -118,6 +118,7 @@ EXTENSIONS = (
     Extension(
         "sources",
         parts={
+            "also_entries": "chapterverse.ext.sources.entries:parse_entries",
             "also": "chapterverse.ext.sources.external_sources:collect_external",
             "single_source": "chapterverse.ext.sources.single_source:add_source",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",

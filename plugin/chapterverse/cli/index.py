@@ -16,7 +16,6 @@ from chapterverse.cli.messages import LOG, note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.extensions import load, load_part
-from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
 from chapterverse.indexing.known_address import read_known_site
@@ -29,7 +28,7 @@ from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers.built_site import read_site
 from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.urls import clean_base
+from chapterverse.readers.urls import clean_base, is_web_address
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.store import Snapshot, only_head, open_store
@@ -81,7 +80,7 @@ def index(
         base_url=base_url,
         persona=persona,
         knowledge=knowledge,
-        also=parse_entries(also, Path()) if also else None,
+        also=load_part("also_entries")(also, Path()) if also else None,
     )
     if not dry_run:
         publish_policy.require_permission(settings)

@@ -10,13 +10,13 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.errors import InputError
+from chapterverse.ext.sources.entries import parse_entries
 from chapterverse.ext.sources.external_sources import collect_external
-from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing.diff import keep_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope, slug
-from chapterverse.readers.urls import parse_base_url
+from chapterverse.readers.urls import is_web_address, parse_base_url
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.external_entries import parse_entries
+from chapterverse.extensions import load_part
 from chapterverse.indexing.plugins.options import (
     OPTIONS,
     Options,
@@ -142,7 +142,9 @@ class _Draft:
             kind, _, place = settings.get(name, "").partition(":")
             settings |= {name: f"sqlite:{root / place}"} if kind == "sqlite" and place else {}
         settings |= self._read_option("documents", document_options)
-        settings |= self._read_option("also", lambda also: {"also": parse_entries(also, root, must_exist=False)})
+        settings |= self._read_option(
+            "also", lambda also: {"also": load_part("also_entries")(also, root, must_exist=False)}
+        )
         for name, check in _CHECKS.items():
             self._read_option(name, check)
         try:
