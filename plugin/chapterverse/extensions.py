@@ -193,7 +193,7 @@ EXTENSIONS = (
             "generator": {"openai:MODEL": "chapterverse_api.ext.openai.generator:OpenAIGenerator.from_settings"},
             "checker": {"openai:MODEL": "chapterverse_api.ext.openai.checker:OpenAIChecker.from_settings"},
         },
-        parts={"cold_models": "chapterverse_api.ext.openai.model_loader:may_be_cold"},
+        parts={"cold_models": "chapterverse_api.ext.openai.model_loader:load_models"},
     ),
     Extension(
         "bedrock",

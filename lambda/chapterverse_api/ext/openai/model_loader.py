@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread, Timer
+from typing import TYPE_CHECKING
 
-from chapterverse.errors import ModelLoading, ProviderError
+from chapterverse.errors import ChapterVerseError, ModelLoading, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 
+# A process loads this module when it starts, and the service only for a model.
+if TYPE_CHECKING:
+    from chapterverse_api.draft import protocols
+    from chapterverse_api.service import Service
+
+#: Seconds after the start until models are loaded.
+_START_PAUSE_SECONDS = 5.0
 #: Seconds that a model may take to be loaded.
 _LOADING_SECONDS = 900.0
 #: Seconds between two requests to a server that says that it is still loading.
@@ -30,9 +38,28 @@ _READER_SECONDS, _SLOW_SECONDS, _COLD_SECONDS = 4.0, 2.0, 10.0
 _STEP_SECONDS = 0.1
 
 
-def may_be_cold(settings: Settings) -> bool:
-    """Whether the settings name a generator that may have to be loaded. Opens nothing."""
-    return settings.generator.startswith("openai:")
+def load_models(settings: Settings, open_service: Callable[[], Service]) -> Callable[[], None]:
+    """Load the models that the settings name in the background; return what ends that."""
+    stopping = Event()
+    loaders: list[protocols.ModelLoader] = []
+
+    def load() -> None:
+        # What is wrong is told at the first question.
+        with suppress(ChapterVerseError):
+            loaders.extend(open_service().resources.models.open_loaders())
+        # A question that comes first loads the model itself.
+        if not stopping.wait(_START_PAUSE_SECONDS):
+            for loader in loaders:
+                loader.start_if_cold()
+
+    def stop() -> None:
+        stopping.set()
+        for loader in loaders:
+            loader.stop()
+
+    if settings.generator.startswith("openai:"):
+        Thread(target=load, name="chapterverse-models", daemon=True).start()
+    return stop
 
 
 class ModelLoader:

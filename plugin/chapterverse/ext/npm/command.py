@@ -237,17 +237,13 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
     chosen = {"endpoint": settings.endpoint or None, **options.widget_options(), **starters.OPTION}
     agents = AgentOptions.of(options.agents)
     result = inject(site_dir, assets({**chosen, "version": settings.docs_version}))
-    warnings = [*result.warnings]
-    reading = None
-    try:
-        reading = read_known_site(site_dir, settings, options.include, options.exclude)
-        files = open_agent_files(site_dir, agents, settings, reading)
+    files, reading, problems = open_agent_files(site_dir, agents, settings, options.include, options.exclude)
+    warnings = [*result.warnings, *problems]
+    if files and reading:
         files.add_built_pages(reading)
         # The plugin of a generator may have written files into the same folder.
         outcome = files.finish(remove=not result.other_widgets)
         warnings += [*outcome.warnings, *outcome.notes]
-    except (InputError, ConfigurationError) as error:
-        warnings += [f"No files for agents were written: {error}"] * agents.any
     for warning in warnings:
         warn(warning)
     if result.changed or result.unchanged:
