@@ -46,7 +46,7 @@ ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},
-    "evaluation": {"transfer"},
+    **{room: {"transfer"} for room in ("evaluation", "npm")},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

@@ -24,8 +24,8 @@ from chapterverse.cli.messages import LOG, note, warn
 from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
+from chapterverse.ext.transfer.maintenance import unpublish
 from chapterverse.extensions import load, load_part
-from chapterverse.indexing import gone_versions
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
@@ -39,6 +39,7 @@ from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver
+from chapterverse.site.index_check import no_pages_of
 from chapterverse.site.inject import inject
 from chapterverse.site.overview import AgentOptions
 from chapterverse.store import open_store
@@ -191,11 +192,11 @@ def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_ur
         if head.site != settings.site or head.version in addresses.values():
             continue
         if head.base_url in addresses:
-            gone_versions.unpublish(store, open_ledger(settings), head.scope)
+            unpublish(store, open_ledger(settings), head.scope)
             new = addresses[head.base_url]
             note(f"Removed the docs version {head.version!r}, at whose address {new!r} is now.")
         elif base_url and head.base_url.startswith(base_url):
-            warn(gone_versions.no_pages_of(head))
+            warn(no_pages_of(head))
 
 
 def _line(text: str) -> dict[str, Any]:

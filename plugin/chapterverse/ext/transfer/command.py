@@ -16,7 +16,7 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
-from chapterverse.indexing import gone_versions, publish_policy
+from chapterverse.indexing import publish_policy
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
@@ -131,10 +131,12 @@ def unpublish(
 
     A service that has the index open answers from it until you restart the service.
     """
+    from chapterverse.ext.transfer import maintenance
+
     settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
     index_store, scope = _open(settings)
-    gone_versions.unpublish(index_store, open_ledger(settings), scope)
+    maintenance.unpublish(index_store, open_ledger(settings), scope)
     note(f"Removed the index of {scope}.")
     if as_json:
         print_json({"site": scope.site, "version": scope.version})

@@ -12,9 +12,10 @@ from chapterverse.indexing.plan import unread_rows
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
-from chapterverse.ledger import rows_of
-from chapterverse.model import ENCODER, Head
+from chapterverse.ledger import Ledger, rows_of
+from chapterverse.model import ENCODER, Head, Scope
 from chapterverse.progress import Progress
+from chapterverse.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,16 @@ def repair(target: Target) -> RepairReport:
         raise IndexCorrupt(f"The index of {target.scope} is damaged: the next `chapterverse index` builds it again.")
     rebuilt = _rebuild_ledger(target, head) if rows_of(target.ledger, head) is None else 0
     return RepairReport(head, swept, rebuilt)
+
+
+def unpublish(store: Store, ledger: Ledger, scope: Scope) -> None:
+    """Remove a docs version from a store, and from its ledger.
+
+    Raises:
+        IndexLocked: another process is publishing.
+    """
+    store.unpublish(scope)
+    ledger.save(scope, 0, (), list(ledger.records(scope)))
 
 
 def _rebuild_ledger(target: Target, head: Head) -> int:

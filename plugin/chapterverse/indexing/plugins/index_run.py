@@ -5,9 +5,8 @@ What writes an index is imported inside functions, so a build that changes nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse import progress
@@ -15,11 +14,10 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, Publishin
 from chapterverse.extensions import load_part
 from chapterverse.indexing.publish_policy import explain_no_address, explain_withheld, require_permission
 from chapterverse.knowledge.folder import Documents
-from chapterverse.model import Scope, Source
+from chapterverse.model import Scope
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.diff import ExternalSources
     from chapterverse.indexing.report import Report
     from chapterverse.progress import Progress
     from chapterverse.readers.site_pages import SitePages
@@ -101,10 +99,13 @@ def index_site(
     Raises as `Target.open` and `sync.index`.
     """
     from chapterverse.indexing import sync
+    from chapterverse.indexing.diff import ExternalSources
     from chapterverse.indexing.target import Target
 
     more, warnings = documents.sources(reading.sources, reading.base_url)
-    external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
+    external = ExternalSources()
+    if settings.also:
+        external = load_part("also")(settings, reading.sources, reading.base_url, documents.docs)
     before = (*reading.warnings, *warnings, *external.warnings)
     for warning in before:
         log.warning(warning)
@@ -118,16 +119,6 @@ def index_site(
     for line in report.left_out_lines():
         log.info(line)
     return report
-
-
-def collect_external(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
-    """Return the sources of `settings.also`; raises as the room that finds them."""
-    from chapterverse.indexing.diff import ExternalSources
-
-    if not settings.also:
-        return ExternalSources()
-    found: ExternalSources = load_part("also")(settings, pages, base_url, docs)
-    return found
 
 
 def explain_error(error: Exception) -> str:
