@@ -93,7 +93,11 @@ def index(
         result = _index_site(reading, documents, settings, dry_run=dry_run)
         if not dry_run and (file := Path(path, starters.PATH)).is_file():
             starters.write(file, settings.override(publish=True), reading.base_url, warn)
-    _print(result, dry_run=dry_run, as_json=as_json)
+    for line in result.diff_lines() if dry_run else ():
+        note(line)
+    note(f"{'Would index' if dry_run else 'Indexed'} {result}")
+    if as_json:
+        print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
 def _read(
@@ -129,14 +133,6 @@ def _index_site(reading: SitePages, documents: Documents, settings: Settings, *,
             "index it with --site; from now on every command needs --site."
         )
     return result
-
-
-def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
-    for line in result.diff_lines() if dry_run else ():
-        note(line)
-    note(f"{'Would index' if dry_run else 'Indexed'} {result}")
-    if as_json:
-        print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
 def status(

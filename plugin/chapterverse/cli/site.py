@@ -38,13 +38,7 @@ ConfigOption = Annotated[
 QuestionsVersionOption = Annotated[str | None, typer.Option("--docs-version", help="Docs version of these pages.")]
 
 
-class FailOn(StrEnum):
-    """The lowest rank of a finding that fails a check."""
-
-    error = "error"
-    warning = "warning"
-    note = "note"
-    never = "never"
+FailOn = StrEnum("FailOn", ["error", "warning", "note", "never"])
 
 
 def widget(
