@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.extensions import load_part
+from chapterverse.extensions import load_part, load_part_of_offer
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
@@ -65,7 +65,8 @@ class ServiceLoader:
 
     def load_models(self) -> Callable[[], None]:
         """Load the models of one's own servers in the background; return what ends that. For processes that stay."""
-        stop: Callable[[], None] = load_part("cold_models")(self._settings, self)
+        load_models = load_part_of_offer("cold_models", "generator", self._settings)
+        stop: Callable[[], None] = load_models(self) if load_models else lambda: None
         return stop
 
     @property

@@ -309,6 +309,13 @@ def load_part(name: str) -> Any:
     return next(load(extension.parts[name], extension) for extension in _every_extension() if name in extension.parts)
 
 
+def load_part_of_offer(name: str, setting: str, settings: Settings) -> Any:
+    """Return the part of the room that offers what a setting names; None if that room has no such part."""
+    kind = getattr(settings, setting).partition(":")[0]
+    rooms = (room for room in EXTENSIONS if any(kind in _kinds(form) for form in room.offers.get(setting, ())))
+    return next((load(room.parts[name], room) for room in rooms if name in room.parts), None)
+
+
 def load(place: str, extension: Extension | None = None) -> Any:
     """Return the object at `module:object`.
 

@@ -15,10 +15,9 @@ from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, ModelLoading, ProviderError
-from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 
-# A process loads this module when it starts, and the service only for a model.
+# The thread opens the service; this module is loaded when the process starts.
 if TYPE_CHECKING:
     from chapterverse_api.draft import protocols
     from chapterverse_api.service import Service
@@ -38,8 +37,8 @@ _READER_SECONDS, _SLOW_SECONDS, _COLD_SECONDS = 4.0, 2.0, 10.0
 _STEP_SECONDS = 0.1
 
 
-def load_models(settings: Settings, open_service: Callable[[], Service]) -> Callable[[], None]:
-    """Load the models that the settings name in the background; return what ends that."""
+def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
+    """Load the service's models in the background; return what ends that."""
     stopping = Event()
     loaders: list[protocols.ModelLoader] = []
 
@@ -57,8 +56,7 @@ def load_models(settings: Settings, open_service: Callable[[], Service]) -> Call
         for loader in loaders:
             loader.stop()
 
-    if settings.generator.startswith("openai:"):
-        Thread(target=load, name="chapterverse-models", daemon=True).start()
+    Thread(target=load, name="chapterverse-models", daemon=True).start()
     return stop
 
 
