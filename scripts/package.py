@@ -70,7 +70,7 @@ UNUSED = (
 BUILD_SIDE = (
     "cli", "commands", "enrichment", "evaluation", "indexing", "readers", "report", "site", "sources",
     "external_entries.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
-    "sphinx.py", "types.d.ts", "stdio.py", "ledger.py", "__pycache__",
+    "sphinx.py", "types.d.ts", "commands.py", "stdio.py", "ledger.py", "__pycache__",
 )  # fmt: skip
 #: Names of machines that differ from those in wheels.
 MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}

@@ -44,7 +44,8 @@ LAYERS = {
 #: The rooms that another room needs.
 ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
-    "fastembed": {"embedders"}, **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
+    "fastembed": {"embedders"}, "postgres": {"conversations"},
+    **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},
 }  # fmt: skip
 

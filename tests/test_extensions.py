@@ -21,7 +21,7 @@ PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(
 
 
 MAKE = "from chapterverse.extensions import Command, Extension\nEXTENSION = Extension('x', "
-TABLES = "offers and routes are tables of texts, and commands one of `Command`"
+TABLES = "offers, routes and events are tables of texts, and commands one of `Command`"
 
 
 def install(folder: Path, name: str, code: str, *values: str) -> None:
@@ -197,6 +197,7 @@ def test_every_place_of_ours_can_be_loaded() -> None:
         *(place for own in EXTENSIONS for place in own.parts.values()),
         *(found.place for own in EXTENSIONS for found in own.commands.values()),
         *(place for own in EXTENSIONS for places in own.routes.values() for place in places.split()),
+        *(place for own in EXTENSIONS for place in own.events.values()),
     }
     assert len(places) > 40
     for place in places:

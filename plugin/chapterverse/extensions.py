@@ -7,7 +7,7 @@ costs nothing. Another distribution adds its own manifest by an entry point of t
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
@@ -51,6 +51,7 @@ class Extension:
             first.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
+        events: likewise those of functions that are called with each `AnswerGiven`.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Extension:
     parts: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
+    events: Mapping[str, str] = field(default_factory=dict)
 
 
 #: The core offers what needs no service, in the same way.
@@ -75,7 +77,6 @@ CORE = Extension(
             "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
             "sqlite:PATH": "chapterverse_api.limits.sqlite:SqliteLimiter.from_settings",
         },
-        "records": {"sqlite:PATH": "chapterverse_api.records.table:RecordsTable.from_settings"},
     },
     commands={
         "index": Command("Build", "chapterverse.cli.index:index", "Update the index to hold exactly this site."),
@@ -93,11 +94,6 @@ CORE = Extension(
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
-        "feedback": Command(
-            "Measure",
-            "chapterverse_api.commands.conversations:feedback",
-            "Print readers' ratings of answers, newest first.",
-        ),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
         "export": Command("Operate", "chapterverse.cli.transfer:export", "Write an index to a file."),
         "import": Command(
@@ -115,9 +111,6 @@ CORE = Extension(
             "chapterverse.cli.knowledge:remember",
             "Write a fact for the chat into a file beside your docs, or remove one.",
         ),
-        "forget": Command(
-            "Operate", "chapterverse_api.commands.conversations:forget", "Forget a conversation, or all old ones."
-        ),
         "schema": Command(
             "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
         ),
@@ -132,6 +125,7 @@ CORE = Extension(
             "Remove a site's index, or that of one docs version, from the store.",
         ),
     },
+    events={"": "chapterverse_api.answer.event:measure"},
 )
 
 EXTENSIONS = (
@@ -148,6 +142,25 @@ EXTENSIONS = (
     Extension("embedders"),
     Extension("qdrant", offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
     Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
+    Extension(
+        "conversations",
+        offers={"records": {"sqlite:PATH": "chapterverse_api.ext.conversations.table:RecordsTable.from_settings"}},
+        parts={"conversations": "chapterverse_api.ext.conversations.threads:open_threads"},
+        commands={
+            "feedback": Command(
+                "Measure",
+                "chapterverse_api.ext.conversations.commands:feedback",
+                "Print readers' ratings of answers, newest first.",
+            ),
+            "forget": Command(
+                "Operate",
+                "chapterverse_api.ext.conversations.commands:forget",
+                "Forget a conversation, or all old ones.",
+            ),
+        },
+        # A secret may still name the database.
+        routes=dict.fromkeys(("records", "secrets_arn"), "chapterverse_api.ext.conversations.routes:router"),
+    ),
     Extension(
         "postgres",
         offers={
@@ -331,17 +344,29 @@ def list_commands() -> dict[str, Command]:
 def load_routers(settings: Settings, extensions: Iterable[Extension]) -> Iterator[Any]:
     """Yield the routers of these that are on. One of a stranger that can't be loaded is named and left out."""
     for extension in extensions:
-        places = (p for setting, p in extension.routes.items() if not setting or getattr(settings, setting))
-        for place in " ".join(places).split():
-            try:
-                router = load(place, extension)
-                if not hasattr(router, "include_router"):
-                    raise ConfigurationError(f"The extension {extension.name} has no router at {place}.")
-                yield router
-            except ConfigurationError as error:
-                if extension in EXTENSIONS:
-                    raise
-                _complain(str(error))
+        yield from _load_each("router", extension.routes, extension, settings, lambda it: hasattr(it, "include_router"))
+
+
+def load_listeners(settings: Settings) -> Iterator[Any]:
+    """Yield what is called with each answer, likewise."""
+    for extension in _every_extension():
+        yield from _load_each("function", extension.events, extension, settings, callable)
+
+
+def _load_each(
+    noun: str, places: Mapping[str, str], extension: Extension, settings: Settings, is_one: Callable[[Any], bool]
+) -> Iterator[Any]:
+    on = (place for setting, place in places.items() if not setting or getattr(settings, setting))
+    for place in dict.fromkeys(" ".join(on).split()):
+        try:
+            found = load(place, extension)
+            if not is_one(found):
+                raise ConfigurationError(f"The extension {extension.name} has no {noun} at {place}.")
+            yield found
+        except ConfigurationError as error:
+            if extension in EXTENSIONS:
+                raise
+            _complain(str(error))
 
 
 @cache
@@ -404,12 +429,12 @@ def _check(extension: Extension) -> None:
     try:
         forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
         commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
-        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items())]
+        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items(), *extension.events.items())]
     except (AttributeError, TypeError, ValueError):
-        raise ValueError("offers and routes are tables of texts, and commands one of `Command`") from None
+        raise ValueError("offers, routes and events are tables of texts, and commands one of `Command`") from None
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name, a form or a place is no text")
-    if unknown := {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}:
+    if unknown := {*extension.offers, *filter(None, (*extension.routes, *extension.events))} - {*SETTINGS}:
         raise ValueError(f"there is no setting {min(unknown)}")
     if groups := {group for _, group, _, _ in commands} - {*GROUPS, ""}:
         raise ValueError(f"there is no group {min(groups)} of commands")

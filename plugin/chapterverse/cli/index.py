@@ -19,7 +19,7 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
-from chapterverse.extensions import load, load_part
+from chapterverse.extensions import load_part
 from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
@@ -248,7 +248,7 @@ def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | No
     if FAQ not in snapshot.values("type"):
         return None
     try:
-        matched = load("chapterverse_api.commands.conversations:kept_threads")(settings).matched_entries()
+        matched = load_part("conversations")(settings).matched_entries()
     except ChapterVerseError as error:
         # The rest of the report does not depend on it.
         warn(error)

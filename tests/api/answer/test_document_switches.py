@@ -20,8 +20,7 @@ from chapterverse.store import open_store
 from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, RetrievalRequest
-from chapterverse_api.records.factory import open_records
-from chapterverse_api.records.protocols import StoredTurn
+from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
 ENTRIES = "\n\n".join(

@@ -13,9 +13,9 @@ from chapterverse.indexing.plugins.options import Options
 from chapterverse.knowledge.folder import Documents
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse_api.records.protocols import StoredTurn
-from chapterverse_api.records.table import RecordsTable, sqlite_database
-from cli.test_forget import run
+from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
+from chapterverse_api.records import StoredTurn
+from ext.conversations.test_forget_command import run
 from ext.report.made import CACHE, PORT, report, turn, write_log, write_site
 from fakes.openai_server import KEY, OpenAIServer
 from fakes.s3_server import shared

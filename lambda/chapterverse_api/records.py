@@ -1,12 +1,14 @@
-"""Stored conversations: the values, and the contract of a database for them."""
+"""Kept conversations: the values, the contract of a database for them, and what opens it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from chapterverse.errors import ChapterVerseError
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.extensions import open_offer
+from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
     from chapterverse_api.draft.requests import ChatMessage
@@ -18,6 +20,8 @@ DEFAULT_TURNS = 12
 MAX_STORED_TURNS = 200
 #: Days for which a FAQ entry counts as used after an answer.
 FAQ_DAYS = 30
+
+_MAX_DAYS = 3650
 
 
 class RecordsFault(ChapterVerseError):
@@ -174,18 +178,33 @@ class Records(Protocol):
         ...
 
 
-class UnavailableRecords:
-    """Records that can't be opened: every method raises the reason. Implements `Records`."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def _fail(self, *_: object, **__: object) -> NoReturn:
-        raise RecordsFault(self._reason)
-
-    append = thread = summarize = rate = ratings = turns = match = matched_entries = forget = expire = _fail
-
-
 def time_text(time: datetime) -> str:
     """Return a time as ISO 8601 UTC, always of the same length, so that texts sort as times do."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def open_records(settings: Settings) -> Records | None:
+    """Return the database that `settings.records` names, not connected yet; None if it names none.
+
+    Raises:
+        ConfigurationError: it names no database that this release knows, its address can't be read, or
+            `settings.records_days` is no number of days.
+        RecordsFault: its package is missing, or no region is named.
+    """
+    parse_days(settings)
+    records: Records | None = open_offer("records", settings) if settings.records else None
+    return records
+
+
+def parse_days(settings: Settings) -> int:
+    """Return the number of days for which a conversation is kept.
+
+    Raises:
+        ConfigurationError: the setting is no such number.
+    """
+    text = settings.records_days.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_DAYS)) and 1 <= int(text) <= _MAX_DAYS):
+        raise ConfigurationError(
+            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MAX_DAYS}."
+        )
+    return int(text)

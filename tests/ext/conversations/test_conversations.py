@@ -20,7 +20,7 @@ from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import TURN_SECONDS, Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.threads import SUMMARY_TURNS
+from chapterverse_api.ext.conversations.threads import SUMMARY_TURNS
 from chapterverse_api.service import Service
 
 SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "history.js"

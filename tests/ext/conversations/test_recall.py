@@ -8,13 +8,12 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.recall import MAX_RECALLED_TURNS, find_relevant_turns
-from chapterverse_api.conversation.threads import open_threads
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.prompts import MAX_RECALLED_TOKENS, conversation, estimate_tokens
 from chapterverse_api.draft.requests import GenerationRequest
-from chapterverse_api.records.factory import open_records
-from chapterverse_api.records.protocols import StoredThread, StoredTurn
+from chapterverse_api.ext.conversations.recall import MAX_RECALLED_TURNS, continue_thread, find_relevant_turns
+from chapterverse_api.ext.conversations.threads import open_threads
+from chapterverse_api.records import StoredThread, StoredTurn, open_records
 
 PROXY = ("Which port does my proxy use?", "The proxy listens on port 8443.")
 
@@ -66,9 +65,8 @@ def test_a_refused_turn_is_not_recalled() -> None:
 
 
 def talk(thread: StoredThread, question: str, *history: Message, turn_top_k: int = MAX_RECALLED_TURNS) -> Conversation:
-    return Conversation.from_query(
-        ChatQuery(query=question, conversation_history=list(history)), Signer(), thread, turn_top_k
-    )
+    query = ChatQuery(query=question, conversation_history=list(history))
+    return continue_thread(thread, query, Signer(), turn_top_k)
 
 
 def test_what_a_prompt_holds_anyway_is_not_recalled() -> None:
@@ -86,7 +84,7 @@ def test_it_is_recalled_for_a_browser_that_sends_its_own_part_of_the_conversatio
     history = [Message(role="user", content="Hello?"), Message(role="assistant", content="Hi.", signature=mark)]
     thread = StoredThread(tuple(turns(PROXY, *others(9))))
     query = ChatQuery(query="Which port of the proxy?", conversation_history=history)
-    found = Conversation.from_query(query, signer, thread)
+    found = continue_thread(thread, query, signer)
     assert [message.content for message in found.messages] == ["Hello?", "Hi."]
     assert "port 8443" in found.recalled
 

@@ -29,8 +29,7 @@ from typing import Self
 from chapterverse.database import Database, Faults, Row, SqliteDatabase, Statements
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
-from chapterverse_api.records.factory import parse_days
-from chapterverse_api.records.protocols import (
+from chapterverse_api.records import (
     DEFAULT_TURNS,
     FAQ_DAYS,
     MAX_STORED_TURNS,
@@ -39,6 +38,7 @@ from chapterverse_api.records.protocols import (
     StoredRating,
     StoredThread,
     StoredTurn,
+    parse_days,
     time_text,
 )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse_api.records.protocols import CitedSource, StoredRating, StoredTurn
-from chapterverse_api.records.table import RecordsTable, sqlite_database
-from cli.test_forget import run
+from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
+from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
+from ext.conversations.test_forget_command import run
 
 PLACE = CitedSource("Guide › Keep a page out", "https://docs.example/guide/#out")
 #: What clears a screen, turns text around, sets a title, moves the cursor, and shows as nothing.

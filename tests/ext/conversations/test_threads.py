@@ -11,10 +11,10 @@ from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
-from chapterverse_api.conversation.threads import SUMMARY_TURNS, Threads, new_thread_id, open_threads, summarize_offline
 from chapterverse_api.draft.prompts import MAX_SUMMARY_TOKENS
 from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.records.protocols import CitedSource, RecordsFault, StoredThread, StoredTurn
+from chapterverse_api.ext.conversations.threads import SUMMARY_TURNS, Threads, open_threads, summarize_offline
+from chapterverse_api.records import CitedSource, RecordsFault, StoredThread, StoredTurn
 from fakes import postgres
 
 CANARY = "cAnArY"
@@ -212,7 +212,7 @@ def test_a_database_that_comes_back_is_used_again(tmp_path: Path, caplog: pytest
     place.mkdir()
     inner = open_threads(Settings(records=f"sqlite:{place}"))
     assert inner is not None
-    threads = Threads(inner._records, pause=0.05)
+    threads = Threads(inner._records, Settings(), pause=0.05)
     talk(threads, 1)
     place.rmdir()
     time.sleep(0.06)
@@ -235,9 +235,3 @@ def test_a_thread_on_postgres_has_a_summary_too() -> None:
     assert threads is not None
     talk(threads, *range(1, 7), writer=Scribe("S"))
     assert threads.recall("t").summary == "S"
-
-
-def test_a_new_thread_has_a_name_that_nobody_guesses() -> None:
-    names = {new_thread_id() for _ in range(100)}
-    assert len(names) == 100
-    assert {len(name) for name in names} == {32}

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from api.conversation.test_threads import answered
 from api.scripted import Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.threads import Threads, open_threads
+from chapterverse_api.ext.conversations.threads import Threads, open_threads
+from ext.conversations.test_threads import answered
 
 DOCS = "https://docs.example.com"
 

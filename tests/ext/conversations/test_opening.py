@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from api import quill
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.records.factory import open_records, parse_days
-from chapterverse_api.records.table import RecordsTable
+from chapterverse_api.ext.conversations.table import RecordsTable
+from chapterverse_api.records import open_records, parse_days
+
+TESTS = Path(__file__).parents[2]
 
 
 def test_nothing_is_kept_unless_it_is_asked_for() -> None:
@@ -61,9 +66,9 @@ def test_psycopg_is_loaded_only_for_postgres_and_told_where_it_is_missing() -> N
     program = """
 import sys
 sys.modules["psycopg"] = None
-from chapterverse_api.records.protocols import RecordsFault
+from chapterverse_api.records import RecordsFault
 from chapterverse.settings import Settings
-from chapterverse_api.conversation.threads import open_threads
+from chapterverse_api.ext.conversations.threads import open_threads
 print(open_threads(Settings()), bool(open_threads(Settings(records="sqlite:x"))))
 threads = open_threads(Settings(records="postgresql://u:hunter2@host/db"))
 print(threads.works, threads.recall("t").turns)
@@ -78,3 +83,23 @@ except RecordsFault as error:
         "False ()",
         'Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".',
     ], done.stderr
+
+
+def test_the_room_is_not_imported_where_nothing_is_kept(tmp_path: Path) -> None:
+    quill.publish(tmp_path)
+    program = f"""
+import sys
+from api.scripted import Client
+from chapterverse.settings import Settings
+from chapterverse_api.app import create_app
+for records in ("", "sqlite:{tmp_path}/records.sqlite"):
+    client = Client(create_app(settings=Settings(store="edge:{tmp_path}", records=records)))
+    answer = client.post("/v1/chat", {{"query": "How do I clear the cache?"}}).json()
+    rated = client.post("/v1/feedback", {{"turn_id": answer["turn_id"], "rating": "up"}})
+    status = client.get("/v1/status").json()
+    print(answer["status"], bool(answer["thread_id"]), rated.status_code, status["degraded"],
+        any(name.startswith("chapterverse_api.ext.conversations") for name in sys.modules))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["answered False 204 [] False", "answered True 204 [] True"], done.stderr

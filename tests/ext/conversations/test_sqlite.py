@@ -8,8 +8,8 @@ import pytest
 
 from chapterverse.ledger import Ledger
 from chapterverse.model import Scope
-from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredThread, StoredTurn
-from chapterverse_api.records.table import RecordsTable, sqlite_database
+from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
+from chapterverse_api.records import RecordsFault, StoredRating, StoredThread, StoredTurn
 
 TURN = StoredTurn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
 

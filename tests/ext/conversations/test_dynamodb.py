@@ -15,8 +15,7 @@ import pytest
 
 from chapterverse.settings import Settings
 from chapterverse_api.ext.dynamodb.records import DynamoRecords
-from chapterverse_api.records.factory import open_records
-from chapterverse_api.records.protocols import RecordsFault, StoredRating, StoredTurn
+from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn, open_records
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, refused, said, sometimes, unanswered
 
@@ -25,7 +24,7 @@ TESTS = Path(__file__).parents[2]
 #: Keeps turn after turn until it is killed, and writes the id of each before and after it.
 WRITER = """
 import sys
-from chapterverse_api.records.protocols import StoredTurn
+from chapterverse_api.records import StoredTurn
 from chapterverse_api.ext.dynamodb.records import DynamoRecords
 from fakes import dynamodb_server
 records = DynamoRecords(dynamodb_server.patient(), sys.argv[1], 30)

@@ -7,31 +7,33 @@ from the old summary and the new turns. Without a model it lists the questions a
 from __future__ import annotations
 
 import math
-import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NoReturn
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text.shortening import cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
-from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.conversation.recall import MAX_READ_TURNS
-from chapterverse_api.conversation.transcript import truncate
+from chapterverse_api.answer.event import AnswerGiven
+from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
+from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.conversation.transcript import Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, estimate_tokens
 from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
+from chapterverse_api.ext.conversations.recall import MAX_READ_TURNS, continue_thread
 from chapterverse_api.observability import log
-from chapterverse_api.records.factory import open_records
-from chapterverse_api.records.protocols import (
+from chapterverse_api.records import (
     CitedSource,
     Records,
     RecordsFault,
     StoredRating,
     StoredThread,
     StoredTurn,
-    UnavailableRecords,
+    open_records,
 )
 
 #: Turns after which a summary is made.
@@ -56,26 +58,51 @@ _SUMMARIZE = (
 )
 
 
-class Threads:
-    """Conversations in one database. After a failure it is not used for a while."""
+class UnavailableRecords:
+    """Records that can't be opened: every method raises the reason. Implements `Records`."""
 
-    def __init__(self, records: Records, pause: float = PAUSE_SECONDS, *, summarizes: bool = True) -> None:
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def _fail(self, *_: object, **__: object) -> NoReturn:
+        raise RecordsFault(self._reason)
+
+    append = thread = summarize = rate = ratings = turns = match = matched_entries = forget = expire = _fail
+
+
+class Threads:
+    """Conversations in one database. After a failure it is not used for a while. Implements `KeptConversations`."""
+
+    def __init__(self, records: Records, settings: Settings, pause: float = PAUSE_SECONDS) -> None:
         self._records = records
-        self._summarizes = summarizes
+        self._settings = settings
         self._pause = pause
         self._resumes = 0.0
 
     @classmethod
-    def unavailable(cls, error: RecordsFault) -> Threads:
+    def unavailable(cls, error: RecordsFault, settings: Settings) -> Threads:
         """Return threads of a database that can't be opened, and log the error. Questions are still answered."""
-        threads = cls(UnavailableRecords(str(error)), math.inf)
+        threads = cls(UnavailableRecords(str(error)), settings, math.inf)
         threads._note_failure(error, None)
         return threads
 
     @property
     def degraded(self) -> str | None:
-        """The reader's message while the database fails; None while it works."""
         return None if self.works else _LOST
+
+    def continue_conversation(self, thread_id: str, query: ChatQuery, signer: Signer) -> Conversation:
+        settings, thread = self._settings, self.recall(thread_id)
+        turns, summary = thread.turns if settings.enable_turn else (), thread.summary if settings.enable_summary else ""
+        return continue_thread(replace(thread, turns=turns, summary=summary), query, signer, settings.turn_top_k)
+
+    def keep(self, answer: AnswerGiven) -> None:
+        """Store an answer in its thread, and the match of the FAQ entry that it is. A failure is logged."""
+        if not answer.thread_id:
+            return
+        if answer.entry_id:
+            self.match(answer.entry_id, answer.thread_id)
+        seconds = min(KEEPING_SECONDS, answer.seconds_left)
+        self.remember(answer.thread_id, answer.query, answer.response, answer.writer, seconds=seconds)
 
     def recall(self, thread_id: str) -> StoredThread:
         """Return a thread; an empty one if the database fails, which is logged."""
@@ -106,7 +133,7 @@ class Threads:
         deadline = Deadline(seconds)
         try:
             self._records.append(thread_id, _make_turn(query.query, response))
-            if not self._summarizes:
+            if not self._settings.enable_summary:
                 return
             thread = self._records.thread(thread_id)
             if _is_due(thread) and (summary := _summarize(thread, writer, deadline)):
@@ -130,13 +157,8 @@ class Threads:
         """
         return self._records.matched_entries()
 
-    def rate(self, rating: StoredRating) -> None:
-        """Store a reader's rating of a turn.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
-        self._records.rate(rating)
+    def rate(self, rating: Feedback) -> None:
+        self._records.rate(StoredRating(rating.turn_id, rating.rating, rating.reason or "", rating.comment or ""))
 
     def ratings(self, limit: int) -> list[StoredRating]:
         """Return readers' ratings of answers, newest first.
@@ -147,11 +169,6 @@ class Threads:
         return self._records.ratings(limit)
 
     def forget(self, thread_id: str) -> bool:
-        """Remove a thread; return whether there was one.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
         return self._records.forget(thread_id)
 
     def expire(self, days: int) -> int:
@@ -164,18 +181,12 @@ class Threads:
 
     @property
     def works(self) -> bool:
-        """Whether the database did not fail recently."""
         return time.monotonic() >= self._resumes
 
     def _note_failure(self, error: RecordsFault, thread_id: str | None) -> None:
         """Log the error and skip the database for a while, so that answers don't wait for it."""
         self._resumes = time.monotonic() + self._pause
         log.event("error", thread_id=thread_id, code="records_unavailable", message=str(error))
-
-
-def new_thread_id() -> str:
-    """Return a random id that nobody can guess, because it suffices to continue a thread or to delete it."""
-    return secrets.token_hex(16)
 
 
 def open_threads(settings: Settings) -> Threads | None:
@@ -189,8 +200,8 @@ def open_threads(settings: Settings) -> Threads | None:
     try:
         records = open_records(settings)
     except RecordsFault as error:
-        return Threads.unavailable(error)
-    return Threads(records, summarizes=settings.enable_summary) if records else None
+        return Threads.unavailable(error, settings)
+    return Threads(records, settings) if records else None
 
 
 def summarize_offline(turns: Sequence[StoredTurn]) -> str:
