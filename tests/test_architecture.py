@@ -29,8 +29,8 @@ OPEN_TO_SERVICE = {
 LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
-        "knowledge embedding", "store", "ledger", "extensions", "readers widget settings",
-        "external_entries filters database text reading",
+        "knowledge embedding", "store", "ledger", "readers widget settings",
+        "extensions external_entries filters database text reading",
         "page_kinds page_globs progress build_cache",
         "project model errors",
     ),
