@@ -37,6 +37,15 @@ def test_every_setting_is_documented() -> None:
     assert [name for name in variables if f"| `{name}` |" not in text] == []
 
 
+def test_the_table_of_settings_is_that_of_the_manifests() -> None:
+    import configuration
+
+    text = page("reference/configuration.md")
+    assert configuration.page(text) == text, "run `.venv/bin/python scripts/configuration.py`"
+    # The table is written anew, and nothing else of the page.
+    assert configuration.page(text.replace("| `CHAPTERVERSE_MCP` |", "| `CHAPTERVERSE_MCQ` |")) == text
+
+
 def test_every_option_of_the_plugin_is_documented() -> None:
     from chapterverse.mkdocs import ChapterVerseConfig
 

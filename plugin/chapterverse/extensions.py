@@ -269,8 +269,8 @@ EXTENSIONS = (
             Setting(
                 "allow_private",
                 "",
-                "Servers to fetch from, also by plain HTTP: `host:port,host:port`. Others need HTTPS and a public"
-                " address.",
+                "Private servers to fetch from, also by plain HTTP: `host:port,host:port`."
+                " All others need HTTPS and a public address.",
             ),
         ),
     ),
@@ -329,8 +329,8 @@ EXTENSIONS = (
             Setting(
                 "secrets_arn",
                 "",
-                "[Where AWS keeps secrets](running/operating.md#secrets): ARNs of Secrets Manager or Parameter"
-                " Store, with commas.",
+                "[Where AWS keeps secrets](running/operating.md#secrets): ARNs of Secrets Manager or Parameter Store,"
+                " separated by commas.",
             ),
         ),
         parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"},
@@ -467,8 +467,8 @@ EXTENSIONS = (
             Setting(
                 "schemas",
                 "schemas",
-                "Folder of JSON Schemas, `NAME.json`, for [answers with data](reference/http-api.md#data); `make"
-                " package` packs `schemas`.",
+                "Folder of JSON Schemas, `NAME.json`, for [answers with data](reference/http-api.md#data);"
+                " `make package` packs `schemas` for Lambda.",
             ),
             Setting(
                 "tools",
