@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -91,7 +92,9 @@ def test_a_follow_up_finds_what_the_question_before_was_about(settings: Settings
 def test_a_thread_that_is_kept_needs_no_history(settings: Settings, tmp_path: Path) -> None:
     keeping = replace(settings, records=f"sqlite:{tmp_path / 'records.sqlite'}")
     first = quill.ask(quill.service(keeping), CACHE)
-    assert (first.status, first.thread_id is None) == ("answered", False)
+    # Nobody guesses it.
+    assert re.fullmatch("[0-9a-f]{32}", first.thread_id or "")
+    assert first.thread_id != quill.ask(quill.service(keeping), CACHE).thread_id
     # Another process: nothing but the id leads there.
     second = quill.ask(quill.service(keeping), "And why?", thread_id=first.thread_id)
     assert (second.status, second.thread_id) == (first.status, first.thread_id)

@@ -216,7 +216,8 @@ def _folders(folder: Path) -> list[Path]:
 
 def _explain_secret(name: str, value: object) -> str:
     """Return a sentence if a value may be a secret."""
-    variables = {setting.name: variable for variable, setting in secret_settings([name]).items()}
+    secret = secret_settings(() if name in OPTIONS else [name])
+    variables = {setting.name: variable for variable, setting in secret.items()}
     # Most projects have no file.
     from chapterverse.text.secrets_in_text import has_secret
 
