@@ -189,7 +189,8 @@ EXTENSION = Extension("failing", events={"": "failing:fail"})
     assert done.stdout.splitlines()[-1] == "answered", done.stderr
     assert "The kettle sang for answered.\n" in done.stderr
     (error,) = (line for line in (done.stdout + done.stderr).splitlines() if '"event": "error"' in line)
-    assert "failing.py" in error or "ValueError" in error
+    assert '"code": "event_failed"' in error
+    assert '"where": "failing.py:4"' in error
     assert "clear the cache" not in error
 
 

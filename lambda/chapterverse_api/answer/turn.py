@@ -266,7 +266,7 @@ class Turn:
                     listen(answer)
                 # Nothing that is done with an answer may take it back.
                 except Exception as error:
-                    rejections.report(error, turn_id=self.id, thread_id=self.thread_id)
+                    self.log("error", code="event_failed", **log.error_origin(error))
 
     def _answer_given(self, response: ChatResponse, seconds: float) -> AnswerGiven:
         models, faq = self.models, self.sources.faq
