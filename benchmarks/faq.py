@@ -47,7 +47,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
 from chapterverse_api import search as retrieval
 from chapterverse_api.ext.evaluation.observations import regress_rising
-from chapterverse_api.search import faq
+from chapterverse_api.ext.knowledge import faq
 
 MODEL = Path(retrieval.__file__).with_name("faq.json")
 QUESTIONS = Path(__file__).with_name("questions")

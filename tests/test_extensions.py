@@ -21,7 +21,7 @@ PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(
 
 
 MAKE = "from chapterverse.extensions import Command, Extension\nEXTENSION = Extension('x', "
-TABLES = "offers and routes are tables of texts, and commands one of `Command`"
+TABLES = "offers, lookups and routes are tables of texts, and commands one of `Command`"
 
 
 def install(folder: Path, name: str, code: str, *values: str) -> None:
@@ -194,7 +194,7 @@ print(open_store(Settings(store="edge:x")).identity)
 def test_every_place_of_ours_can_be_loaded() -> None:
     places = {
         *(place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values() if place),
-        *(place for own in EXTENSIONS for place in own.parts.values()),
+        *(place for own in EXTENSIONS for place in (*own.parts.values(), *own.lookups.values())),
         *(found.place for own in EXTENSIONS for found in own.commands.values()),
         *(place for own in EXTENSIONS for places in own.routes.values() for place in places.split()),
     }

@@ -49,6 +49,8 @@ class Extension:
             follows the colon, which opens what the value names. A form without a function names nothing to open.
         parts: by its name, what makes a part of the core's walk that one room has. It is no hook for others: ours come
             first.
+        lookups: by the type of documents that they look up, a function of the settings that opens each. It is asked
+            where the index holds such documents; with "" always.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
     """
@@ -56,6 +58,7 @@ class Extension:
     name: str
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    lookups: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
 
@@ -110,16 +113,8 @@ CORE = Extension(
             "chapterverse.cli.transfer:repair",
             "Remove what no live index uses, and rebuild a lost ledger from the index.",
         ),
-        "remember": Command(
-            "Operate",
-            "chapterverse.cli.knowledge:remember",
-            "Write a fact for the chat into a file beside your docs, or remove one.",
-        ),
         "forget": Command(
             "Operate", "chapterverse_api.commands.conversations:forget", "Forget a conversation, or all old ones."
-        ),
-        "schema": Command(
-            "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
         ),
         # Called by plugins and by workflows.
         "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
@@ -141,6 +136,34 @@ EXTENSIONS = (
         parts={
             "also": "chapterverse.ext.sources.external_sources:collect_external",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
+        },
+    ),
+    Extension(
+        "knowledge",
+        parts={
+            "documents": "chapterverse.ext.knowledge.folder:KnowledgeFiles.find",
+            "repeated_questions": "chapterverse.ext.knowledge.questions:repeated_questions",
+            "validate_chunk": "chapterverse.ext.knowledge.metadata:validate_chunk",
+            "document_schemas": "chapterverse.ext.knowledge.metadata:get_schemas",
+            "persona": "chapterverse.ext.knowledge.persona:persona_of",
+            "unmatched_entries": "chapterverse.ext.knowledge.commands:list_unmatched",
+            "weigh_memories": "chapterverse_api.ext.knowledge.memories:weigh_memories",
+        },
+        lookups={
+            "faq": "chapterverse_api.ext.knowledge.faq:FaqLookup.from_settings",
+            "memory": "chapterverse_api.ext.knowledge.memories:MemoryLookup.from_settings",
+        },
+        commands={
+            "remember": Command(
+                "Operate",
+                "chapterverse.ext.knowledge.commands:remember",
+                "Write a fact for the chat into a file beside your docs, or remove one.",
+            ),
+            "schema": Command(
+                "Operate",
+                "chapterverse.ext.knowledge.commands:schema",
+                "Print the fields of a document type, or of all.",
+            ),
         },
     ),
     Extension("leases"),
@@ -270,7 +293,7 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
     """
     value: str = getattr(settings, setting)
     kind, colon, rest = value.partition(":")
-    for extension in _every_extension():
+    for extension in every_extension():
         offers = extension.offers.get(setting, {})
         forms = [form for form in offers if kind in _kinds(form)]
         for form in forms:
@@ -282,14 +305,14 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
     # An address may hold a password.
     shown = f"{kind}:…" if "://" in value or "@" in value else value
     named = "nothing that is known" if declared.get("secret") else repr(shown)
-    *most, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
+    *most, last = (form for extension in every_extension() for form in extension.offers.get(setting, ()))
     use = f"{', '.join(most)} or {last}" if most else last
     raise ConfigurationError(f"{variable or declared['env']} is {named}: use {use}.")
 
 
 def load_part(name: str) -> Any:
     """Return what makes a part of the core's walk that a room has."""
-    return next(load(extension.parts[name], extension) for extension in _every_extension() if name in extension.parts)
+    return next(load(extension.parts[name], extension) for extension in every_extension() if name in extension.parts)
 
 
 def load(place: str, extension: Extension | None = None) -> Any:
@@ -320,7 +343,7 @@ def load(place: str, extension: Extension | None = None) -> Any:
 def list_commands() -> dict[str, Command]:
     """Return every command by name. A foreign one with the name of another is left out, and that is said."""
     found: dict[str, Command] = {}
-    for extension in _every_extension():
+    for extension in every_extension():
         for name, command in extension.commands.items():
             if name in found:
                 _complain(f"The command {name} of the extension {extension.name} is left out: another has that name.")
@@ -378,7 +401,7 @@ def _complain(sentence: str) -> None:
     print(sentence, file=sys.stderr)  # noqa: T201
 
 
-def _every_extension() -> Iterator[Extension]:
+def every_extension() -> Iterator[Extension]:
     """Yield the extensions, ours first. Others are searched only where none of ours ends that."""
     yield from EXTENSIONS
     yield from foreign()
@@ -404,9 +427,9 @@ def _check(extension: Extension) -> None:
     try:
         forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
         commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
-        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items())]
+        texts = [extension.name, *chain(*forms, *commands, *extension.lookups.items(), *extension.routes.items())]
     except (AttributeError, TypeError, ValueError):
-        raise ValueError("offers and routes are tables of texts, and commands one of `Command`") from None
+        raise ValueError("offers, lookups and routes are tables of texts, and commands one of `Command`") from None
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name, a form or a place is no text")
     if unknown := {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}:

@@ -12,11 +12,11 @@ import pytest
 
 from chapterverse.cli import main
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.knowledge.folder import Documents
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.publish_policy import explain_withheld
-from chapterverse.knowledge.folder import Documents
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from chapterverse.calibration import read_weights
 from chapterverse.errors import IndexFault, ProviderError
-from chapterverse.knowledge.questions import entry_id
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
@@ -25,7 +24,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
 from chapterverse_api.observability import log, metrics
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.faq import FaqMatch
+from chapterverse_api.search.lookups import Found
 from chapterverse_api.search.passages import Omission
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.results import Retrieval
@@ -71,8 +70,8 @@ class Sources:
         omissions: why each other candidate is no source, by chunk id.
         searched_as: the query of the search; None if it is just the question.
         off_topic: whether the question is small talk, or about another subject than these docs.
-        faq: the entry with the same meaning as the question; it is the answer.
-        memories: documents that inform a model or are sources, best first.
+        winner: the text that is the whole answer, as a lookup found it.
+        looked_up: what lookups added, for a model to know or as sources, best first.
         tool_uses: each call of a tool, in order.
         tool_failure: a sentence about the tools that failed; None if none did.
     """
@@ -87,8 +86,8 @@ class Sources:
     omissions: Mapping[str, Omission] = field(default_factory=dict)
     searched_as: SearchedAs | None = None
     off_topic: bool = False
-    faq: FaqMatch | None = None
-    memories: Sequence[Candidate] = ()
+    winner: Found | None = None
+    looked_up: Sequence[Candidate] = ()
     tool_uses: tuple[ToolUse, ...] = ()
     tool_failure: str | None = None
 
@@ -103,7 +102,7 @@ class Sources:
 
     @property
     def retrieval_used(self) -> bool:
-        return bool(self.retrieval or self.faq)
+        return bool(self.retrieval or self.winner)
 
     @property
     def other_language(self) -> bool:
@@ -289,12 +288,12 @@ class Turn:
         self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
 
     def _keep(self, response: ChatResponse) -> None:
-        """Store the turn in its thread, and the match of its FAQ entry, if threads are stored."""
-        threads, faq = self.resources.threads, self.sources.faq
+        """Store the turn in its thread, and that an entry answered, if threads are stored."""
+        threads, winner = self.resources.threads, self.sources.winner
         if threads and self.thread_id:
             seconds = max(0.0, min(KEEPING_SECONDS, TURN_SECONDS - self.seconds))
-            if faq:
-                threads.match(entry_id(faq.entry), self.thread_id)
+            if winner and winner.entry_id:
+                threads.match(winner.entry_id, self.thread_id)
             threads.remember(self.thread_id, self.query, response, self.models.writer, seconds=seconds)
 
 

@@ -10,10 +10,10 @@ import pytest
 from api import quill
 from api.writers import Scribe
 from chapterverse.embedding import open_embedder
+from chapterverse.ext.knowledge.folder import Documents
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.ext.knowledge.folder import Documents
 from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.knowledge.folder import Documents
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse_api.records.protocols import StoredTurn

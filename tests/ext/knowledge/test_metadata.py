@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.knowledge.metadata import MODELS, get_all_schemas, validate_metadata
+from chapterverse.ext.knowledge.metadata import MODELS, get_all_schemas, validate_metadata
 from chapterverse.model import DOCUMENT_TYPES
 
 COMMON = {"type", "timestamp", "source", "scope"}

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 from api import quill
 from chapterverse.cli import app
 from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.ext.knowledge.documents import read_faq, without_comments
+from chapterverse.ext.knowledge.folder import Documents
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.documents import read_faq, without_comments
-from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
 from chapterverse.settings import Settings

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from chapterverse.model import MEMORY, Chunk, SparseVector
-from chapterverse_api.search.memories import (
+from chapterverse_api.ext.knowledge.memories import (
     MAX_IMPORTANCE_BONUS,
     MAX_RECENCY_BONUS,
     MIN_PAGE_SCORE_SHARE,

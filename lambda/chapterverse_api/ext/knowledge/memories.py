@@ -10,14 +10,19 @@ apart. As equal terms of a sum they would lift an important note above one that 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Self
 
 from chapterverse.calibration import Calibration, Matching, read_question
 from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY, Chunk
+from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
+from chapterverse_api.search.lookups import Found, LookupQuery
 from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.spelling import correct
 
 #: A memory that scores lower than this share of the best page is dropped.
 MIN_PAGE_SCORE_SHARE = 0.6
@@ -29,6 +34,21 @@ HALF_LIFE_DAYS = 30.0
 MAX_CANDIDATES = 20
 #: The range of `Chunk.importance`.
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLookup:
+    """Adds the memories that have evidence for a question. Implements `Lookup`."""
+
+    most: int
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(settings.memory_top_k)
+
+    def look_up(self, query: LookupQuery) -> Found:
+        searched = correct(query.text, query.snapshot)
+        return Found(select_memories(searched, query.snapshot, query.filters, self.most))
 
 
 def select_memories(
@@ -59,9 +79,7 @@ def select_memories(
 
 
 def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
-    """Return the candidates with memories gated and weighted, in order again; unchanged if there is no memory."""
-    if not any(c.chunk.type == MEMORY for c in candidates):
-        return candidates
+    """Return the candidates with memories gated and weighted, in order again."""
     gate = MIN_PAGE_SCORE_SHARE * max((c.score for c in candidates if c.chunk.type != MEMORY), default=0.0)
     now = now or datetime.now(UTC)
     results = [

@@ -15,14 +15,14 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.embedding import Embedder
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.ext.knowledge.persona import Persona, persona_of
+from chapterverse.ext.knowledge.persona_file import MAX_TOKENS, read_persona
+from chapterverse.ext.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import maintenance, sync, transfer
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona import Persona, persona_of
-from chapterverse.knowledge.persona_file import MAX_TOKENS, read_persona
-from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Point, Source
 from chapterverse.settings import Settings

@@ -11,8 +11,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from chapterverse.cli import app
-from chapterverse.knowledge.documents import read_knowledge
-from chapterverse.knowledge.folder import Documents
+from chapterverse.ext.knowledge.documents import read_knowledge
+from chapterverse.ext.knowledge.folder import Documents
 from chapterverse.model import MEMORY
 from chapterverse.settings import Settings
 
