@@ -82,6 +82,48 @@ print(open_store(Settings(store="teapot:kitchen")).identity)
     assert done.stdout == "teapot kitchen\n", done.stderr
 
 
+def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
+    """Return of each answer its status, its last segment and what it cites, and what was logged."""
+    (folder / "docs").mkdir()
+    (folder / "docs" / "brewing.md").write_text("# Brewing\n\n## Filling\n\nFill the kettle with cold water.\n")
+    made = run(folder, command("index", "docs", "--source", "--base-url", "https://site.example/", "--store", "edge:i"))
+    assert made.returncode == 0, made.stderr
+    program = f"""
+import json
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.service import Service
+service = Service.open(Settings(store="edge:i", reading_model="none"))
+for question in {questions!r}:
+    *_, answer = service.chat(ChatQuery(query=question))
+    print(json.dumps([answer.status, answer.segments[-1].text, answer.sources_cited, len(answer.source_chunks)]))
+"""
+    done = run(folder, program)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")], done.stdout + done.stderr
+
+
+def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> None:
+    answers, _ = ask(
+        documented, "When does the kettle sing?", "How do I fill the kettle?", "How do I fill it with water?"
+    )
+    assert answers[0] == ["answered", "The kettle sings at noon.", ["https://kettles.example/"], 1]
+    assert [answer[3] for answer in answers[1:]] == [2, 1]
+    assert all("cold water" in str(answer[1]) for answer in answers[1:])
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "return None", "return Found(wins=True)", "return make_candidate([], '')"])
+def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, code: str) -> None:
+    file = documented / "teapot.py"
+    file.write_text(
+        re.sub(r"    if \"kettle\" not in .*?wins=[^\n]*\n", f"    {code}\n", file.read_text(), flags=re.DOTALL)
+    )
+    assert f"    {code}\n" in file.read_text()
+    [[status, text, *_]], logged = ask(documented, "How do I fill the kettle?")
+    assert (status, "cold water" in str(text)) == ("answered", True)
+    assert "The extension teapot can't look up a question (" in logged
+    assert "Traceback" not in logged
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -96,6 +138,7 @@ print(open_store(Settings(store="teapot:kitchen")).identity)
         ("raise SystemExit(3)", "3"),
         (f"{MAKE}commands={{'a': ('b', 'c')}})", TABLES),
         (f"{MAKE}offers=['store'])", TABLES),
+        (f"{MAKE}lookups=['x:y'])", TABLES),
         (f"{MAKE}routes={{'': 7}})", "a name, a form or a place is no text"),
         (f"{MAKE}commands={{'a': Command('Ask', 'x:y', None)}})", "a name, a form or a place is no text"),
         (f"{MAKE}commands={{'a': Command('Brew', 'x:y', 'Z.')}})", "there is no group Brew of commands"),

@@ -49,8 +49,8 @@ class Extension:
             follows the colon, which opens what the value names. A form without a function names nothing to open.
         parts: by its name, what makes a part of the core's walk that one room has. It is no hook for others: ours come
             first.
-        lookups: by the type of documents that they look up, a function of the settings that opens each. It is asked
-            where the index holds such documents; with "" always.
+        lookups: by a type of documents, what looks them up before the pages are searched, where the index holds such
+            documents; "" is always on.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
     """
@@ -150,8 +150,8 @@ EXTENSIONS = (
             "weigh_memories": "chapterverse_api.ext.knowledge.memories:weigh_memories",
         },
         lookups={
-            "faq": "chapterverse_api.ext.knowledge.faq:FaqLookup.from_settings",
-            "memory": "chapterverse_api.ext.knowledge.memories:MemoryLookup.from_settings",
+            "faq": "chapterverse_api.ext.knowledge.faq:look_up",
+            "memory": "chapterverse_api.ext.knowledge.memories:look_up",
         },
         commands={
             "remember": Command(

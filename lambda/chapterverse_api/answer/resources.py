@@ -26,7 +26,6 @@ from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.draft.protocols import AnswerGenerator, LoadedModel, ModelLoader, Writer
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
-from chapterverse_api.search.lookups import Lookups
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
@@ -196,7 +195,6 @@ class Resources:
     budget: DailyBudget
     signer: Signer
     threads: Threads | None
-    lookups: Lookups
 
     @classmethod
     def open(cls, settings: Settings) -> Resources:
@@ -217,7 +215,6 @@ class Resources:
             DailyBudget.from_settings(settings),
             Signer.from_settings(settings),
             open_threads(settings),
-            Lookups(settings),
         )
 
     @property

@@ -20,7 +20,7 @@ from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import estimate_tokens
 from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.search.first_pages import find_first_pages
-from chapterverse_api.search.lookups import Found
+from chapterverse_api.search.lookups import Found, look_up
 from chapterverse_api.search.passages import (
     Omission,
     choose,
@@ -119,7 +119,7 @@ def find_sources(turn: Turn, selection: str = "") -> Sources:
     follow_up = FollowUp.detect(question, turn.conversation, models.writer, turn.deadline, languages)
     # A question that refers back may mean anything; and a text has no data that fit a schema.
     may_win = follow_up.verdict == "no" and not selection and not query.output
-    found = turn.resources.lookups.look_up(query, snapshot, turn.resources.index, may_win=may_win)
+    found = look_up(query, snapshot, turn.resources.index, turn.resources.settings, may_win=may_win)
     if found.wins:
         return _from_winner(turn, found, snapshot)
     search = SearchResources(

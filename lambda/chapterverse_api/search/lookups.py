@@ -1,7 +1,8 @@
 """Looks up what is kept beside the pages, before these are searched.
 
-A room's manifest names its lookups (`chapterverse.extensions`). Each one that is on is asked, in the order of the
-manifests. It adds passages to what the search finds, or has the answer, which then is quoted and nothing is searched.
+A room's manifest names its lookups (`chapterverse.extensions`): functions that take a `LookupQuery` and return what
+they `Found`. Those that are on are asked in the order of the manifests. One adds passages to what the search finds, or
+has the answer; then that is quoted, and nothing is searched.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from chapterverse.extensions import EXTENSIONS, Extension, every_extension, load
 from chapterverse.filters import Filter
@@ -32,6 +32,7 @@ class LookupQuery:
         text: the question as it was written, with words of the selection that it is about.
         language: BCP 47 tag that the reader's request states; empty if it states none.
         filters: hold for the chunks of `snapshot` that this reader may find, by version, language and audience.
+        settings: of the service.
         may_win: whether a text can be the whole answer: not to a follow-up, a selection or a request for data.
     """
 
@@ -39,6 +40,7 @@ class LookupQuery:
     language: str
     snapshot: Snapshot
     filters: Filter
+    settings: Settings
     may_win: bool = True
 
 
@@ -60,61 +62,48 @@ class Found:
     entry_id: str = ""
 
 
-class Lookup(Protocol):
-    """Looks up one kind of texts. One object serves all questions of a process, in many threads."""
+def look_up(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, settings: Settings, *, may_win: bool) -> Found:
+    """Return the answer of the first lookup that has it, or else what all of them add.
 
-    def look_up(self, query: LookupQuery) -> Found:
-        """Return what there is on a question.
+    Raises:
+        IndexFault: the index can't be read.
+    """
+    lookups = [*_list_lookups(snapshot, index)]
+    if not lookups:
+        return Found()
+    filters = reader_filter(query, snapshot, index)
+    asked = LookupQuery(query.query or "", query.language or "", snapshot, filters, settings, may_win)
+    candidates = list[Candidate]()
+    for extension, place in lookups:
+        found = _ask(extension, place, asked)
+        if found.wins and may_win:
+            return found
+        candidates += () if found.wins else found.candidates
+    return Found(candidates)
 
-        Raises:
-            IndexFault: the index can't be read.
-        """
-        ...
+
+def _list_lookups(snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extension, str]]:
+    """Yield the places of the lookups that are on."""
+    for extension in every_extension():
+        for kind, place in extension.lookups.items():
+            if not kind or index.uses(kind, snapshot):
+                yield extension, place
 
 
-class Lookups:
-    """The lookups of all rooms, each opened when it is first asked."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._opened = dict[str, Lookup | None]()
-
-    def look_up(self, query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, may_win: bool) -> Found:
-        """Return the answer of the first one that has it, or else what all of them add.
-
-        Raises:
-            IndexFault: the index can't be read.
-        """
-        lookups = [*self._on(snapshot, index)]
-        if not lookups:
-            return Found()
-        asked = LookupQuery(
-            query.query or "", query.language or "", snapshot, reader_filter(query, snapshot, index), may_win
-        )
-        candidates = list[Candidate]()
-        for extension, lookup in lookups:
-            found = _ask(extension, lookup, asked)
-            if found.wins and may_win:
-                return found
-            candidates += () if found.wins else found.candidates
-        return Found(candidates)
-
-    def _on(self, snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extension, Lookup]]:
-        for extension in every_extension():
-            for kind, place in extension.lookups.items():
-                if (not kind or index.uses(kind, snapshot)) and (lookup := self._open(extension, place)):
-                    yield extension, lookup
-
-    def _open(self, extension: Extension, place: str) -> Lookup | None:
-        if place not in self._opened:
-            try:
-                self._opened[place] = load(place, extension)(self._settings)
-            except Exception as error:
-                if extension in EXTENSIONS:
-                    raise
-                _log_failure(extension, error)
-                self._opened[place] = None
-        return self._opened[place]
+def _ask(extension: Extension, place: str, query: LookupQuery) -> Found:
+    try:
+        found: Found = load(place, extension)(query)
+        if found.wins and not found.candidates:
+            raise ValueError("nothing wins")
+    # Whatever a stranger's code raises, the pages are searched.
+    except Exception as error:
+        if extension in EXTENSIONS:
+            raise
+        # What it says may hold a password.
+        message = f"The extension {extension.name} can't look up a question ({type(error).__name__})."
+        log.event("error", code="lookup_failed", message=message)
+        return Found()
+    return found
 
 
 def make_candidate(headings: Sequence[str], text: str, url: str = "", language: str = "en") -> Candidate:
@@ -143,20 +132,3 @@ def make_candidate(headings: Sequence[str], text: str, url: str = "", language: 
         language=language,
     )
     return Candidate(chunk, lexical.document_vector(path, text, language), score=1.0, evidence=1.0, components={})
-
-
-def _ask(extension: Extension, lookup: Lookup, query: LookupQuery) -> Found:
-    try:
-        return lookup.look_up(query)
-    # Whatever a stranger's code raises, the pages are searched.
-    except Exception as error:
-        if extension in EXTENSIONS:
-            raise
-        _log_failure(extension, error)
-        return Found()
-
-
-def _log_failure(extension: Extension, error: Exception) -> None:
-    # What it says may hold a password.
-    message = f"The extension {extension.name} could not look up a question ({type(error).__name__})."
-    log.event("error", code="lookup_failed", message=message)

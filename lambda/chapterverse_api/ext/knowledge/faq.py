@@ -20,13 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from chapterverse.calibration import WeightedQuestion, logistic, match_word, read_question, read_weights
 from chapterverse.ext.knowledge.questions import comparable, entry_id
 from chapterverse.filters import And, Filter, In
 from chapterverse.model import FAQ, PAGE, Chunk, SparseVector
-from chapterverse.settings import Settings
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
@@ -69,18 +68,12 @@ class FaqMatch(NamedTuple):
         return Candidate(self.entry, self.lexical, self.probability, self.probability, self.features._asdict())
 
 
-class FaqLookup:
-    """Answers with the entry that means the same as a question. Implements `Lookup`."""
-
-    @classmethod
-    def from_settings(cls, _: Settings) -> Self:
-        return cls()
-
-    def look_up(self, query: LookupQuery) -> Found:
-        match = find_entry(query.text, query.snapshot, query.filters) if query.may_win else None
-        if match is None:
-            return Found()
-        return Found([match.candidate], wins=True, searched=match.searched, entry_id=entry_id(match.entry))
+def look_up(query: LookupQuery) -> Found:
+    """Return the entry that means the same as a question as its answer."""
+    match = find_entry(query.text, query.snapshot, query.filters) if query.may_win else None
+    if match is None:
+        return Found()
+    return Found([match.candidate], wins=True, searched=match.searched, entry_id=entry_id(match.entry))
 
 
 def find_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch | None:

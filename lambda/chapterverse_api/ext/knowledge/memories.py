@@ -10,14 +10,11 @@ apart. As equal terms of a sum they would lift an important note above one that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Self
 
 from chapterverse.calibration import Calibration, Matching, read_question
 from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY, Chunk
-from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.search.lookups import Found, LookupQuery
@@ -36,19 +33,10 @@ MAX_CANDIDATES = 20
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLookup:
-    """Adds the memories that have evidence for a question. Implements `Lookup`."""
-
-    most: int
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        return cls(settings.memory_top_k)
-
-    def look_up(self, query: LookupQuery) -> Found:
-        searched = correct(query.text, query.snapshot)
-        return Found(select_memories(searched, query.snapshot, query.filters, self.most))
+def look_up(query: LookupQuery) -> Found:
+    """Return the memories that have evidence for a question, for a model to know or as further sources."""
+    searched = correct(query.text, query.snapshot)
+    return Found(select_memories(searched, query.snapshot, query.filters, query.settings.memory_top_k))
 
 
 def select_memories(

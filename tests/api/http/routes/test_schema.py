@@ -7,19 +7,19 @@ import pytest
 
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import IndexMissing
-from chapterverse.ext.knowledge.metadata import get_all_schemas
+from chapterverse.ext.knowledge.metadata import get_schemas
 from chapterverse_api.app import create_app
 
 
 def test_all_schemas_without_an_index() -> None:
     response = Client(create_app(Scripted([IndexMissing("x")]))).get("/v1/schema")
-    assert response.json() == get_all_schemas()
+    assert response.json() == get_schemas()
 
 
 @pytest.mark.parametrize("name", ["page", "persona", "faq", "memory", "turn", "summary"])
 def test_one_schema(name: str) -> None:
     response = Client(create_app(Scripted())).get(f"/v1/schema?doc_type={name}")
-    assert response.json() == get_all_schemas()[name]
+    assert response.json() == get_schemas()[name]
 
 
 @pytest.mark.parametrize("name", ["banana", "", "FAQ"])
