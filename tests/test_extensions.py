@@ -103,21 +103,20 @@ for question in {questions!r}:
 
 
 def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> None:
-    answers, _ = ask(
-        documented, "When does the kettle sing?", "How do I fill the kettle?", "How do I fill it with water?"
-    )
+    questions = "When does the kettle sing?", "How do I fill the kettle?", "How do I fill it with water?"
+    answers, _ = ask(documented, *questions)
     assert answers[0] == ["answered", "The kettle sings at noon.", ["https://kettles.example/"], 1]
     assert [answer[3] for answer in answers[1:]] == [2, 1]
     assert all("cold water" in str(answer[1]) for answer in answers[1:])
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "return None", "return Found(wins=True)", "return make_candidate([], '')"])
+@pytest.mark.parametrize("code", ["1 / 0", "return None", "return Found(wins=True)"])
 def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, code: str) -> None:
     file = documented / "teapot.py"
-    file.write_text(
-        re.sub(r"    if \"kettle\" not in .*?wins=[^\n]*\n", f"    {code}\n", file.read_text(), flags=re.DOTALL)
-    )
-    assert f"    {code}\n" in file.read_text()
+    body = r"(?<=-> Found:\n).*?(?=\n\n)"
+    broken, count = re.subn(body, f"    {code}", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert count == 1
+    file.write_text(broken, encoding="utf-8")
     [[status, text, *_]], logged = ask(documented, "How do I fill the kettle?")
     assert (status, "cold water" in str(text)) == ("answered", True)
     assert "The extension teapot can't look up a question (" in logged

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,13 +37,9 @@ for question in ("How do I clear the cache?", "Who ships zeppelins?"):
 def loaded(root: Path, program: str) -> set[str]:
     """Return the modules of the room that a program loads, without the packages themselves."""
     program += "\nimport json, sys\nprint(json.dumps([n for n in sys.modules if '.ext.knowledge' in n]))"
-    environment = {**os.environ, "CHAPTERVERSE_LOG": "off"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=root, env=environment, check=True
-    )
-    return {name.rpartition(".ext.knowledge")[2].lstrip(".") for name in json.loads(done.stdout.splitlines()[-1])} - {
-        ""
-    }
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True)
+    names = json.loads(done.stdout.splitlines()[-1])
+    return {name.rpartition(".ext.knowledge")[2].lstrip(".") for name in names} - {""}
 
 
 def write(root: Path, *kinds: str) -> None:
