@@ -110,10 +110,10 @@ def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> Non
     assert all("cold water" in str(answer[1]) for answer in answers[1:])
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "return None", "return Found(wins=True)"])
+@pytest.mark.parametrize("code", ["1 / 0", "return None", "return LookupResult(wins=True)"])
 def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, code: str) -> None:
     file = documented / "teapot.py"
-    body = r"(?<=-> Found:\n).*?(?=\n\n)"
+    body = r"(?<=-> LookupResult:\n).*?(?=\n\n)"
     broken, count = re.subn(body, f"    {code}", file.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert count == 1
     file.write_text(broken, encoding="utf-8")

@@ -20,7 +20,7 @@ from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import estimate_tokens
 from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.search.first_pages import find_first_pages
-from chapterverse_api.search.lookups import Found, look_up
+from chapterverse_api.search.lookups import LookupResult, look_up
 from chapterverse_api.search.passages import (
     Omission,
     choose,
@@ -223,7 +223,7 @@ def _explain_choice(
     )
 
 
-def _from_winner(turn: Turn, found: Found, snapshot: Snapshot) -> Sources:
+def _from_winner(turn: Turn, found: LookupResult, snapshot: Snapshot) -> Sources:
     """Return the text that is the answer as the only source; its links become their texts, as in every quote."""
     winner, question = found.candidates[0], turn.query.query or ""
     chunk, text = winner.chunk, plain(winner.chunk.text)

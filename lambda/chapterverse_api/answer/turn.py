@@ -24,7 +24,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
 from chapterverse_api.observability import log, metrics
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.lookups import Found
+from chapterverse_api.search.lookups import LookupResult
 from chapterverse_api.search.passages import Omission
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.results import Retrieval
@@ -86,7 +86,7 @@ class Sources:
     omissions: Mapping[str, Omission] = field(default_factory=dict)
     searched_as: SearchedAs | None = None
     off_topic: bool = False
-    winner: Found | None = None
+    winner: LookupResult | None = None
     looked_up: Sequence[Candidate] = ()
     tool_uses: tuple[ToolUse, ...] = ()
     tool_failure: str | None = None

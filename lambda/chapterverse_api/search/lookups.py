@@ -1,8 +1,8 @@
 """Looks up what is kept beside the pages, before these are searched.
 
-A room's manifest names its lookups (`chapterverse.extensions`): functions that take a `LookupQuery` and return what
-they `Found`. Those that are on are asked in the order of the manifests. One adds passages to what the search finds, or
-has the answer; then that is quoted, and nothing is searched.
+A room's manifest names its lookups (`chapterverse.extensions`): functions from a `LookupQuery` to a `LookupResult`.
+Those that are on are asked in the order of the manifests. One adds passages to what the search finds, or has the
+answer; then that is quoted, and nothing is searched.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class LookupQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What lookups have on a question.
+class LookupResult:
+    """What a lookup has on a question, or all of them.
 
     Attributes:
         candidates: best first. One with an address is a source behind the results of the search. The others inform a
@@ -62,7 +62,9 @@ class Found:
     entry_id: str = ""
 
 
-def look_up(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, settings: Settings, *, may_win: bool) -> Found:
+def look_up(
+    query: ChatQuery, snapshot: Snapshot, index: SiteIndex, settings: Settings, *, may_win: bool
+) -> LookupResult:
     """Return the answer of the first lookup that has it, or else what all of them add.
 
     Raises:
@@ -70,7 +72,7 @@ def look_up(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, settings: Se
     """
     lookups = [*_list_lookups(snapshot, index)]
     if not lookups:
-        return Found()
+        return LookupResult()
     filters = reader_filter(query, snapshot, index)
     asked = LookupQuery(query.query or "", query.language or "", snapshot, filters, settings, may_win)
     candidates = list[Candidate]()
@@ -79,7 +81,7 @@ def look_up(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, settings: Se
         if found.wins and may_win:
             return found
         candidates += () if found.wins else found.candidates
-    return Found(candidates)
+    return LookupResult(candidates)
 
 
 def _list_lookups(snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extension, str]]:
@@ -90,9 +92,9 @@ def _list_lookups(snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extens
                 yield extension, place
 
 
-def _ask(extension: Extension, place: str, query: LookupQuery) -> Found:
+def _ask(extension: Extension, place: str, query: LookupQuery) -> LookupResult:
     try:
-        found: Found = load(place, extension)(query)
+        found: LookupResult = load(place, extension)(query)
         if found.wins and not found.candidates:
             raise ValueError("nothing wins")
     # Whatever a stranger's code raises, the pages are searched.
@@ -102,7 +104,7 @@ def _ask(extension: Extension, place: str, query: LookupQuery) -> Found:
         # What it says may hold a password.
         message = f"The extension {extension.name} can't look up a question ({type(error).__name__})."
         log.event("error", code="lookup_failed", message=message)
-        return Found()
+        return LookupResult()
     return found
 
 

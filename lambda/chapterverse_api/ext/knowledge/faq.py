@@ -29,7 +29,7 @@ from chapterverse.model import FAQ, PAGE, Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
-from chapterverse_api.search.lookups import Found, LookupQuery
+from chapterverse_api.search.lookups import LookupQuery, LookupResult
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.spelling import correct
 
@@ -68,12 +68,12 @@ class FaqMatch(NamedTuple):
         return Candidate(self.entry, self.lexical, self.probability, self.probability, self.features._asdict())
 
 
-def look_up(query: LookupQuery) -> Found:
+def look_up(query: LookupQuery) -> LookupResult:
     """Return the entry that means the same as a question as its answer."""
     match = find_entry(query.text, query.snapshot, query.filters) if query.may_win else None
     if match is None:
-        return Found()
-    return Found([match.candidate], wins=True, searched=match.searched, entry_id=entry_id(match.entry))
+        return LookupResult()
+    return LookupResult([match.candidate], wins=True, searched=match.searched, entry_id=entry_id(match.entry))
 
 
 def find_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch | None:

@@ -17,7 +17,7 @@ from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse_api.search.lookups import Found, LookupQuery
+from chapterverse_api.search.lookups import LookupQuery, LookupResult
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.spelling import correct
 
@@ -33,10 +33,10 @@ MAX_CANDIDATES = 20
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
 
-def look_up(query: LookupQuery) -> Found:
+def look_up(query: LookupQuery) -> LookupResult:
     """Return the memories that have evidence for a question, for a model to know or as further sources."""
     searched = correct(query.text, query.snapshot)
-    return Found(select_memories(searched, query.snapshot, query.filters, query.settings.memory_top_k))
+    return LookupResult(select_memories(searched, query.snapshot, query.filters, query.settings.memory_top_k))
 
 
 def select_memories(
