@@ -10,7 +10,7 @@ import typer
 from chapterverse.calibration import count_terms
 from chapterverse.cli import parameters
 from chapterverse.cli.parameters import argument, option, print_json, settings_from
-from chapterverse.model import FAQ, Head
+from chapterverse.model import FAQ, MEMORY, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
 from chapterverse.text.shortening import ellipsize
@@ -65,6 +65,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     *_, response = answer_turn(turn)
     assert isinstance(response, ChatResponse)
     progress, sources = turn.progress, turn.sources
+    winner = sources.winner.candidates[0] if sources.winner else None
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -75,7 +76,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "processed_at": progress.processed_at,
         "model": progress.model,
         "generator": resources.models.generator.name,
-        "faq": _faq(sources.winner.candidates[0]) if sources.winner else None,
+        "faq": _faq(winner) if winner and winner.chunk.type == FAQ else None,
         "nearest_faq": _nearest_faq(query, sources, resources),
         "memories": _memories(sources),
         "retrieval": _retrieval(sources, resources),
@@ -108,6 +109,7 @@ def _memories(sources: Sources) -> list[dict[str, Any]]:
             "source": ids.get(memory.chunk.chunk_id),
         }
         for memory in sources.looked_up
+        if memory.chunk.type == MEMORY
     ]
 
 
