@@ -21,7 +21,7 @@ PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(
 
 
 MAKE = "from chapterverse.extensions import Command, Extension, Setting\nEXTENSION = Extension('x', "
-TABLES = "offers, routes and events are tables of texts, and commands one of `Command`"
+TABLES = "offers, lookups, routes and events are tables of texts, and commands one of `Command`"
 
 
 def install(folder: Path, name: str, code: str, *values: str) -> None:
@@ -194,6 +194,47 @@ EXTENSION = Extension("failing", events={"": "failing:fail"})
     assert "clear the cache" not in error
 
 
+def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
+    """Return of each answer its status, its last segment and what it cites, and what was logged."""
+    (folder / "docs").mkdir()
+    (folder / "docs" / "brewing.md").write_text("# Brewing\n\n## Filling\n\nFill the kettle with cold water.\n")
+    made = run(folder, command("index", "docs", "--source", "--base-url", "https://site.example/", "--store", "edge:i"))
+    assert made.returncode == 0, made.stderr
+    program = f"""
+import json
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.service import Service
+service = Service.open(Settings(store="edge:i", reading_model="none"))
+for question in {questions!r}:
+    *_, answer = service.chat(ChatQuery(query=question))
+    print(json.dumps([answer.status, answer.segments[-1].text, answer.sources_cited, len(answer.source_chunks)]))
+"""
+    done = run(folder, program)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")], done.stdout + done.stderr
+
+
+def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> None:
+    questions = "When does the kettle sing?", "How do I fill the kettle?", "How do I fill it with water?"
+    answers, _ = ask(documented, *questions)
+    assert answers[0] == ["answered", "The kettle sings at noon.", ["https://kettles.example/"], 1]
+    assert [answer[3] for answer in answers[1:]] == [2, 1]
+    assert all("cold water" in str(answer[1]) for answer in answers[1:])
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "return None", "return LookupResult(wins=True)"])
+def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, code: str) -> None:
+    file = documented / "teapot.py"
+    body = r"(?<=-> LookupResult:\n).*?(?=\n\n)"
+    broken, count = re.subn(body, f"    {code}", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert count == 1
+    file.write_text(broken, encoding="utf-8")
+    [[status, text, *_]], logged = ask(documented, "How do I fill the kettle?")
+    assert (status, "cold water" in str(text)) == ("answered", True)
+    assert "The extension teapot can't look up a question (" in logged
+    assert "Traceback" not in logged
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -218,6 +259,7 @@ EXTENSION = Extension("failing", events={"": "failing:fail"})
         (f"{MAKE}events={{'x_on': 'x:y'}})", "there is no setting x_on"),
         (f"{MAKE}commands={{'a': ('b', 'c')}})", TABLES),
         (f"{MAKE}offers=['store'])", TABLES),
+        (f"{MAKE}lookups=['x:y'])", TABLES),
         (f"{MAKE}routes={{'': 7}})", "a name, a form or a place is no text"),
         (f"{MAKE}commands={{'a': Command('Ask', 'x:y', None)}})", "a name, a form or a place is no text"),
         (f"{MAKE}commands={{'a': Command('Brew', 'x:y', 'Z.')}})", "there is no group Brew of commands"),
@@ -316,7 +358,7 @@ print(open_store(Settings(store="edge:x")).identity)
 def test_every_place_of_ours_can_be_loaded() -> None:
     places = {
         *(place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values() if place),
-        *(place for own in EXTENSIONS for place in own.parts.values()),
+        *(place for own in EXTENSIONS for place in (*own.parts.values(), *own.lookups.values())),
         *(found.place for own in EXTENSIONS for found in own.commands.values()),
         *(place for own in EXTENSIONS for places in own.routes.values() for place in places.split()),
         *(place for own in EXTENSIONS for place in own.events.values()),

@@ -81,6 +81,8 @@ class Extension:
             follows the colon, which opens what the value names. A form without a function names nothing to open.
         parts: by its name, what makes a part of the core's walk that one room has. It is no hook for others: ours come
             first.
+        lookups: by a type of documents, what looks them up before the pages are searched, where the index holds such
+            documents; "" is always on.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
         events: likewise those of functions that are called with each `AnswerGiven`.
@@ -91,6 +93,7 @@ class Extension:
     settings: tuple[Setting[Any], ...] = ()
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    lookups: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
     events: Mapping[str, str] = field(default_factory=dict)
@@ -146,18 +149,6 @@ CORE = Extension(
             "checker",
             "words",
             "The [second vote](how-it-works/citations.md#second-vote) on undecided citations; `words` asks no model.",
-        ),
-        Setting(
-            "knowledge", "", "Folder of [FAQ and memory files](#knowledge) to index; unset, `knowledge` in the docs."
-        ),
-        Setting("persona", "", "File to index that tells the chat [how to speak](#persona); unset, `persona.md`."),
-        *(
-            Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
-            for kind in ("persona", "faq", "memory")
-        ),
-        *(
-            Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
-            for kind, default, most in (("faq", 2, 10), ("memory", 3, 20))
         ),
         Setting("signing_key", "", "[Signs answers](#signing-key); unset, random for each process.", "secret"),
         Setting(
@@ -231,14 +222,6 @@ CORE = Extension(
             "chapterverse.cli.transfer:repair",
             "Remove what no live index uses, and rebuild a lost ledger from the index.",
         ),
-        "remember": Command(
-            "Operate",
-            "chapterverse.cli.knowledge:remember",
-            "Write a fact for the chat into a file beside your docs, or remove one.",
-        ),
-        "schema": Command(
-            "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
-        ),
         # Called by plugins and by workflows.
         "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
         "preview": Command(
@@ -260,6 +243,50 @@ EXTENSIONS = (
         parts={
             "also": "chapterverse.ext.sources.external_sources:collect_external",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
+        },
+    ),
+    Extension(
+        "knowledge",
+        settings=(
+            Setting(
+                "knowledge",
+                "",
+                "Folder of [FAQ and memory files](#knowledge) to index; unset, `knowledge` in the docs.",
+            ),
+            Setting("persona", "", "File to index that tells the chat [how to speak](#persona); unset, `persona.md`."),
+            *(
+                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
+                for kind in ("persona", "faq", "memory")
+            ),
+            *(
+                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
+                for kind, default, most in (("faq", 2, 10), ("memory", 3, 20))
+            ),
+        ),
+        parts={
+            "documents": "chapterverse.ext.knowledge.folder:KnowledgeFiles.find",
+            "repeated_questions": "chapterverse.ext.knowledge.questions:repeated_questions",
+            "validate_chunk": "chapterverse.ext.knowledge.metadata:validate_chunk",
+            "document_schemas": "chapterverse.ext.knowledge.metadata:get_schemas",
+            "persona": "chapterverse.ext.knowledge.persona:persona_of",
+            "unmatched_entries": "chapterverse.ext.knowledge.commands:list_unmatched",
+            "weigh_memories": "chapterverse_api.ext.knowledge.memories:weigh_memories",
+        },
+        lookups={
+            "faq": "chapterverse_api.ext.knowledge.faq:look_up",
+            "memory": "chapterverse_api.ext.knowledge.memories:look_up",
+        },
+        commands={
+            "remember": Command(
+                "Operate",
+                "chapterverse.ext.knowledge.commands:remember",
+                "Write a fact for the chat into a file beside your docs, or remove one.",
+            ),
+            "schema": Command(
+                "Operate",
+                "chapterverse.ext.knowledge.commands:schema",
+                "Print the fields of a document type, or of all.",
+            ),
         },
     ),
     Extension("leases"),
@@ -528,7 +555,7 @@ def open_offer(setting: str, settings: Values, variable: str = "") -> Any:
     declared = SETTINGS[setting]
     value: str = settings[declared]
     kind, colon, rest = value.partition(":")
-    for extension in _every_extension():
+    for extension in every_extension():
         offers = extension.offers.get(setting, {})
         forms = [form for form in offers if kind in _kinds(form)]
         for form in forms:
@@ -539,14 +566,14 @@ def open_offer(setting: str, settings: Values, variable: str = "") -> Any:
     # An address may hold a password.
     shown = f"{kind}:…" if "://" in value or "@" in value else value
     named = "nothing that is known" if declared.kind == "secret" else repr(shown)
-    *most, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
+    *most, last = (form for extension in every_extension() for form in extension.offers.get(setting, ()))
     use = f"{', '.join(most)} or {last}" if most else last
     raise ConfigurationError(f"{variable or declared.variable} is {named}: use {use}.")
 
 
 def load_part(name: str) -> Any:
     """Return what makes a part of the core's walk that a room has."""
-    return next(load(extension.parts[name], extension) for extension in _every_extension() if name in extension.parts)
+    return next(load(extension.parts[name], extension) for extension in every_extension() if name in extension.parts)
 
 
 def load(place: str, extension: Extension | None = None) -> Any:
@@ -577,7 +604,7 @@ def load(place: str, extension: Extension | None = None) -> Any:
 def list_commands() -> dict[str, Command]:
     """Return every command by name. A foreign one with the name of another is left out, and that is said."""
     found: dict[str, Command] = {}
-    for extension in _every_extension():
+    for extension in every_extension():
         for name, command in extension.commands.items():
             if name in found:
                 _complain(f"The command {name} of the extension {extension.name} is left out: another has that name.")
@@ -593,7 +620,7 @@ def load_routers(settings: Values, extensions: Iterable[Extension]) -> Iterator[
 
 def load_listeners(settings: Values) -> Iterator[Any]:
     """Yield what is called with each answer, likewise."""
-    for extension in _every_extension():
+    for extension in every_extension():
         yield from _load_each("function", extension.events, extension, settings, callable)
 
 
@@ -648,7 +675,7 @@ def _complain(sentence: str) -> None:
     print(sentence, file=sys.stderr)  # noqa: T201
 
 
-def _every_extension() -> Iterator[Extension]:
+def every_extension() -> Iterator[Extension]:
     """Yield the extensions, ours first. Others are searched only where none of ours ends that."""
     yield from EXTENSIONS
     yield from foreign()
@@ -673,9 +700,12 @@ def _check(extension: Extension) -> None:
     try:
         forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
         commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
-        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items(), *extension.events.items())]
+        tables = (extension.lookups, extension.routes, extension.events)
+        texts = [extension.name, *chain(*forms, *commands, *(row for table in tables for row in table.items()))]
     except (AttributeError, TypeError, ValueError):
-        raise ValueError("offers, routes and events are tables of texts, and commands one of `Command`") from None
+        raise ValueError(
+            "offers, lookups, routes and events are tables of texts, and commands one of `Command`"
+        ) from None
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name, a form or a place is no text")
     switches = {*extension.routes, *extension.events} - {"", *(setting.name for setting in extension.settings)}

@@ -22,7 +22,7 @@ class AnswerGiven:
         seconds: from the question to the last word of the answer.
         stages: seconds that each part took.
         is_degraded: whether not everything went as configured, or the day's budget chose the models.
-        entry_id: the FAQ entry that answered; None if none did.
+        entry_id: by what the database keeps that a FAQ entry answered; empty or None for nothing.
         writer: a model that the turn may still ask, paid from its budget; None if there is none.
         seconds_left: until the turn must end.
     """

@@ -12,7 +12,6 @@ from uuid import uuid4
 
 from chapterverse.calibration import read_weights
 from chapterverse.errors import IndexFault, ProviderError
-from chapterverse.knowledge.questions import entry_id
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
@@ -26,7 +25,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.faq import FaqMatch
+from chapterverse_api.search.lookups import LookupResult
 from chapterverse_api.search.passages import Omission
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.results import Retrieval
@@ -72,8 +71,8 @@ class Sources:
         omissions: why each other candidate is no source, by chunk id.
         searched_as: the query of the search; None if it is just the question.
         off_topic: whether the question is small talk, or about another subject than these docs.
-        faq: the entry with the same meaning as the question; it is the answer.
-        memories: documents that inform a model or are sources, best first.
+        winner: the text that is the whole answer, as a lookup found it.
+        looked_up: what lookups added, for a model to know or as sources, best first.
         tool_uses: each call of a tool, in order.
         tool_failure: a sentence about the tools that failed; None if none did.
     """
@@ -88,8 +87,8 @@ class Sources:
     omissions: Mapping[str, Omission] = field(default_factory=dict)
     searched_as: SearchedAs | None = None
     off_topic: bool = False
-    faq: FaqMatch | None = None
-    memories: Sequence[Candidate] = ()
+    winner: LookupResult | None = None
+    looked_up: Sequence[Candidate] = ()
     tool_uses: tuple[ToolUse, ...] = ()
     tool_failure: str | None = None
 
@@ -104,7 +103,7 @@ class Sources:
 
     @property
     def retrieval_used(self) -> bool:
-        return bool(self.retrieval or self.faq)
+        return bool(self.retrieval or self.winner)
 
     @property
     def other_language(self) -> bool:
@@ -269,7 +268,7 @@ class Turn:
                     self.log("error", code="event_failed", **log.error_origin(error))
 
     def _answer_given(self, response: ChatResponse, seconds: float) -> AnswerGiven:
-        models, faq = self.models, self.sources.faq
+        models, winner = self.models, self.sources.winner
         return AnswerGiven(
             query=self.query,
             response=response,
@@ -277,7 +276,7 @@ class Turn:
             seconds=seconds,
             stages=self.stages,
             is_degraded=response.degraded_reason is not None or models.turn_budget.level != "full",
-            entry_id=entry_id(faq.entry) if faq else None,
+            entry_id=winner.entry_id if winner else None,
             writer=models.writer,
             seconds_left=max(0.0, TURN_SECONDS - self.seconds),
         )

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
+from chapterverse.extensions import load_part
 from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
@@ -95,10 +96,7 @@ async def schema(
     doc_type: Literal["page", "persona", "faq", "memory", "turn", "summary"] | None = None,
 ) -> JSONResponse:
     """Return the JSON Schema of one type of documents, or of all."""
-    # Imported here: a cold start need not build the models.
-    from chapterverse.knowledge.metadata import get_all_schemas, get_schema
-
-    return JSONResponse(get_schema(doc_type) if doc_type else get_all_schemas())
+    return JSONResponse(load_part("document_schemas")(doc_type))
 
 
 @router.get("/health", responses=openapi_entries(403))

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.indexing.documents import PERSONA_FILE
 from chapterverse.model import PERSONA, Page, Source
-
-#: Default name of the persona file.
-NAME = "persona.md"
 
 
 def find_persona(setting: str, docs: Path | None, beside: Path, other_files: Sequence[Path] = ()) -> Path | None:
@@ -32,7 +30,7 @@ def find_persona(setting: str, docs: Path | None, beside: Path, other_files: Seq
         if not Path(setting).exists():
             raise ConfigurationError(f"There is no persona file {setting}: name one that is there, or none.")
         return Path(setting)
-    places = [folder / NAME for folder in (docs, beside) if folder is not None]
+    places = [folder / PERSONA_FILE for folder in (docs, beside) if folder is not None]
     first = next((file for file in places if file.is_symlink() or file.exists()), None)
     files = [*([first] if first else []), *other_files]
     if len(files) > 1:
@@ -67,7 +65,7 @@ def _hash(file: Path) -> str:
 
 def _read(file: Path, content_hash: str, path: str, url: str) -> Page:
     # Imported here: neither the query path nor a build without changes needs readers.
-    from chapterverse.knowledge.persona_file import read_source
+    from chapterverse.ext.knowledge.persona_file import read_source
 
     return read_source(file, content_hash, path, url)
 
@@ -83,4 +81,4 @@ def persona_path(persona: Path, docs: Path | None) -> str:
 
 def no_pages(persona: Path | None, docs: Path) -> frozenset[str]:
     """Return the paths below `docs` that are not pages: the persona, and `persona.md` in any case."""
-    return frozenset((NAME, persona_path(persona, docs)) if persona else (NAME,))
+    return frozenset((PERSONA_FILE, persona_path(persona, docs)) if persona else (PERSONA_FILE,))

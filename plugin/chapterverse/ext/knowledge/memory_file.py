@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chapterverse.errors import InputError
-from chapterverse.knowledge.documents import read_knowledge
-from chapterverse.knowledge.metadata import validate_metadata
+from chapterverse.ext.knowledge.documents import read_knowledge
+from chapterverse.ext.knowledge.metadata import validate_metadata
 from chapterverse.model import MEMORY, slug, utc_now
 
 #: Letters of a file's name, of its text's first words.

@@ -36,11 +36,6 @@ def comparable(question: str) -> str:
     return " ".join(re.findall(r"\w+", question.casefold()))
 
 
-def place_without_page(file_path: str, question: str | None) -> str:
-    """Return the address by which an evaluation names an entry that names no page: FILE#QUESTION."""
-    return f"{file_path}#{question or ''}"
-
-
 def entry_id(chunk: Chunk) -> str:
     """Return the id under which it is kept that an entry answered: 64 digits, the same after its answer was edited."""
     parts = (chunk.version, chunk.language, chunk.source_file_path, comparable(chunk.section_heading or ""))

@@ -11,8 +11,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from chapterverse.cli import app
-from chapterverse.knowledge.documents import read_knowledge
-from chapterverse.knowledge.folder import Documents
+from chapterverse.ext.knowledge.documents import read_knowledge
+from chapterverse.indexing.documents import find_documents
 from chapterverse.model import MEMORY
 from chapterverse.settings import Settings
 
@@ -39,7 +39,7 @@ def test_it_writes_a_file_that_the_index_reads(site: Path) -> None:
     name = "docs/knowledge/memory/the-enterprise-edition-no-limit.md"
     assert json.loads(done.stdout) == {"file": name, "removed": False}
     assert files(site) == [name]
-    [source] = Documents.of(Settings(), site / "docs", site).sources([], "https://docs.example/")[0]
+    [source] = find_documents(Settings(), site / "docs", site).sources([], "https://docs.example/")[0]
     page = source.read()
     assert page.sections[0].blocks[0].text == FACT
     assert page.tags == ("a: b", "ö")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from chapterverse.model import MEMORY, Chunk, SparseVector
-from chapterverse_api.search.memories import (
+from chapterverse_api.ext.knowledge.memories import (
     MAX_IMPORTANCE_BONUS,
     MAX_RECENCY_BONUS,
     MIN_PAGE_SCORE_SHARE,
@@ -32,7 +32,7 @@ def names(found: list[Candidate]) -> list[str]:
 
 def test_without_a_memory_nothing_is_touched() -> None:
     pages = [scored("a", 0.9), scored("b", 0.1)]
-    assert weigh_memories(pages, NOW) is pages
+    assert weigh_memories(pages, NOW) == pages
     assert weigh_memories([], NOW) == []
 
 

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 from api import quill
 from chapterverse.cli import app
 from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.ext.knowledge.documents import read_faq, without_comments
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import maintenance, sync, transfer
+from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.documents import read_faq, without_comments
-from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk
 from chapterverse.settings import Settings
@@ -73,7 +73,7 @@ def index(root: Path) -> tuple[Report, list[str]]:
     docs = root / "docs"
     docs.mkdir(parents=True, exist_ok=True)
     pages = [quill.source(path, text) for path, text in PAGES.items()]
-    others, warnings = Documents.of(Settings(), docs, root).sources(pages, quill.BASE)
+    others, warnings = find_documents(Settings(), docs, root).sources(pages, quill.BASE)
     return sync.index([*pages, *others], target(root)), warnings
 
 
@@ -181,7 +181,7 @@ def test_what_is_no_file_fails_alone_and_keeps_its_last_good_chunks(tmp_path: Pa
     assert [chunks(tmp_path, FAQ), chunks(tmp_path, MEMORY)] == before
     # The same folder is read as Markdown, of which these files are no pages.
     (tmp_path / "docs/guide.md").write_text("# Guide\n\nText.\n", encoding="utf-8")
-    documents = Documents.of(Settings(), tmp_path / "docs", tmp_path)
+    documents = find_documents(Settings(), tmp_path / "docs", tmp_path)
     reading = read_markdown_folder(tmp_path / "docs", quill.BASE, no_pages=documents.no_pages)
     assert [source.file_path for source in reading.sources] == ["guide.md"]
 
@@ -219,7 +219,7 @@ def test_the_page_that_a_document_names(tmp_path: Path) -> None:
         "https://elsewhere.example/install/": "",
     }.items():
         write(tmp_path, {"faq/a.md": f"---\npage: {named}\n---\n# A?\n\nYes."})
-        sources, warnings = Documents.of(Settings(), tmp_path / "docs", tmp_path).sources(pages, quill.BASE)
+        sources, warnings = find_documents(Settings(), tmp_path / "docs", tmp_path).sources(pages, quill.BASE)
         assert sources[0].read().url == url
         assert bool(warnings) == (url == "")
         assert not warnings or f"names the page {named!r}, which the site does not have" in warnings[0]
@@ -279,7 +279,7 @@ def test_a_folder_of_markdown_keeps_its_documents_apart(tmp_path: Path) -> None:
     assert (report["pages"]["new"], report["chunks"]["total"]) == (4, 5)
     assert "names the page 'install.md', which the site does not have" in report["warnings"][0]
     with pytest.raises(ConfigurationError, match=r"There is no folder .* with knowledge"):
-        Documents.of(Settings(knowledge=str(tmp_path / "none")), None, tmp_path)
+        find_documents(Settings(knowledge=str(tmp_path / "none")), None, tmp_path)
 
 
 def test_the_chat_searches_answers_and_links_none_that_has_no_page(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import UnreadablePage
-from chapterverse.knowledge.metadata import PersonaMetadata, validate_metadata
-from chapterverse.knowledge.persona import Persona
-from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Section
+from chapterverse.ext.knowledge.metadata import PersonaMetadata, validate_metadata
+from chapterverse.ext.knowledge.persona import to_text
+from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Persona, Section
 from chapterverse.readers.encoding import decode_page
 from chapterverse.readers.folder import read_page
 from chapterverse.readers.front_matter import split_values
@@ -42,7 +42,7 @@ def read_source(file: Path, content_hash: str, path: str, url: str) -> Page:
     content = read_page(file.parent, file.name)
     require_unchanged(file.name, content_hash, hashlib.sha256(content).hexdigest())
     persona, about = read_persona(file.name, content)
-    text = persona.to_text()
+    text = to_text(persona)
     section = Section(None, 0, None, (_TITLE,), (Block(BlockKind.PARAGRAPH, text),), anchor_verified=False)
     facts = {
         "scope": about.scope,
@@ -73,7 +73,7 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     about: PersonaMetadata = validate_metadata(PERSONA, other_fields, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
-    if not tokens.fits(persona.to_text(), MAX_TOKENS):
+    if not tokens.fits(to_text(persona), MAX_TOKENS):
         raise _too_long(name)
     return persona, about
 

@@ -227,9 +227,9 @@ def get_schema(kind: str) -> dict[str, Any]:
     }
 
 
-def get_all_schemas() -> dict[str, dict[str, Any]]:
-    """Return `get_schema` of every type."""
-    return {kind: get_schema(kind) for kind in DOCUMENT_TYPES}
+def get_schemas(kind: str | None = None) -> dict[str, Any]:
+    """Return `get_schema` of one type, or of each by its name."""
+    return get_schema(kind) if kind else {one: get_schema(one) for one in DOCUMENT_TYPES}
 
 
 def _properties(kind: str) -> Mapping[str, Any]:

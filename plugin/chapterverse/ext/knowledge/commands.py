@@ -1,15 +1,22 @@
-"""Commands `remember` and `schema`: the files of memories, and the fields of each type of document."""
+"""Commands `remember` and `schema`, and what `status` says of a FAQ."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import typer
 
 from chapterverse.cli import parameters
+from chapterverse.cli.messages import warn
 from chapterverse.cli.parameters import argument, configure, option, print_json
-from chapterverse.errors import ConfigurationError
-from chapterverse.model import DOCUMENT_TYPES
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.ext.knowledge.questions import entry_id
+from chapterverse.extensions import load_part
+from chapterverse.indexing.documents import FOLDER
+from chapterverse.model import DOCUMENT_TYPES, FAQ
+from chapterverse.settings import Settings
+from chapterverse.store import Snapshot
 
 
 def remember(
@@ -30,7 +37,7 @@ def remember(
     if (text is None) == (remove is None):
         raise typer.BadParameter("Give either a TEXT or --remove FILE.")
     # Imported here: no other command needs it.
-    from chapterverse.knowledge.memory_file import remove_memory, write_memory
+    from chapterverse.ext.knowledge.memory_file import remove_memory, write_memory
 
     folder = _folder(knowledge)
     file = remove_memory(folder, remove) if remove else write_memory(folder, text or "", importance, tag or (), entity)
@@ -42,13 +49,11 @@ def remember(
 
 def _folder(option: Path | None) -> Path:
     """Return the folder of knowledge, which need not be there yet."""
-    from chapterverse.knowledge.folder import NAME
-
     folder = option or configure().knowledge
     if folder:
         return Path(folder)
     if Path("docs").is_dir():
-        return Path("docs") / NAME
+        return Path("docs") / FOLDER
     raise ConfigurationError("There is no folder docs here: name the folder of knowledge with --knowledge DIR.")
 
 
@@ -62,11 +67,30 @@ def schema(
     """
     if kind is not None and kind not in DOCUMENT_TYPES:
         raise typer.BadParameter(f"TYPE must be one of {', '.join(DOCUMENT_TYPES)}.")
-    from chapterverse.knowledge.metadata import get_all_schemas, get_schema
+    from chapterverse.ext.knowledge.metadata import get_schemas
 
-    schemas = {kind: get_schema(kind)} if kind else get_all_schemas()
+    schemas = {kind: get_schemas(kind)} if kind else get_schemas()
     if as_json:
         print_json(schemas[kind] if kind else schemas)
         return
     for name, one in schemas.items():
         typer.echo(f"{name}: {', '.join(one['fields'])} (required: {', '.join(one['required_fields'])})")
+
+
+def list_unmatched(settings: Settings, snapshot: Snapshot) -> list[str] | None:
+    """Return the FAQ entries that have answered nothing for 30 days, as FILE: QUESTION; None if that is not known.
+
+    Entries that are not in the index for so long are left out.
+    """
+    try:
+        matched = load_part("conversations")(settings).matched_entries()
+    except ChapterVerseError as error:
+        # The rest of the report does not depend on it.
+        warn(error)
+        return None
+    since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
+    return sorted(
+        f"{entry.source_file_path}: {entry.section_heading}"
+        for entry in snapshot.page(FAQ, "type")
+        if entry.timestamp < since and entry_id(entry) not in matched
+    )

@@ -15,16 +15,17 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.embedding import Embedder
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, UnsafePath
+from chapterverse.ext.knowledge.persona import from_text, persona_of, to_text
+from chapterverse.ext.knowledge.persona_file import MAX_TOKENS, read_persona
+from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_path, persona_source
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import maintenance, sync, transfer
+from chapterverse.indexing.documents import PERSONA_FILE
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona import Persona, persona_of
-from chapterverse.knowledge.persona_file import MAX_TOKENS, read_persona
-from chapterverse.knowledge.persona_lookup import NAME, find_persona, no_pages, persona_path, persona_source
 from chapterverse.ledger import open_ledger
-from chapterverse.model import Chunk, Point, Source
+from chapterverse.model import Chunk, Persona, Point, Source
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, open_store
 from chapterverse.text.lexical import query_vector
@@ -35,7 +36,7 @@ PAGES = {"cache.md": quill.CACHE, "install.md": quill.INSTALL}
 
 
 def read(text: str | bytes) -> Persona:
-    return read_persona(NAME, text if isinstance(text, bytes) else text.encode())[0]
+    return read_persona(PERSONA_FILE, text if isinstance(text, bytes) else text.encode())[0]
 
 
 def target(root: Path, embedder: Embedder | None = None) -> Target:
@@ -48,8 +49,8 @@ def sources(root: Path, said: str | bytes | None = SAID) -> list[Source]:
     pages = [quill.source(path, text) for path, text in PAGES.items()]
     if said is None:
         return pages
-    (root / NAME).write_bytes(said if isinstance(said, bytes) else said.encode())
-    return [*pages, persona_source(root / NAME, quill.BASE, root)]
+    (root / PERSONA_FILE).write_bytes(said if isinstance(said, bytes) else said.encode())
+    return [*pages, persona_source(root / PERSONA_FILE, quill.BASE, root)]
 
 
 def index(root: Path, said: str | bytes | None = SAID, embedder: Embedder | None = None) -> Report:
@@ -81,7 +82,7 @@ def chunks(root: Path) -> list[Chunk]:
 )  # fmt: skip
 def test_what_a_file_says(said: str, persona: Persona) -> None:
     assert read(said) == persona
-    assert Persona.from_text(persona.to_text()) == persona
+    assert from_text(to_text(persona)) == persona
 
 
 @pytest.mark.parametrize(
@@ -134,23 +135,23 @@ def test_no_file_that_only_pretends_to_be_one(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (tmp_path / "secret").write_text("the key")
-    (docs / NAME).symlink_to(tmp_path / "secret")
+    (docs / PERSONA_FILE).symlink_to(tmp_path / "secret")
     pages = [quill.source("cache.md", quill.CACHE)]
-    for make in (lambda: None, lambda: (docs / NAME).unlink() or os.mkfifo(docs / NAME)):
+    for make in (lambda: None, lambda: (docs / PERSONA_FILE).unlink() or os.mkfifo(docs / PERSONA_FILE)):
         make()
         with pytest.raises(UnsafePath):
-            sync.index([*pages, persona_source(docs / NAME, quill.BASE, docs)], target(tmp_path))
+            sync.index([*pages, persona_source(docs / PERSONA_FILE, quill.BASE, docs)], target(tmp_path))
 
 
 def test_where_it_is_looked_for(tmp_path: Path) -> None:
     docs, beside, named = tmp_path / "docs", tmp_path, tmp_path / "voice.md"
     docs.mkdir()
     assert find_persona("", docs, beside) is None
-    (beside / NAME).touch()
-    assert find_persona("", docs, beside) == beside / NAME
-    assert find_persona("", None, beside) == beside / NAME
-    (docs / NAME).touch()
-    assert find_persona("", docs, beside) == docs / NAME
+    (beside / PERSONA_FILE).touch()
+    assert find_persona("", docs, beside) == beside / PERSONA_FILE
+    assert find_persona("", None, beside) == beside / PERSONA_FILE
+    (docs / PERSONA_FILE).touch()
+    assert find_persona("", docs, beside) == docs / PERSONA_FILE
     named.touch()
     assert find_persona(str(named), docs, beside) == named
     with pytest.raises(
@@ -162,11 +163,11 @@ def test_where_it_is_looked_for(tmp_path: Path) -> None:
 def test_its_place_says_nothing_of_this_machine(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     assert persona_path(docs / "team" / "voice.md", docs) == "team/voice.md"
-    assert persona_path(tmp_path / NAME, docs) == "../persona.md"
+    assert persona_path(tmp_path / PERSONA_FILE, docs) == "../persona.md"
     assert persona_path(Path("/somewhere/else.md"), docs) == "../else.md"
-    assert persona_path(tmp_path / NAME, None) == NAME
-    assert no_pages(docs / "team" / "voice.md", docs) == {NAME, "team/voice.md"}
-    assert no_pages(None, docs) == {NAME}
+    assert persona_path(tmp_path / PERSONA_FILE, None) == PERSONA_FILE
+    assert no_pages(docs / "team" / "voice.md", docs) == {PERSONA_FILE, "team/voice.md"}
+    assert no_pages(None, docs) == {PERSONA_FILE}
 
 
 @pytest.mark.parametrize("embedder", [None, quill.Terms()], ids=["words", "vectors"])
@@ -175,7 +176,7 @@ def test_it_stands_in_the_index_and_no_search_finds_it(tmp_path: Path, embedder:
     live = snapshot(tmp_path)
     assert persona_of(live) == INKY
     (chunk,) = [c for c in chunks(tmp_path) if c.type == "persona"]
-    assert (chunk.source_file_path, chunk.url, chunk.anchor_verified) == (NAME, f"{quill.BASE}?persona", False)
+    assert (chunk.source_file_path, chunk.url, chunk.anchor_verified) == (PERSONA_FILE, f"{quill.BASE}?persona", False)
     # Counted as the chunk that it is, and as no page and no language.
     assert (live.head.pages, live.head.languages, live.head.chunks) == (2, ("en",), len(chunks(tmp_path)))
     assert report.to_json()["pages"] == {"seen": 3, "new": 3, "changed": 0, "unchanged": 0, "removed": 0, "skipped": 0}
@@ -225,7 +226,7 @@ def test_builds_follow_the_file(tmp_path: Path) -> None:
     assert (changed.generation, len(changed.files.changed), len(changed.diff.delete)) == (2, 1, 1)
     removed = index(tmp_path, None)
     assert persona_of(snapshot(tmp_path)) == Persona()
-    assert (removed.generation, removed.files.removed) == (3, (NAME,))
+    assert (removed.generation, removed.files.removed) == (3, (PERSONA_FILE,))
     assert all(chunk.type == "page" for chunk in chunks(tmp_path))
 
 
@@ -245,7 +246,7 @@ def test_status_lists_it_as_a_file(tmp_path: Path) -> None:
     index(tmp_path)
     opened = target(tmp_path)
     files = {f.file_path: (f.state, f.chunk_count) for f in derive(opened.store, opened.ledger, quill.SCOPE).files}
-    assert files[NAME] == ("Indexed", 1)
+    assert files[PERSONA_FILE] == ("Indexed", 1)
 
 
 def test_it_travels_with_an_export(tmp_path: Path) -> None:
@@ -266,7 +267,7 @@ def test_it_travels_with_an_export(tmp_path: Path) -> None:
 
 def test_a_folder_of_sources_offers_it_as_no_page(tmp_path: Path) -> None:
     (tmp_path / "persona").mkdir()
-    for path in (NAME, "index.md", "persona/index.md"):
+    for path in (PERSONA_FILE, "index.md", "persona/index.md"):
         (tmp_path / path).write_text(f"# About {path}\n\nText.\n", encoding="utf-8")
     reading = read_markdown_folder(tmp_path, quill.BASE, no_pages=no_pages(None, tmp_path))
     assert [s.file_path for s in reading.sources] == ["index.md", "persona/index.md"]
@@ -282,7 +283,7 @@ def test_the_command_line_finds_names_and_forgets_it(tmp_path: Path, monkeypatch
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text("# Home\n\nWelcome to the teapot.\n", encoding="utf-8")
-    (docs / NAME).write_text("Be loud.", encoding="utf-8")
+    (docs / PERSONA_FILE).write_text("Be loud.", encoding="utf-8")
     (tmp_path / "voice.md").write_text("Be silent.", encoding="utf-8")
     command = ["index", "docs", "--source", "--base-url", quill.BASE, "--store", "edge:index", "--json"]
 
@@ -295,7 +296,7 @@ def test_the_command_line_finds_names_and_forgets_it(tmp_path: Path, monkeypatch
         (head,) = open_store(Settings(store="edge:index")).heads()
         points = list(open_store(Settings(store="edge:index")).snapshot(head.scope).points())
         assert {p.chunk.source_file_path for p in points if p.chunk.type == "page"} == {"index.md"}
-        return tuple(Persona.from_text(p.chunk.text).text for p in points if p.chunk.type == "persona")
+        return tuple(from_text(p.chunk.text).text for p in points if p.chunk.type == "persona")
 
     assert json.loads(run())["pages"]["seen"] == 2
     assert spoken() == ("Be loud.",)
@@ -305,10 +306,10 @@ def test_the_command_line_finds_names_and_forgets_it(tmp_path: Path, monkeypatch
     assert spoken() == ("Be silent.",)
     run("--persona", "gone.md", code=1)
     assert spoken() == ("Be silent.",)
-    (docs / NAME).unlink()
-    (tmp_path / NAME).write_text("Be brief.", encoding="utf-8")
+    (docs / PERSONA_FILE).unlink()
+    (tmp_path / PERSONA_FILE).write_text("Be brief.", encoding="utf-8")
     run()
     assert spoken() == ("Be brief.",)
-    (tmp_path / NAME).unlink()
+    (tmp_path / PERSONA_FILE).unlink()
     run()
     assert spoken() == ()

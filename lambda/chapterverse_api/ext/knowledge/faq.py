@@ -23,12 +23,14 @@ from functools import cache
 from typing import NamedTuple
 
 from chapterverse.calibration import WeightedQuestion, logistic, match_word, read_question, read_weights
+from chapterverse.ext.knowledge.questions import comparable, entry_id
 from chapterverse.filters import And, Filter, In
-from chapterverse.knowledge.questions import comparable
-from chapterverse.model import FAQ, PAGE, Chunk
+from chapterverse.model import FAQ, PAGE, Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
+from chapterverse_api.search.lookups import LookupQuery, LookupResult
+from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.spelling import correct
 
 #: Entries that are compared, the best by words.
@@ -51,12 +53,27 @@ class FaqMatch(NamedTuple):
 
     Attributes:
         searched: the question with its typing mistakes corrected.
+        lexical: the entry's terms.
     """
 
     entry: Chunk
     features: EntryFeatures
     probability: float
     searched: str
+    lexical: SparseVector
+
+    @property
+    def candidate(self) -> Candidate:
+        """The entry as a search result, with the probability as its evidence, and the features as its components."""
+        return Candidate(self.entry, self.lexical, self.probability, self.probability, self.features._asdict())
+
+
+def look_up(query: LookupQuery) -> LookupResult:
+    """Return the entry that means the same as a question as its answer."""
+    match = find_entry(query.text, query.snapshot, query.filters) if query.may_win else None
+    if match is None:
+        return LookupResult()
+    return LookupResult([match.candidate], wins=True, searched=match.searched, entry_id=entry_id(match.entry))
 
 
 def find_entry(question: str, snapshot: Snapshot, filters: Filter) -> FaqMatch | None:
@@ -106,7 +123,7 @@ def score_entries(question: str, snapshot: Snapshot, filters: Filter) -> Iterato
             lead=score / (score + best_page) if score else 0.0,
         )
         is_same = comparable(heading) == comparable(question)
-        yield FaqMatch(hit.chunk, features, 1.0 if is_same else probability(features), searched)
+        yield FaqMatch(hit.chunk, features, 1.0 if is_same else probability(features), searched, hit.lexical)
 
 
 def probability(features: EntryFeatures, weights: Mapping[str, float] | None = None) -> float:
@@ -141,5 +158,5 @@ def _dice(a: set[str], b: set[str]) -> float:
 
 @cache
 def _model() -> Mapping[str, float]:
-    model: dict[str, float] = load_json("chapterverse_api.search", "faq.json")
+    model: dict[str, float] = load_json("chapterverse_api.ext.knowledge", "faq.json")
     return model

@@ -9,80 +9,55 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin
 
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
-from chapterverse.knowledge.persona_lookup import find_persona, no_pages, persona_source
+from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_source
+from chapterverse.indexing.documents import FOLDER, Documents
 from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_language
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
     from chapterverse.readers.folder import Listing
 
-#: Default name of the folder below the documentation's sources, and its folders.
-NAME = "knowledge"
 KINDS = (PERSONA, FAQ, MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
-class Documents:
-    """The files of a site that are indexed beside its pages: its persona, and the folder of FAQ and memory files.
+class KnowledgeFiles(Documents):
+    """The persona of a site, and the folder of its FAQ and memory files.
 
     Attributes:
-        docs: the folder of the documentation's sources, if available; paths are relative to it.
         disabled: types that are not indexed; their files are still no pages.
     """
 
     persona: Path | None = None
     folder: Path | None = None
-    docs: Path | None = None
     disabled: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, settings: Settings, docs: Path | None, beside: Path) -> Documents:
-        """Return the files that settings name, or those at the usual places.
-
-        Args:
-            beside: the folder of the site's configuration, or the working directory.
-
-        Raises:
-            ConfigurationError: a setting names a missing file or folder, or there are two personas.
-        """
+    def find(cls, settings: Settings, docs: Path | None, beside: Path) -> Self:
+        """Return the files of a site. The arguments and errors are those of `find_documents`."""
         folder = _folder(settings.knowledge, docs)
         personas = [folder / PERSONA / name for name in _files(folder, PERSONA)] if folder else []
-        return cls(find_persona(settings.persona, docs, beside, personas), folder, docs, settings.disabled_types)
+        persona = find_persona(settings.persona, docs, beside, personas)
+        return cls(docs, persona, folder, settings.disabled_types)
 
     @property
     def entries(self) -> frozenset[str]:
-        """The paths of the FAQ and memory files, as the index has them."""
+        """The paths of the FAQ and memory files."""
         if self.folder is None:
             return frozenset()
         return frozenset(self._path(kind, name) for kind in (FAQ, MEMORY) for name in _files(self.folder, kind))
 
-    @property
-    def no_pages(self) -> frozenset[str]:
-        """The paths below `docs` that are not pages: all of these files, and `persona.md` in any case."""
-        return self.hidden_paths(None)
-
     def hidden_paths(self, nav: object) -> frozenset[str]:
-        """Return the paths of `no_pages` that are not published either.
-
-        Args:
-            nav: the site's navigation, a tree of lists, mappings and texts. It may name FAQ and memory files.
-        """
+        """Return the paths of all of these files, and `persona.md` in any case, but for entries in the navigation."""
         persona = no_pages(self.persona, self.docs) if self.docs else frozenset[str]()
         return persona | (self.entries - _navigation(nav))
 
     def sources(self, pages: Iterable[Source], base_url: str) -> tuple[list[Source], list[str]]:
-        """Return the files as sources of the index, and warnings: a bad name, an unknown page.
-
-        Args:
-            pages: of the site; a document may name one of them, and most of them set its language.
-
-        Raises:
-            InputError: a folder can't be listed.
-        """
+        """Return the files as sources of the index, and warnings: a bad name, an unknown page."""
         persona = None if PERSONA in self.disabled else self.persona
         sources = [persona_source(persona, base_url, self.docs)] if persona else []
         warnings: list[str] = []
@@ -137,7 +112,7 @@ def _folder(setting: str, docs: Path | None) -> Path | None:
         if not Path(setting).is_dir():
             raise ConfigurationError(f"There is no folder {setting} with knowledge: name one that is there, or none.")
         return Path(setting)
-    folder = docs / NAME if docs else None
+    folder = docs / FOLDER if docs else None
     return folder if folder and any(os.path.lexists(folder / kind) for kind in KINDS) else None
 
 
@@ -188,6 +163,6 @@ def _address(reference: str, addresses: Mapping[str, str], base_url: str) -> str
 
 def _read(folder: Path, name: str, **place: str) -> Page:
     # Imported here: a build without changes needs no models.
-    from chapterverse.knowledge.documents import read_knowledge
+    from chapterverse.ext.knowledge.documents import read_knowledge
 
     return read_knowledge(folder, name, **place)

@@ -13,7 +13,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from chapterverse.errors import UnreadablePage
-from chapterverse.knowledge.metadata import validate_metadata
+from chapterverse.ext.knowledge.metadata import validate_metadata
 from chapterverse.model import CHUNK_TOKENS, FAQ, Block, BlockKind, Page, Section, embed_text
 from chapterverse.readers.encoding import decode_page
 from chapterverse.readers.folder import read_page

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.knowledge.metadata import MODELS, get_all_schemas, validate_metadata
+from chapterverse.ext.knowledge.metadata import MODELS, get_schemas, validate_metadata
 from chapterverse.model import DOCUMENT_TYPES
 
 COMMON = {"type", "timestamp", "source", "scope"}
 
 
 def test_every_type_has_its_fields() -> None:
-    schemas = get_all_schemas()
+    schemas = get_schemas()
     assert tuple(schemas) == tuple(MODELS) == DOCUMENT_TYPES
     fields = {name: set(schema["fields"]) - COMMON for name, schema in schemas.items()}
     assert {"version", "topic"} <= fields["persona"]

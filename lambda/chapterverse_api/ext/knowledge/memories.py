@@ -17,7 +17,9 @@ from chapterverse.filters import And, Filter, In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
+from chapterverse_api.search.lookups import LookupQuery, LookupResult
 from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.search.spelling import correct
 
 #: A memory that scores lower than this share of the best page is dropped.
 MIN_PAGE_SCORE_SHARE = 0.6
@@ -29,6 +31,12 @@ HALF_LIFE_DAYS = 30.0
 MAX_CANDIDATES = 20
 #: The range of `Chunk.importance`.
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
+
+
+def look_up(query: LookupQuery) -> LookupResult:
+    """Return the memories that have evidence for a question, for a model to know or as further sources."""
+    searched = correct(query.text, query.snapshot)
+    return LookupResult(select_memories(searched, query.snapshot, query.filters, query.settings.memory_top_k))
 
 
 def select_memories(
@@ -59,9 +67,7 @@ def select_memories(
 
 
 def weigh_memories(candidates: list[Candidate], now: datetime | None = None) -> list[Candidate]:
-    """Return the candidates with memories gated and weighted, in order again; unchanged if there is no memory."""
-    if not any(c.chunk.type == MEMORY for c in candidates):
-        return candidates
+    """Return the candidates with memories gated and weighted, in order again."""
     gate = MIN_PAGE_SCORE_SHARE * max((c.score for c in candidates if c.chunk.type != MEMORY), default=0.0)
     now = now or datetime.now(UTC)
     results = [

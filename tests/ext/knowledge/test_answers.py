@@ -24,10 +24,10 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Message
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
-from chapterverse_api.search import faq
-from chapterverse_api.search.memories import select_memories
+from chapterverse_api.ext.knowledge import faq
+from chapterverse_api.ext.knowledge.memories import select_memories
 from chapterverse_api.service import Service
-from knowledge.test_documents import index, target, write
+from ext.knowledge.test_documents import index, target, write
 
 OURS = phrases.for_language("en").curated
 ORDERS = """---
