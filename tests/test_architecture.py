@@ -48,10 +48,9 @@ LAYERS = {
 #: The rooms that another room needs.
 ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
-    "fastembed": {"embedders"}, "postgres": {"conversations"}, "evaluation": {"knowledge"},
+    "fastembed": {"embedders"}, "postgres": {"conversations"}, "evaluation": {"knowledge", "transfer"}, "npm": {"transfer"},
     **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},
-    **{room: {"transfer"} for room in ("evaluation", "npm")},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.
