@@ -232,6 +232,34 @@ def test_the_next_day_begins_anew_at_midnight_utc() -> None:
     assert spend(budget, 100).level == "full"
 
 
+def test_a_request_that_costs_nothing_is_sent_though_nothing_is_left() -> None:
+    limiter = MemoryLimiter()
+    with DailyBudget(limiter, 110, "docs", clock=Clock(NOON)).reserving(USUAL) as turn_budget:
+        pay(turn_budget, 130, most=100)
+        pay(turn_budget, 0)
+    assert limiter.spent_micros(ACCOUNT) == 130
+
+
+def test_only_what_generators_read_and_write_is_counted_in_tokens() -> None:
+    turn_budget = TurnBudget()
+    for writes in (False, True):
+        with turn_budget.paying(Price(1, 2), Use(3.5, 4.5), writes=writes):
+            pass
+    assert (turn_budget.input_tokens, turn_budget.output_tokens, turn_budget.micros) == (4, 5, 25)
+
+
+def test_costs_are_shown_in_dollars_to_the_microdollar() -> None:
+    turn_budget = TurnBudget()
+    pay(turn_budget, 1_234_567.8)
+    assert turn_budget.usd == 1.234568
+
+
+def test_a_site_without_a_name_has_an_account_too() -> None:
+    limiter = MemoryLimiter()
+    spend(DailyBudget(limiter, 100, clock=Clock(NOON)), 100)
+    assert limiter.spent_micros("default#2027-01-15") == 100
+
+
 def test_sites_that_share_a_limiter_have_budgets_of_their_own() -> None:
     limiter = MemoryLimiter()
     assert [spend(DailyBudget(limiter, 100, site, clock=Clock(NOON)), 100).level for site in "aab"] == [
@@ -300,12 +328,14 @@ def test_a_limiter_that_fails_between_two_requests_ends_the_turn(caplog: pytest.
     assert "limiter_unavailable" in caplog.text
 
 
-@pytest.mark.parametrize(("said", "cap"), [("5", 5_000_000), ("0.5", 500_000), (" 0 ", 0), ("1e1", 10_000_000)])
+@pytest.mark.parametrize(
+    ("said", "cap"), [("5", 5_000_000), ("0.5", 500_000), (" 0 ", 0), ("1e1", 10_000_000), ("1e6", 10**12)]
+)
 def test_an_amount_is_in_dollars(said: str, cap: int) -> None:
     assert DailyBudget.from_settings(Settings(daily_budget_usd=said))._cap == cap
 
 
-@pytest.mark.parametrize("said", ["", "five", "-1", "nan", "inf", "$5", "2000000"])
+@pytest.mark.parametrize("said", ["", "five", "-1", "nan", "inf", "$5", "1000000.01"])
 def test_an_amount_that_is_none_is_told(said: str) -> None:
     with pytest.raises(ConfigurationError, match=r"CHAPTERVERSE_DAILY_BUDGET_USD is no amount: set it to US dollars"):
         DailyBudget.from_settings(Settings(daily_budget_usd=said))
@@ -314,3 +344,5 @@ def test_an_amount_that_is_none_is_told(said: str) -> None:
 def test_a_budget_can_be_turned_off() -> None:
     with DailyBudget.from_settings(Settings(daily_budget_usd="Off")).reserving(USUAL) as turn_budget:
         assert (turn_budget.level, turn_budget.share) == ("full", None)
+        pay(turn_budget, 10**12)
+    assert turn_budget.usd == 10**6
