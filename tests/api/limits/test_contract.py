@@ -161,6 +161,12 @@ def test_a_token_is_new_once(place: Open) -> None:
     assert not limiter.use_token("t", MIDNIGHT + 900, MIDNIGHT + 301)
 
 
+def test_a_token_is_remembered_however_many_come_after_it(place: Open) -> None:
+    limiter, tokens = place(), [f"t{i}" for i in range(12)]
+    assert all(limiter.use_token(token, MIDNIGHT + 300, MIDNIGHT) for token in tokens)
+    assert not any(limiter.use_token(token, MIDNIGHT + 300, MIDNIGHT + 299) for token in tokens)
+
+
 @pytest.mark.parametrize("text", ["", "a b", "ü", "\U0001f600", "a#b@c", "x" * 900, "'; DROP TABLE limiter_tokens; --"])
 def test_names_are_only_names(place: Open, text: str) -> None:
     limiter = place()

@@ -99,6 +99,15 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(path: Path, limiter: Sqli
     other.close()
 
 
+def test_a_step_that_fails_in_between_leaves_nothing_locked(path: Path, limiter: SqliteLimiter) -> None:
+    # No table can hold half of a surrogate pair.
+    with pytest.raises(UnicodeEncodeError):
+        limiter.spent_micros("\ud800")
+    for each in (SqliteLimiter(path, lock_timeout=0.05), limiter):
+        assert each.reserve("docs", 1, 10, MIDNIGHT)
+        each.close()
+
+
 def test_others_that_write_are_waited_for_and_then_told(path: Path) -> None:
     limiter = SqliteLimiter(path, lock_timeout=0.05)
     assert limiter.spent_micros("docs") == 0
