@@ -26,7 +26,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -35,7 +34,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY, SERVICE = "plugin/chapterverse", "lambda/chapterverse_api"
@@ -60,75 +59,115 @@ TARGETS = {
 }
 #: Seconds of a processor that the tests of one mutant may need, and times longer that they may take on a busy machine.
 MOST_SECONDS, PATIENCE = 30.0, 20
-COMPARISONS = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+_PAIRS = (
+    (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot),
+    (ast.Add, ast.Sub), (ast.BitOr, ast.BitAnd), (ast.And, ast.Or),
+)  # fmt: skip
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])} | {
+    ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
 }  # fmt: skip
-OPERATORS = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
-    ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
-}  # fmt: skip
-#: Calls and options that can't matter to an answer, by a part of their names.
+#: Calls, options and fields that can't matter to a result, calls by a part of their names.
 _SILENT_CALLS = ("Error", "Fault", "Exception", "log.", "progress", "compile", "cast", "Literal", "TypeVar")
 _SILENT_OPTIONS = {"strict", "frozen", "slots", "repr"}
-_KEPT_FIELDS = {"annotation", "returns", "op", "ops", "ctx", "decorator_list"}
-_CONTAINERS = (ast.Dict, ast.Set, ast.List, ast.Tuple)
+_SILENT_FIELDS = {"annotation", "returns", "op", "ops", "ctx", "decorator_list"}
 
 
-def _is_silent(node: ast.AST, *, at_module: bool) -> bool:
+class Mutant(NamedTuple):
+    """A changed file.
+
+    Attributes:
+        constant: the constant of its module that the change is in; "" if it is in none.
+        says: what stands in place of what.
+        make: returns its code.
+    """
+
+    file: str
+    line: int
+    constant: str
+    says: str
+    make: Callable[[], str]
+
+
+def find_mutants(file: str, code: str) -> Iterator[Mutant]:
+    """Yield each mutant of a file, in the order of its code."""
+    tree = ast.parse(code)
+
+    def visit(parent: ast.AST, line: int, constant: str, *, silent: bool) -> Iterator[Mutant]:
+        children = ((f, at, node) for f, value in ast.iter_fields(parent) for at, node in _items(value))
+        for field, at, node in children:
+            if not isinstance(node, ast.AST) or field in _SILENT_FIELDS:
+                continue
+            at_line = getattr(node, "lineno", line)
+            if parent is tree and isinstance(node, ast.Assign | ast.AnnAssign):
+                constant = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            is_silent = silent or _is_silent(node, bool(constant))
+            if not is_silent or (isinstance(node, ast.Raise) and not silent):
+                for new in _changes(node):
+                    make = partial(_replaced, tree, parent, field, at, new)
+                    yield Mutant(file, at_line, constant, f"{_short(node)}  ->  {_short(new)}", make)
+            yield from visit(node, at_line, constant, silent=is_silent)
+            constant = "" if parent is tree else constant
+
+    yield from visit(tree, 1, "", silent=False)
+
+
+def _items(value: object) -> list[tuple[int | None, object]]:
+    return list(enumerate(value)) if isinstance(value, list) else [(None, value)]
+
+
+def _is_silent(node: ast.AST, is_constant: bool) -> bool:
     """Whether a node and all below it stay as they are."""
-    if isinstance(node, ast.Call | ast.Subscript):
-        name = ast.unparse(node.func if isinstance(node, ast.Call) else node.value)
-        return any(part in name for part in _SILENT_CALLS)
-    if isinstance(node, ast.If):
-        return ast.unparse(node.test) == "TYPE_CHECKING"
-    if isinstance(node, ast.keyword):
-        return node.arg in _SILENT_OPTIONS
-    return isinstance(node, ast.JoinedStr | ast.Raise) or (at_module and isinstance(node, _CONTAINERS))
+    match node:
+        case ast.Call(func=named) | ast.Subscript(value=named):
+            return any(part in ast.unparse(named) for part in _SILENT_CALLS)
+        case ast.Expr(value=ast.Constant()) | ast.JoinedStr() | ast.Raise():
+            return True
+        case ast.If():
+            return ast.unparse(node.test) == "TYPE_CHECKING"
+        case ast.keyword():
+            return node.arg in _SILENT_OPTIONS
+    return is_constant and isinstance(node, ast.Dict | ast.Set | ast.List | ast.Tuple)
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield what may stand in a node's place."""
     match node:
-        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
-            yield ast.Compare(node.left, [COMPARISONS[type(op)]()], node.comparators)
+        case ast.Compare(ops=[op]) if type(op) in SWAPS:
+            yield _with(node, ops=[SWAPS[type(op)]()])
         case ast.BoolOp():
-            yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
-            yield from (ast.BoolOp(node.op, [v for v in node.values if v is not left_out]) for left_out in node.values)
-        case ast.BinOp() if type(node.op) in OPERATORS:
-            yield ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right)
+            yield _with(node, op=SWAPS[type(node.op)]())
+            yield from (_with(node, values=[v for v in node.values if v is not out]) for out in node.values)
+        case ast.BinOp() if type(node.op) in SWAPS:
+            yield _with(node, op=SWAPS[type(node.op)]())
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield node.operand
-        case ast.Constant(value=bool()):
-            yield ast.Constant(not node.value)
-        case ast.Constant(value=int() | float()):
-            yield ast.Constant(node.value + 1 if abs(node.value) < 10 else node.value * 2)
-        case ast.Constant(value=str()) if node.value.count(" ") < 2:
-            yield ast.Constant("" if node.value else "x")
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            yield ast.Constant(value + 1 if abs(value) < 10 else value * 2)
+        case ast.Constant(value=str(text)) if text.count(" ") < 2:
+            yield ast.Constant("" if text else "x")
         case ast.If() | ast.IfExp():
             yield from (_with(node, test=ast.Constant(value)) for value in (True, False))
         case ast.While():
             yield _with(node, test=ast.Constant(False))
         case ast.comprehension(ifs=[_, *_]):
             yield _with(node, ifs=[])
-        case ast.Return(value=ast.expr()) if ast.unparse(node.value) != "None":
-            yield ast.Return(ast.Constant(None))
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
+            yield _with(node, value=None)
         case ast.AugAssign():
-            yield ast.Assign([node.target], node.value, lineno=node.lineno)
+            yield ast.Assign([node.target], node.value)
         case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Delete():
             yield ast.Pass()
-        case ast.Break():
-            yield ast.Continue()
-        case ast.Continue():
-            yield ast.Break()
+        case ast.Break() | ast.Continue():
+            yield ast.Continue() if isinstance(node, ast.Break) else ast.Break()
         case ast.ExceptHandler():
             yield _with(node, body=[ast.Raise()])
 
 
 def _with(node: ast.AST, **fields: object) -> ast.AST:
     changed = copy.copy(node)
-    for name, value in fields.items():
-        setattr(changed, name, value)
+    changed.__dict__.update(fields)
     return changed
 
 
@@ -141,33 +180,9 @@ def _replaced(tree: ast.AST, parent: ast.AST, field: str, at: int | None, new: a
     return code
 
 
-def find_mutants(file: str) -> Iterator[dict[str, Any]]:
-    """Yield each mutant of a file, with its line and what it says in place of what."""
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-
-    def visit(parent: ast.AST, line: int, name: str | None, *, silent: bool) -> Iterator[dict[str, Any]]:
-        for field, value in ast.iter_fields(parent):
-            for at, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                if not isinstance(node, ast.AST) or field in _KEPT_FIELDS:
-                    continue
-                own_line, constant = getattr(node, "lineno", line), name
-                if parent is tree and isinstance(node, ast.Assign | ast.AnnAssign):
-                    constant = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-                is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-                is_silent = silent or is_text or _is_silent(node, at_module=name is not None)
-                if not is_silent or (not silent and isinstance(node, ast.Raise)):
-                    for new in _changes(node):
-                        code = partial(_replaced, tree, parent, field, at, new)
-                        says = f"{_short(node)}  ->  {_short(new)}"
-                        yield {"file": file, "line": own_line, "name": constant, "says": says, "code": code}
-                yield from visit(node, own_line, constant, silent=is_silent)
-
-    yield from visit(tree, 1, None, silent=False)
-
-
 def _short(node: ast.AST) -> str:
     text = ast.unparse(ast.fix_missing_locations(copy.deepcopy(node)))
-    return text if len(text) <= 90 else text.splitlines()[0][:90] + " …"
+    return text if len(text) <= 90 and "\n" not in text else f"{text.splitlines()[0][:90]} …"
 
 
 class Measure:
@@ -178,59 +193,22 @@ class Measure:
 
         self._coverage = Coverage(data_file=None, include=files)
         self._seconds: dict[str, float] = {}
-        self._failed: list[str] = []
         self._coverage.start()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._coverage.switch_context(nodeid)
-        self._seconds[nodeid] = _processor_time()
+        self._seconds[nodeid] = sum(os.times()[:4])
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self._seconds[nodeid] = _processor_time() - self._seconds[nodeid]
+        # With the processes that it waited for.
+        self._seconds[nodeid] = sum(os.times()[:4]) - self._seconds[nodeid]
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed:
-            self._failed.append(report.nodeid)
-
-    def save(self, results: Path) -> None:
+    def save(self, file: Path) -> None:
         self._coverage.stop()
         data, tree = self._coverage.get_data(), str(Path.cwd())
-        lines = {
-            os.path.relpath(file, tree): {
-                line: [c for c in contexts if c and c not in self._failed]
-                for line, contexts in data.contexts_by_lineno(file).items()
-            }
-            for file in data.measured_files()
-        }
-        theirs = [n for n, m in sys.modules.items() if not (getattr(m, "__file__", None) or tree).startswith(tree)]
-        results.write_text(json.dumps({"seconds": self._seconds, "lines": lines, "modules": theirs}))
-
-
-def _processor_time() -> float:
-    """Return the seconds of this process and of those that it waited for: how busy the machine is doesn't count."""
-    return sum(os.times()[:4])
-
-
-def in_fork(work: Callable[[], int], tree: Path, seconds: float) -> int | None:
-    """Return what some work in a copy of the tree returns in a process of its own; None if it takes too long."""
-    if not (child := os.fork()):
-        with suppress(BaseException):
-            os.setsid()
-            os.chdir(tree)
-            os.environ["PYTHONPATH"] = os.pathsep.join(code := [str(tree / "plugin"), str(tree / "lambda")])
-            sys.path[:0] = code
-            null = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(null, stream)
-            os._exit(work())
-        os._exit(1)
-    until, done = time.monotonic() + seconds, 0
-    while not done and time.monotonic() < until:
-        time.sleep(0.02)
-        done, status = os.waitpid(child, os.WNOHANG)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(status) if done else os.waitpid(child, 0) and None
+        lines = {os.path.relpath(f, tree): data.contexts_by_lineno(f) for f in data.measured_files()}
+        foreign = [n for n, m in sys.modules.items() if not (getattr(m, "__file__", None) or tree).startswith(tree)]
+        file.write_text(json.dumps({"seconds": self._seconds, "lines": lines, "modules": foreign}), encoding="utf-8")
 
 
 def run_tests(*arguments: str, plugin: object = None) -> int:
@@ -241,131 +219,117 @@ def run_tests(*arguments: str, plugin: object = None) -> int:
     return pytest.main([*options, *arguments], plugins=[plugin] if plugin else [])
 
 
-def find_files(*patterns: str) -> list[str]:
-    return sorted(file.relative_to(ROOT).as_posix() for pattern in patterns for file in ROOT.glob(pattern))
+def in_fork(work: Callable[[], int], tree: Path, seconds: float) -> int | None:
+    """Return what some work in a copy of the tree returns in a process of its own; None if it takes too long."""
+    if not (child := os.fork()):
+        with suppress(BaseException):
+            os.setsid()
+            os.chdir(tree)
+            sys.path[:0] = code = [str(tree / "plugin"), str(tree / "lambda")]
+            os.environ["PYTHONPATH"] = os.pathsep.join(code)
+            for stream in (0, 1, 2):
+                os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+            os._exit(work())
+        os._exit(1)
+    until, done, status = time.monotonic() + seconds, 0, 0
+    while not done and time.monotonic() < until:
+        time.sleep(0.02)
+        done, status = os.waitpid(child, os.WNOHANG)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(status) if done else os.waitpid(child, 0) and None
+
+
+def find_files(patterns: str, folder: str = ".") -> list[str]:
+    return sorted(f.relative_to(ROOT).as_posix() for pattern in patterns.split() for f in (ROOT / folder).glob(pattern))
 
 
 class Target:
     """A target's code in a copy of the tree, and what its tests run of it."""
 
     def __init__(self, name: str, results: Path, tree: Path) -> None:
-        code, tests = TARGETS[name]
-        self.files = find_files(*code.split())
-        self._tests = find_files(*(f"tests/{pattern}" for pattern in tests.split()))
-        digest = hashlib.sha256(b"".join((ROOT / file).read_bytes() for file in [*self.files, *self._tests]))
-        self.results = results / f"{name}-{digest.hexdigest()[:12]}"
-        self._tree = tree
-        self._measured = self._measure()
-
-    def _measure(self) -> Any:
-        file = self.results / "measured.json"
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-
-            def measure() -> int:
-                plugin = Measure(self.files)
-                code = run_tests(*self._tests, plugin=plugin)
-                plugin.save(file)
-                return code
-
-            in_fork(measure, self._tree, 3600)
-        return json.loads(file.read_text(encoding="utf-8"))
-
-    def preload(self) -> None:
-        """Import what the tests import of others, once for all mutants."""
-        for module in self._measured["modules"]:
+        self.code = {file: (ROOT / file).read_text(encoding="utf-8") for file in find_files(TARGETS[name][0])}
+        tests = find_files(TARGETS[name][1], "tests")
+        digest = hashlib.sha256(
+            "".join([*self.code.values(), *((ROOT / f).read_text("utf-8") for f in tests)]).encode()
+        )
+        self.results, self._tree = results / f"{name}-{digest.hexdigest()[:12]}", tree
+        self.results.mkdir(parents=True, exist_ok=True)
+        if not (measured := self.results / "measured.json").exists():
+            in_fork(partial(self._measure, tests, measured), tree, 3600)
+        self._seconds, self._lines, modules = json.loads(measured.read_text(encoding="utf-8")).values()
+        for module in modules:
             with suppress(Exception):
                 importlib.import_module(module)
+        self._times = itertools.count(int(time.time()))
+        for file, code in self.code.items():
+            unchanged = Mutant(file, 0, "", "", partial(ast.unparse, ast.parse(code)))
+            if all(self.judge(unchanged) == "killed" for _ in range(2)):
+                sys.exit(f"Tests fail on {file} though nothing is changed: let them pass first.")
 
-    def tests(self, mutant: dict[str, Any]) -> list[str]:
+    def _measure(self, tests: list[str], results: Path) -> int:
+        plugin = Measure([*self.code])
+        code = run_tests(*tests, plugin=plugin)
+        plugin.save(results)
+        return code
+
+    def tests(self, mutant: Mutant) -> list[str]:
         """Return the tests that ran a mutant's line, or the lines that name its constant, the quickest first."""
-        lines = self._measured["lines"].get(mutant["file"], {})
-        text = (self._tree / mutant["file"]).read_text(encoding="utf-8").splitlines()
-        numbers = [n for n, line in enumerate(text, 1) if mutant["name"] and mutant["name"] in line] or [mutant["line"]]
-        found = {test for n in numbers for test in lines.get(str(n), ())}
-        found = found or {test for tests in lines.values() for test in tests}
-        seconds = self._measured["seconds"]
-        chosen, total = list[str](), 0.0
-        for test in sorted(found, key=lambda test: (seconds[test], test)):
-            total += seconds[test]
-            if total > MOST_SECONDS and chosen:
-                break
-            chosen.append(test)
-        return chosen
+        text, lines = self.code[mutant.file].splitlines(), self._lines.get(mutant.file, {})
+        named = [n for n, line in enumerate(text, 1) if mutant.constant and mutant.constant in line] or [mutant.line]
+        found = {test for n in named for test in lines.get(str(n), ()) if test}
+        # What only an import runs may matter to all.
+        found = found or {test for tests in lines.values() for test in tests if test}
+        ordered = sorted(found, key=lambda test: (self._seconds[test], test))
+        total = itertools.accumulate(self._seconds[test] for test in ordered)
+        return [test for test, seconds in zip(ordered, total, strict=True) if seconds <= MOST_SECONDS]
 
-    def judge(self, mutant: dict[str, Any], code: str) -> str:
+    def judge(self, mutant: Mutant) -> str:
         """Return what the tests say of a mutant."""
-        tests = self.tests(mutant)
-        if not tests:
-            return "survived: no test runs it"
-        file = self._tree / mutant["file"]
-        before, patience = file.read_bytes(), 60 + PATIENCE * sum(self._measured["seconds"][test] for test in tests)
-        _write(file, code.encode())
+        if not (tests := self.tests(mutant)):
+            return "survived 0 tests"
+        self._write(mutant.file, mutant.make())
+        patience = 60 + PATIENCE * sum(self._seconds[test] for test in tests)
         status = in_fork(lambda: run_tests("-x", *tests), self._tree, patience)
-        _write(file, before)
+        self._write(mutant.file, self.code[mutant.file])
         return {None: "timeout", 0: f"survived {len(tests)} tests"}.get(status, "killed")
 
-
-_writes = itertools.count(int(time.time()))
-
-
-def _write(file: Path, code: bytes) -> None:
-    file.write_bytes(code)
-    # Python tells by the whole second whether what it compiled is old.
-    os.utime(file, (second := next(_writes), second))
+    def _write(self, file: str, code: str) -> None:
+        (self._tree / file).write_text(code, encoding="utf-8")
+        # Python tells by the whole second whether what it compiled is old.
+        os.utime(self._tree / file, (second := next(self._times), second))
 
 
-def copy_tree(tree: Path) -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    for path in (ROOT / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name):
-        if path.is_file() and not path.is_symlink():
-            (tree / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, tree / path.relative_to(ROOT))
-    for name in (".venv", ".cache", "node_modules"):
-        (tree / name).symlink_to(ROOT / name)
-
-
-def interval(killed: int, of: int) -> tuple[float, float]:
+def interval(part: int, of: int) -> tuple[float, float]:
     """Return Wilson's interval of 95 % for a share."""
-    z, share = 1.96, killed / of
+    z, share = 1.96, part / of
     middle, width = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
     return (middle - width) / (1 + z * z / of), (middle + width) / (1 + z * z / of)
 
 
 def run(name: str, sample: int, seed: int, results: Path, tree: Path) -> None:
+    """Judge a sample of a target's mutants, and print the survivors and the share that was noticed."""
     target = Target(name, results, tree)
-    mutants = [mutant for file in target.files for mutant in find_mutants(file)]
+    mutants = [mutant for file, code in target.code.items() for mutant in find_mutants(file, code)]
     random.Random(seed).shuffle(mutants)
     record = target.results / f"seed-{seed}.json"
     judged: dict[str, str] = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    target.preload()
-    for file in target.files:
-        unchanged, code = (
-            {"file": file, "line": 0, "name": None},
-            ast.unparse(ast.parse((ROOT / file).read_text("utf-8"))),
-        )
-        if "killed" in (target.judge(unchanged, code), target.judge(unchanged, code)):
-            sys.exit(f"Tests fail on {file} though nothing is changed: let them pass first.")
-    verdicts = []
+    counts = Counter[str]()
     for mutant in mutants[:sample]:
-        code = mutant["code"]()
-        key = f"{mutant['file']}:{mutant['line']} {hashlib.sha256(code.encode()).hexdigest()[:8]}  {mutant['says']}"
+        digest = hashlib.sha256(mutant.make().encode()).hexdigest()
+        key = f"{mutant.file}:{mutant.line} {digest[:8]}  {mutant.says}"
         if key not in judged:
-            judged[key] = target.judge(mutant, code)
+            judged[key] = target.judge(mutant)
             record.write_text(json.dumps(judged, indent=1, ensure_ascii=False), encoding="utf-8")
+        if judged[key] != "killed":
             print(judged[key], key, flush=True)
-        verdicts.append(judged[key].split()[0].rstrip(":"))
-    counts = Counter(verdicts)
-    noticed = counts["killed"] + counts["timeout"]
-    low, high = interval(noticed, len(verdicts))
+        counts[judged[key].split()[0]] += 1
+    total = counts.total()
+    noticed = total - counts["survived"]
+    low, high = interval(noticed, total)
     print(
-        f"{name}: {len(verdicts)} of {len(mutants)} mutants, {counts['killed']} killed, {counts['timeout']} timed out, "
-        f"{counts['survived']} survived: {noticed / len(verdicts):.0%} noticed, 95 % interval {low:.0%} to {high:.0%}"
+        f"{name}, seed {seed}: {total} of {len(mutants)} mutants, {counts['killed']} killed, {counts['timeout']} timed "
+        f"out, {counts['survived']} survived: {noticed / total:.0%} noticed, 95 % interval {low:.0%} to {high:.0%}"
     )
 
 
@@ -374,12 +338,15 @@ def main() -> None:
     parser.add_argument("targets", nargs="+", choices=TARGETS, metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--sample", type=int, default=100, help="mutants of each target (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="chooses them (default: %(default)s)")
-    parser.add_argument("--results", type=Path, default=ROOT / ".cache/mutants", help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=ROOT / ".cache/mutants", help="default: .cache/mutants")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as tree:
-        copy_tree(Path(tree))
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree, left_out = Path(folder).resolve() / "tree", (".git", ".venv", ".cache", "node_modules")
+        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*left_out))
+        for name in left_out[1:]:
+            (tree / name).symlink_to(ROOT / name)
         for name in options.targets:
-            run(name, options.sample, options.seed, options.results.absolute(), Path(tree).resolve())
+            run(name, options.sample, options.seed, options.results.absolute(), tree)
 
 
 if __name__ == "__main__":
