@@ -48,7 +48,7 @@ TARGETS = {
     ),
     "guard": (
         f"{SERVICE}/http/guard/*.py",
-        "api/http/guard/test_*.py api/limits/test_proof_of_work.py api/http/routes/test_mcp.py",
+        "api/http/guard/test_*.py api/limits/test_proof_of_work.py api/http/routes/test_[cm]*s.py api/http/routes/test_mcp.py",
     ),
     "connections": (f"{SERVICE}/http/connections.py", "api/http/test_connections.py"),
     "budget": (

@@ -333,6 +333,12 @@ def test_a_key_among_the_secrets_is_taken_from_the_service() -> None:
     assert not admitted(rates)
 
 
+def test_a_key_of_the_settings_opens_no_service() -> None:
+    settings = Settings(secrets_arn="arn:aws:x", signing_key=KEY, rates="1/day")
+    rates = RateLimit(settings, never_opened, clock=Clock(MIDNIGHT))
+    assert [admitted(rates), admitted(rates)] == [True, False]
+
+
 @pytest.mark.parametrize("jump", [-400 * DAY, -3600, 3600, 400 * DAY])
 def test_a_clock_that_jumps_locks_nobody_out(jump: float) -> None:
     clock = Clock(MIDNIGHT)
