@@ -44,11 +44,11 @@ TARGETS = {
     "links": (f"{SERVICE}/check/links/*.py", "api/check/test_address_filter*.py api/check/test_site_text.py"),
     "plan": (
         f"{LIBRARY}/indexing/plan.py {LIBRARY}/indexing/apply.py",
-        "indexing/test_[dhirsv]*.py indexing/test_p[ru]*.py",
+        "indexing/test_[dv]*.py indexing/test_in*.py indexing/test_re*.py indexing/test_preview.py",
     ),
     "guard": (
         f"{SERVICE}/http/guard/*.py",
-        "api/http/guard/test_*.py api/limits/test_proof_of_work.py api/http/routes/test_[cm]*s.py api/http/routes/test_mcp.py",
+        "api/http/guard/test_*.py api/http/routes/test_[cm]*[ps].py api/limits/test_proof_of_work.py",
     ),
     "connections": (f"{SERVICE}/http/connections.py", "api/http/test_connections.py"),
     "budget": (

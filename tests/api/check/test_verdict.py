@@ -68,6 +68,22 @@ def test_of_the_rest_a_passage_is_silent(said: str) -> None:
     assert outcome(said) == "silent"
 
 
+@pytest.mark.parametrize(
+    ("source", "said", "expected"),
+    [
+        ("22 workers", "twenty-two workers", "supports"),
+        ("twenty-two workers", "22 workers", "supports"),
+        ("20 workers", "twenty-two workers", "contradicts"),
+        ("twenty-two workers", "twenty workers", "contradicts"),
+        ("a pool of 2 days", "a two-day pool", "supports"),
+        ("a pool of 2 days", "a three-day pool", "contradicts"),
+    ],
+)
+def test_a_number_in_words_is_that_number(source: str, said: str, expected: str) -> None:
+    sentence = "To render all pages of the manual it takes {} on the server."
+    assert outcome(sentence.format(said), sentence.format(source)) == expected
+
+
 @pytest.mark.parametrize("stress", ["*not*", "**not**", "_not_", "__not__"])
 def test_stress_hides_no_negation(stress: str) -> None:
     source = f"You should {stress} remove the folder while a build runs on the server."
