@@ -35,6 +35,15 @@ def test_a_quote_is_certain_wherever_it_stands() -> None:
     assert confidence("Alpha beta gamma delta", ALPHA) > 0.99
 
 
+def test_what_was_damaged_on_its_way_is_unconfirmed_though_it_claims_nothing() -> None:
+    for text, source in (("# The v\ufffdult\n", ALPHA), (ALPHA.replace("e", "\ufffd"), ALPHA)):
+        found = verify((Span(text, ("1",)),), [passage("1", source)], "en", equal_weights)
+        assert [(s.citations, s.check) for s in found.spans] == [((), "unconfirmed")]
+    # A source may hold the character itself.
+    whole = "Alpha b\ufffdta gamma delta."
+    assert verify((Span(whole, ("1",)),), [passage("1", whole)], "en", equal_weights).spans[0].check == "confirmed"
+
+
 def test_confidence_is_the_mean_over_what_claims_something() -> None:
     quote, lie = "Alpha beta gamma delta.", "Every penguin inherits golden bicycles from the ministry."
     one, other = confidence(quote, ALPHA), confidence(lie, ALPHA)
