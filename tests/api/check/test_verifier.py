@@ -12,9 +12,10 @@ from api.check.passages import equal_weights, passage
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.text import lexical
+from chapterverse.text.sentences import split
 from chapterverse_api.answer.segments import Segments
 from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verifier import is_verbatim, verify
+from chapterverse_api.check.verifier import Verifier, is_verbatim, verify
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
 from growth import assert_linear
@@ -42,6 +43,22 @@ def test_what_was_damaged_on_its_way_is_unconfirmed_though_it_claims_nothing() -
     # A source may hold the character itself.
     whole = "Alpha b\ufffdta gamma delta."
     assert verify((Span(whole, ("1",)),), [passage("1", whole)], "en", equal_weights).spans[0].check == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "decides"),
+    [
+        (PORTS, "supports", "1"),
+        (PORTS.replace("8080", "9090"), "contradicts", "1"),
+        ("Every penguin inherits golden bicycles from the ministry.", "silent", None),
+    ],
+)
+def test_a_verdict_names_the_passage_that_decides(text: str, outcome: str, decides: str | None) -> None:
+    verifier = Verifier([passage("1", PORTS), passage("2", ALPHA)], "en", equal_weights)
+    (sentence,) = split(text)
+    verdict = verifier.verdict(verifier.check(sentence, ("1", "2")))
+    assert (verdict.outcome, verdict.id, verdict.is_claim) == (outcome, decides, True)
+    assert verdict.quote == (PORTS if decides else "")
 
 
 def test_confidence_is_the_mean_over_what_claims_something() -> None:
