@@ -24,6 +24,7 @@ import json
 import math
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -57,8 +58,10 @@ TARGETS = {
     ),
     "limits": (f"{SERVICE}/limits/*.py", "api/limits/test_*.py api/budget/test_*.py"),
 }
-#: Seconds of a processor that the tests of one mutant may need, and times longer that they may take on a busy machine.
-MOST_SECONDS, PATIENCE = 8.0, 50
+#: Seconds of a processor that the tests of one mutant may need, and that the mutant may need beyond twice their own.
+MOST_SECONDS, PATIENCE = 8.0, 10.0
+#: Seconds after which a mutant that only waits is stopped, on a machine however busy.
+MOST_WAITING = 600.0
 _PAIRS = (
     (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot),
     (ast.Add, ast.Sub), (ast.BitOr, ast.BitAnd), (ast.And, ast.Or),
@@ -219,25 +222,30 @@ def run_tests(*arguments: str, plugin: object = None) -> int:
     return pytest.main([*options, *arguments], plugins=[plugin] if plugin else [])
 
 
-def in_fork(work: Callable[[], int], tree: Path, seconds: float) -> int | None:
-    """Return what some work in a copy of the tree returns in a process of its own; None if it takes too long."""
+def in_fork(work: Callable[[], int], tree: Path, seconds: float) -> int:
+    """Return what some work in a copy of the tree returns in a process of its own; the signal, negative, that ended it.
+
+    Args:
+        seconds: the time of a processor that it may take.
+    """
     if not (child := os.fork()):
         with suppress(BaseException):
             os.setsid()
             os.chdir(tree)
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds)))
             sys.path[:0] = code = [str(tree / "plugin"), str(tree / "lambda")]
             os.environ["PYTHONPATH"] = os.pathsep.join(code)
             for stream in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), stream)
             os._exit(work())
         os._exit(1)
-    until, done, status = time.monotonic() + seconds, 0, 0
+    until, done, status = time.monotonic() + seconds + MOST_WAITING, 0, 0
     while not done and time.monotonic() < until:
         time.sleep(0.02)
         done, status = os.waitpid(child, os.WNOHANG)
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(status) if done else os.waitpid(child, 0) and None
+    return os.waitstatus_to_exitcode(status if done else os.waitpid(child, 0)[1])
 
 
 def find_files(patterns: str, folder: str = ".") -> list[str]:
@@ -304,10 +312,10 @@ class Target:
         if not (tests := self.tests(mutant)):
             return "survived 0 tests"
         self._write(mutant.file, mutant.make())
-        patience = 60 + PATIENCE * sum(self._seconds[test] for test in tests)
+        patience = PATIENCE + 2 * sum(self._seconds[test] for test in tests)
         status = in_fork(lambda: run_tests("-x", *tests), self._tree, patience)
         self._write(mutant.file, self.code[mutant.file])
-        return {None: "timeout", 0: f"survived {len(tests)} tests"}.get(status, "killed")
+        return f"survived {len(tests)} tests" if status == 0 else "killed" if status > 0 else "timeout"
 
     def _write(self, file: str, code: str) -> None:
         (self._tree / file).write_text(code, encoding="utf-8")

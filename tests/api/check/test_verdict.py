@@ -106,6 +106,13 @@ def test_code_is_compared_line_by_line_in_order(code: str, expected: str) -> Non
     assert outcome(f"```sh\n{code}\n```", kind="code") == expected
 
 
+@pytest.mark.parametrize(("name", "longer"), [("-x", "foo-x"), ("--out", "--out-dir"), ("_bar", "foo_bar")])
+def test_a_name_is_not_said_by_a_longer_one(name: str, longer: str) -> None:
+    sentence = "The tool `{}` prints every entry of the cache."
+    assert outcome(sentence.format(name), sentence.format(longer)) == "silent"
+    assert outcome(sentence.format(name), sentence.format(name)) == "supports"
+
+
 COMPOSE = (
     "1. Write `compose.yaml`:\n\n"
     "   ```yaml\n   services:\n     quill:\n       labels:\n"
