@@ -133,6 +133,15 @@ def test_an_account_is_kept_for_as_long_as_it_says(place: Open) -> None:
     assert limiter.spent_micros("docs#1") == 7
 
 
+def test_what_is_forgotten_may_still_be_settled(place: Open) -> None:
+    limiter = place()
+    late = limiter.reserve("docs#1", 7, 10, MIDNIGHT)
+    assert late
+    assert limiter.reserve("docs#2", 5, 10, MIDNIGHT + ACCOUNT_SECONDS + 1)
+    limiter.settle(late, 3)
+    assert limiter.spent_micros("docs#2") == 5
+
+
 def test_a_clock_that_was_days_ahead_finds_what_was_spent(place: Open) -> None:
     limiter = place()
     assert limiter.reserve("docs#1", 7, 10, MIDNIGHT)
