@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnB
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
+from chapterverse_api.observability import metrics
 from fakes.clocks import Clock
+from fakes.recorded_log import recorded_log
 
 NOON = 1_800_000_000.0
 ACCOUNT = "docs#2027-01-15"
@@ -252,6 +255,14 @@ def test_costs_are_shown_in_dollars_to_the_microdollar() -> None:
     turn_budget = TurnBudget()
     pay(turn_budget, 1_234_567.8)
     assert turn_budget.usd == 1.234568
+
+
+def test_a_turn_is_measured_with_its_cost_and_the_percent_of_the_day() -> None:
+    budget = DailyBudget(MemoryLimiter(), 1000, "docs", clock=Clock(NOON))
+    with recorded_log() as log, metrics.request_line("docs", cold=False):
+        spend(budget, 50)
+    line = json.loads(log.getvalue())
+    assert (line["CostUsd"], line["BudgetShare"]) == (0.00005, 10.0)
 
 
 def test_a_site_without_a_name_has_an_account_too() -> None:
