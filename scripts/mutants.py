@@ -49,7 +49,7 @@ TARGETS = {
     ),
     "guard": (
         f"{SERVICE}/http/guard/*.py",
-        "api/http/guard/test_*.py api/http/routes/test_[cm]*[ps].py api/limits/test_proof_of_work.py",
+        "api/http/guard/test_*.py api/http/routes/test_[cm]*[ps].py api/limits/test_p*.py api/observability/test_m*.py",
     ),
     "connections": (f"{SERVICE}/http/connections.py", "api/http/test_connections.py"),
     "budget": (

@@ -89,7 +89,9 @@ def test_a_server_of_ones_own_costs_nothing(url: str) -> None:
     assert (own.generator, own.economy, own.embedder) == (FREE, FREE, FREE)
 
 
-@pytest.mark.parametrize("url", ["https://api.openai.com", "https://8.8.8.8", "https://localhost.example.com"])
+@pytest.mark.parametrize(
+    "url", ["https://api.openai.com", "https://8.8.8.8", "https://localhost.example.com", "openai", ""]
+)
 def test_a_server_of_others_does_not(url: str) -> None:
     assert prices(generator="openai:llama", openai_url=url).generator != FREE
 

@@ -106,6 +106,17 @@ def test_code_is_compared_line_by_line_in_order(code: str, expected: str) -> Non
     assert outcome(f"```sh\n{code}\n```", kind="code") == expected
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A build always reads the whole cache before it renders all pages.",
+        "Every build must always read the cache before it renders all pages.",
+    ],
+)
+def test_what_goes_further_than_a_passage_is_not_supported(said: str) -> None:
+    assert outcome(said, "A build reads the cache before it renders a page.") == "silent"
+
+
 @pytest.mark.parametrize(("name", "longer"), [("-x", "foo-x"), ("--out", "--out-dir"), ("_bar", "foo_bar")])
 def test_a_name_is_not_said_by_a_longer_one(name: str, longer: str) -> None:
     sentence = "The tool `{}` prints every entry of the cache."
