@@ -15,7 +15,7 @@ from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.answer.segments import Segments
 from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verifier import Verifier, is_verbatim, verify
+from chapterverse_api.check.verifier import Verifier, is_verbatim, sentences_with_ids, verify
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
 from growth import assert_linear
@@ -59,6 +59,12 @@ def test_a_verdict_names_the_passage_that_decides(text: str, outcome: str, decid
     verdict = verifier.verdict(verifier.check(sentence, ("1", "2")))
     assert (verdict.outcome, verdict.id, verdict.is_claim) == (outcome, decides, True)
     assert verdict.quote == (PORTS if decides else "")
+
+
+def test_a_sentence_has_the_citations_of_its_words_and_not_of_the_space_between_them() -> None:
+    spans = [Span("Alpha beta", ("1",)), Span(" ", ("2",)), Span("gamma.", ("3",)), Span(" Delta.", ("4",))]
+    cited = [(sentence.plain_text, ids) for sentence, ids in sentences_with_ids(spans)]
+    assert cited == [("Alpha beta gamma.", ("1", "3")), ("Delta.", ("4",))]
 
 
 def test_confidence_is_the_mean_over_what_claims_something() -> None:
