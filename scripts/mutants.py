@@ -61,7 +61,7 @@ TARGETS = {
 #: Seconds of a processor that the tests of one mutant may need, and that the mutant may need beyond twice their own.
 MOST_SECONDS, PATIENCE = 8.0, 10.0
 #: Seconds after which a mutant that only waits is stopped, on a machine however busy.
-MOST_WAITING = 600.0
+MOST_WAITING = 300.0
 _PAIRS = (
     (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot),
     (ast.Add, ast.Sub), (ast.BitOr, ast.BitAnd), (ast.And, ast.Or),

@@ -245,10 +245,10 @@ def test_a_request_that_costs_nothing_is_sent_though_nothing_is_left() -> None:
 
 def test_only_what_generators_read_and_write_is_counted_in_tokens() -> None:
     turn_budget = TurnBudget()
-    for writes in (False, True):
+    for writes in (False, True, True):
         with turn_budget.paying(Price(1, 2), Use(3.5, 4.5), writes=writes):
             pass
-    assert (turn_budget.input_tokens, turn_budget.output_tokens, turn_budget.micros) == (4, 5, 25)
+    assert (turn_budget.input_tokens, turn_budget.output_tokens, turn_budget.micros) == (8, 10, 37.5)
 
 
 def test_costs_are_shown_in_dollars_to_the_microdollar() -> None:
