@@ -270,16 +270,16 @@ class Target:
             with suppress(Exception):
                 importlib.import_module(module)
         self._times = itertools.count(int(time.time()))
-        self._require_success()
+        self.require_success()
 
-    def _require_success(self) -> None:
+    def require_success(self) -> None:
         """Run the tests on code that is not changed, but written as that of a mutant is."""
         for file, code in self.code.items():
             self._write(file, ast.unparse(ast.parse(code)))
         tests = sorted({test for file in self.code for test in self._tests_of(file)})
         # Twice, as one may fail on a busy machine.
         if all(in_fork(partial(run_tests, "-x", *tests), self._tree, 3600) for _ in range(2)):
-            sys.exit("Tests fail though nothing is changed: let them pass first.")
+            sys.exit(f"Tests fail though nothing is changed: let them pass first, and remove {self.results}.")
         for file, code in self.code.items():
             self._write(file, code)
 
@@ -346,6 +346,8 @@ def run(name: str, sample: int, seed: int, results: Path, tree: Path) -> None:
         if judged[key] != "killed":
             print(judged[key], key, flush=True)
         counts[judged[key].split()[0]] += 1
+    # What broke meanwhile, such as a removed environment, would look like mutants that were noticed.
+    target.require_success()
     total = counts.total()
     noticed = total - counts["survived"]
     low, high = interval(noticed, total)
