@@ -192,6 +192,16 @@ def test_two_versions_of_one_site_share_a_store_and_a_ledger(site: Site) -> None
     site.index()
     other = replace(site.target, scope=Scope("docs", "2.0"))
     report = index(site.sources()[:2], other)
-    assert (report.generation, report.total) == (1, 4)
+    # Most texts of one version recur in the next.
+    assert (report.generation, report.total, report.embedded) == (1, 4, 0)
     assert site.index().files.unchanged == ("a.md", "b.md", "c.md")
     assert index(site.sources()[:2], other).files.unchanged == ("a.md", "b.md")
+
+
+def test_a_version_takes_no_vectors_of_another_embedder_and_fails_with_no_other_index(site: Site) -> None:
+    site.index()
+    other = replace(site.target, scope=Scope("docs", "2.0"), embedder=CountingEmbedder("other"))
+    assert index(site.sources(), other).embedded == 6
+    for file in (site.folder / "index" / "docs" / "@").rglob("*.*"):
+        file.write_bytes(b"")
+    assert index(site.sources(), replace(site.target, scope=Scope("docs", "3.0"))).embedded == 6

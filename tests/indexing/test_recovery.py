@@ -120,6 +120,7 @@ def test_a_page_lost_with_its_embedder_comes_back(site: Site) -> None:
     site.embedder = CountingEmbedder("other")
     site.broken.add("b.md")
     assert site.index().total == 4
+    assert site.ledger.records(SCOPE).keys() == {"a.md", "c.md"}
     site.embedder = first
     site.broken.clear()
     assert site.index().total == 6

@@ -244,8 +244,8 @@ class DailyBudget:
                 self._limiter.settle(reservation, min(spent, reservation.micros))
                 spent -= min(spent, reservation.micros)
             # A model that did more than its limits is counted too, even above the cap.
-            if spent and (more := self._limiter.reserve(reservations[0].account, spent, _NO_CAP, self._clock())):
-                self._limiter.settle(more, more.micros)
+            if spent:
+                self._limiter.reserve(reservations[0].account, spent, _NO_CAP, self._clock())
         except LimiterFault as error:
             self._circuit.count_failure(error)
             _log_fault(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -42,9 +42,18 @@ _IDENTIFIER = re.compile(r"\d|\w_\w|^_\w|/|\w[.:]\w|[a-z][A-Z]|^[A-Z][A-Z0-9]{2,
 _SPELLED = re.compile(r"[^\W\d]{2,20}(?:-[^\W\d]{2,20})?")
 _NEXT_WORD = re.compile(r"[\s-]{0,3}([^\W\d]{1,20}|%)")
 
+
+def _number_words(values: Mapping[str, int]) -> dict[str, str]:
+    """Return the digits of each number word, and of two that are one number: "twenty-two"."""
+    tens = {word: value for word, value in values.items() if value in range(20, 100, 10)}
+    units = {word: value for word, value in values.items() if value in range(1, 10)}
+    pairs = {f"{ten}-{unit}": tens[ten] + units[unit] for ten in tens for unit in units}
+    return {word: str(value) for word, value in {**values, **pairs}.items()}
+
+
 # "One" is no number here, because it is also a pronoun.
 _WORDS = load_json("chapterverse_api.check", "literals.json")
-_VALUES = {code: {w: str(value) for w, value in values.items()} for code, values in _WORDS["number_words"].items()}
+_VALUES = {code: _number_words(values) for code, values in _WORDS["number_words"].items()}
 #: The unit that each of its forms names; numbers with different units are different.
 _UNITS = {form: unit for unit, forms in _WORDS["units"].items() for form in forms.split()}
 

@@ -72,7 +72,7 @@ def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share
     Args:
         budget_share: the used share of the day's budget, in percent; None without a budget.
     """
-    measure(CostUsd=round(usd, 6), InputTokens=input_tokens, OutputTokens=output_tokens)
+    measure(CostUsd=usd, InputTokens=input_tokens, OutputTokens=output_tokens)
     if budget_share is not None:
         measure(BudgetShare=round(budget_share, 2))
 

@@ -158,7 +158,7 @@ class Plan:
 
     def report(self, generation: int, total: int) -> Report:
         """Return the report of a run after which the index has this generation and number of chunks."""
-        old_paths = {r.content_hash: path for path in self.files.removed if (r := self.records[path])}
+        old_paths = {self.records[path].content_hash: path for path in self.files.removed}
         counts = {path: self.records[path].chunk_count for path in self.files.unchanged}
         blank = self.source_set.explain_blank(counts | {path: len(chunks) for path, chunks in self.chunks.items()})
         unread = {**self.source_set.left_out, **self.failed, **blank}

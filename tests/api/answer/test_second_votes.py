@@ -21,7 +21,7 @@ from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
-from chapterverse_api.budget.prices import FREE, Price, Prices
+from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
@@ -259,17 +259,3 @@ print(sorted(name for name in sys.modules if "checkers" in name or "second_votes
 """
     run = subprocess.run([sys.executable, "-c", script, str(index)], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
-
-
-def test_the_checker_has_a_price(index: Path) -> None:
-    def of(**settings: str) -> Price:
-        return Prices.from_settings(Settings(**settings)).checker
-
-    assert of() == FREE
-    assert of(checker="openai:bespoke-minicheck", openai_url="http://localhost:11434") == FREE
-    assert of(checker="openai:gpt-4.1-mini") == Price(input_token=0.4, output_token=1.6)
-    assert of(checker="openai:unknown") == Price(input_token=5, output_token=25, search=2500)
-    # By the thousand characters of source, question and claim.
-    assert of(checker="bedrock:guardrail/abc") == Price(search=100)
-    assert of(checker="bedrock:guardrail/abc", prices="checker=0.25") == Price(search=250)
-    assert of(checker="openai:unknown", prices="checker=1/2") == Price(input_token=1, output_token=2)

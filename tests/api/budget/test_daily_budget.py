@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnB
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
+from chapterverse_api.observability import metrics
 from fakes.clocks import Clock
+from fakes.recorded_log import recorded_log
 
 NOON = 1_800_000_000.0
 ACCOUNT = "docs#2027-01-15"
@@ -232,6 +235,42 @@ def test_the_next_day_begins_anew_at_midnight_utc() -> None:
     assert spend(budget, 100).level == "full"
 
 
+def test_a_request_that_costs_nothing_is_sent_though_nothing_is_left() -> None:
+    limiter = MemoryLimiter()
+    with DailyBudget(limiter, 110, "docs", clock=Clock(NOON)).reserving(USUAL) as turn_budget:
+        pay(turn_budget, 130, most=100)
+        pay(turn_budget, 0)
+    assert limiter.spent_micros(ACCOUNT) == 130
+
+
+def test_only_what_generators_read_and_write_is_counted_in_tokens() -> None:
+    turn_budget = TurnBudget()
+    for writes in (False, True, True):
+        with turn_budget.paying(Price(1, 2), Use(3.5, 4.5), writes=writes):
+            pass
+    assert (turn_budget.input_tokens, turn_budget.output_tokens, turn_budget.micros) == (8, 10, 37.5)
+
+
+def test_costs_are_shown_in_dollars_to_the_microdollar() -> None:
+    turn_budget = TurnBudget()
+    pay(turn_budget, 1_234_567.8)
+    assert turn_budget.usd == 1.234568
+
+
+def test_a_turn_is_measured_with_its_cost_and_the_percent_of_the_day() -> None:
+    budget = DailyBudget(MemoryLimiter(), 1000, "docs", clock=Clock(NOON))
+    with recorded_log() as log, metrics.request_line("docs", cold=False):
+        spend(budget, 50)
+    line = json.loads(log.getvalue())
+    assert (line["CostUsd"], line["BudgetShare"]) == (0.00005, 10.0)
+
+
+def test_a_site_without_a_name_has_an_account_too() -> None:
+    limiter = MemoryLimiter()
+    spend(DailyBudget(limiter, 100, clock=Clock(NOON)), 100)
+    assert limiter.spent_micros("default#2027-01-15") == 100
+
+
 def test_sites_that_share_a_limiter_have_budgets_of_their_own() -> None:
     limiter = MemoryLimiter()
     assert [spend(DailyBudget(limiter, 100, site, clock=Clock(NOON)), 100).level for site in "aab"] == [
@@ -300,12 +339,14 @@ def test_a_limiter_that_fails_between_two_requests_ends_the_turn(caplog: pytest.
     assert "limiter_unavailable" in caplog.text
 
 
-@pytest.mark.parametrize(("said", "cap"), [("5", 5_000_000), ("0.5", 500_000), (" 0 ", 0), ("1e1", 10_000_000)])
+@pytest.mark.parametrize(
+    ("said", "cap"), [("5", 5_000_000), ("0.5", 500_000), (" 0 ", 0), ("1e1", 10_000_000), ("1e6", 10**12)]
+)
 def test_an_amount_is_in_dollars(said: str, cap: int) -> None:
     assert DailyBudget.from_settings(Settings(daily_budget_usd=said))._cap == cap
 
 
-@pytest.mark.parametrize("said", ["", "five", "-1", "nan", "inf", "$5", "2000000"])
+@pytest.mark.parametrize("said", ["", "five", "-1", "nan", "inf", "$5", "1000000.01"])
 def test_an_amount_that_is_none_is_told(said: str) -> None:
     with pytest.raises(ConfigurationError, match=r"CHAPTERVERSE_DAILY_BUDGET_USD is no amount: set it to US dollars"):
         DailyBudget.from_settings(Settings(daily_budget_usd=said))
@@ -314,3 +355,5 @@ def test_an_amount_that_is_none_is_told(said: str) -> None:
 def test_a_budget_can_be_turned_off() -> None:
     with DailyBudget.from_settings(Settings(daily_budget_usd="Off")).reserving(USUAL) as turn_budget:
         assert (turn_budget.level, turn_budget.share) == ("full", None)
+        pay(turn_budget, 10**12)
+    assert turn_budget.usd == 10**6

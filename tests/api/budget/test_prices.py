@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import FREE, Price, Prices, Use, economy_generator_name
+from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.ext.cohere import generator as cohere
 from chapterverse_api.ext.cohere import reranker as cohere_reranker
 
 
-def prices(embedder: float | None = None, **settings: str) -> Prices:
-    return Prices.from_settings(Settings(**settings), embedder)
+def prices(*, embedder_price: float | None = None, **settings: Any) -> Prices:
+    return Prices.from_settings(Settings(**settings), embedder_price)
 
 
 def test_a_dollar_for_a_million_tokens_is_a_microdollar_for_one() -> None:
@@ -24,11 +27,49 @@ def test_what_runs_here_costs_nothing() -> None:
 
 
 def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> None:
-    named = prices(generator="cohere", reranker="cohere", embedder=0.1)
+    named = prices(generator="cohere", reranker="cohere", embedder_price=0.1)
     assert named.generator == Price(2.5, 10)
     assert named.reranker == Price(search=2000)
     assert prices(generator=f"cohere:{cohere.DEFAULT_MODEL}").generator == named.generator
     assert prices(reranker=f"cohere:{cohere_reranker.DEFAULT_MODEL}").reranker == named.reranker
+
+
+def test_an_embedder_has_the_price_that_it_states_and_else_costs_something() -> None:
+    stated = prices(embedder="cohere", embedder_price=0.1).embedder
+    assert stated == Price(0.1)
+    for unknown in (prices(embedder="cohere:new"), prices(embedder="cohere:new", embedder_price=0)):
+        assert unknown.embedder.input_token > stated.input_token
+        assert unknown.embedder.output_token == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "price"),
+    [
+        ({}, FREE),
+        ({"checker": "openai:bespoke-minicheck", "openai_url": "http://localhost:11434"}, FREE),
+        ({"checker": "openai:gpt-4.1-mini"}, Price(0.4, 1.6)),
+        ({"checker": "openai:unknown"}, Price(5, 25, search=2500)),
+        ({"checker": "openai:unknown", "prices": "checker=1/2"}, Price(1, 2)),
+        # By the thousand characters of source, question and claim.
+        ({"checker": "bedrock:guardrail/abc"}, Price(search=100)),
+        ({"checker": "bedrock:guardrail/abc", "prices": "checker=0.25"}, Price(search=250)),
+    ],
+)
+def test_a_second_vote_is_priced_by_the_token_or_by_the_guardrails_unit(settings: dict[str, str], price: Price) -> None:
+    assert prices(**settings).checker == price
+
+
+@pytest.mark.parametrize(
+    ("settings", "thoughts"),
+    [
+        ({"generator": "openai:x"}, MAX_REASONING_TOKENS),
+        ({"generator": "cohere", "economy_generator": "openai:x"}, MAX_REASONING_TOKENS),
+        ({"generator": "cohere"}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_generator_that_may_think_is_billed_for_its_thoughts(settings: dict[str, str], thoughts: int) -> None:
+    assert prices(**settings).thoughts == thoughts
 
 
 # "acme" is a part that an owner has added.
@@ -48,7 +89,9 @@ def test_a_server_of_ones_own_costs_nothing(url: str) -> None:
     assert (own.generator, own.economy, own.embedder) == (FREE, FREE, FREE)
 
 
-@pytest.mark.parametrize("url", ["https://api.openai.com", "https://8.8.8.8", "https://localhost.example.com"])
+@pytest.mark.parametrize(
+    "url", ["https://api.openai.com", "https://8.8.8.8", "https://localhost.example.com", "openai", ""]
+)
 def test_a_server_of_others_does_not(url: str) -> None:
     assert prices(generator="openai:llama", openai_url=url).generator != FREE
 
@@ -73,7 +116,7 @@ def test_a_model_on_bedrock_costs_the_same_through_every_region(name: str) -> No
 
 @pytest.mark.parametrize(
     "said",
-    ["generator", "generator=", "generator=a/b", "model=1/2", "generator=-1/2", "generator=nan", "reranker=1e9"]
+    ["generator", "generator=", "generator=a/b", "model=1/2", "generator=-1/2", "generator=nan", "reranker=1e6"]
     # The second number too.
     + [f"generator=0.15/{n}" for n in ("nan", "inf", "1e300", "-1")],
 )

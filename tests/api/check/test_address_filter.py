@@ -62,6 +62,8 @@ def in_sentences(text: str) -> str:
         # Brackets and signs that are none of a link's.
         "`arr[i](x)` and `vec![1]`, a[0][1], [1], [x] done, [^1]: a note, List<String>, <name>, a < b, 1<2, x <- y",
         "`<br>` and `[text](url)`",
+        # A label that doesn't begin its line defines no reference.
+        "The default of [port]: 8080 is fine.",
         "```html\n<b>[x](y)</b> a[i](b.c)\n```",
         "- item\n\n    ```sh\n    a <b> [c](d)\n    ```\n",
         "| a | b |\n| --- | --- |\n| [x] | `y` |",

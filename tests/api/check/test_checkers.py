@@ -253,3 +253,7 @@ def test_openai_itself_needs_a_key() -> None:
 
 def _both(openai: OpenAIServer, bedrock: BedrockServer) -> list[tuple[LoopbackServer, Checker]]:
     return [(openai, minicheck(openai)), (bedrock, guardrail())]
+
+
+def test_a_request_is_as_long_as_all_that_is_sent() -> None:
+    assert CheckRequest("document", "claim", "why?").characters == len("documentclaimwhy?")

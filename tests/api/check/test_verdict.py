@@ -68,6 +68,22 @@ def test_of_the_rest_a_passage_is_silent(said: str) -> None:
     assert outcome(said) == "silent"
 
 
+@pytest.mark.parametrize(
+    ("source", "said", "expected"),
+    [
+        ("22 workers", "twenty-two workers", "supports"),
+        ("twenty-two workers", "22 workers", "supports"),
+        ("20 workers", "twenty-two workers", "contradicts"),
+        ("twenty-two workers", "twenty workers", "contradicts"),
+        ("a pool of 2 days", "a two-day pool", "supports"),
+        ("a pool of 2 days", "a three-day pool", "contradicts"),
+    ],
+)
+def test_a_number_in_words_is_that_number(source: str, said: str, expected: str) -> None:
+    sentence = "To render all pages of the manual it takes {} on the server."
+    assert outcome(sentence.format(said), sentence.format(source)) == expected
+
+
 @pytest.mark.parametrize("stress", ["*not*", "**not**", "_not_", "__not__"])
 def test_stress_hides_no_negation(stress: str) -> None:
     source = f"You should {stress} remove the folder while a build runs on the server."
@@ -88,6 +104,24 @@ def test_stress_hides_no_negation(stress: str) -> None:
 )
 def test_code_is_compared_line_by_line_in_order(code: str, expected: str) -> None:
     assert outcome(f"```sh\n{code}\n```", kind="code") == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A build always reads the whole cache before it renders all pages.",
+        "Every build must always read the cache before it renders all pages.",
+    ],
+)
+def test_what_goes_further_than_a_passage_is_not_supported(said: str) -> None:
+    assert outcome(said, "A build reads the cache before it renders a page.") == "silent"
+
+
+@pytest.mark.parametrize(("name", "longer"), [("-x", "foo-x"), ("--out", "--out-dir"), ("_bar", "foo_bar")])
+def test_a_name_is_not_said_by_a_longer_one(name: str, longer: str) -> None:
+    sentence = "The tool `{}` prints every entry of the cache."
+    assert outcome(sentence.format(name), sentence.format(longer)) == "silent"
+    assert outcome(sentence.format(name), sentence.format(name)) == "supports"
 
 
 COMPOSE = (

@@ -12,9 +12,10 @@ from api.check.passages import equal_weights, passage
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.text import lexical
+from chapterverse.text.sentences import split
 from chapterverse_api.answer.segments import Segments
 from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verifier import is_verbatim, verify
+from chapterverse_api.check.verifier import Verifier, is_verbatim, sentences_with_ids, verify
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
 from growth import assert_linear
@@ -33,6 +34,37 @@ def confidence(text: str, *sources: str) -> float:
 def test_a_quote_is_certain_wherever_it_stands() -> None:
     assert confidence("Alpha beta gamma delta", f"Before. {ALPHA} After.") > 0.99
     assert confidence("Alpha beta gamma delta", ALPHA) > 0.99
+
+
+def test_what_was_damaged_on_its_way_is_unconfirmed_though_it_claims_nothing() -> None:
+    for text, source in (("# The v\ufffdult\n", ALPHA), (ALPHA.replace("e", "\ufffd"), ALPHA)):
+        found = verify((Span(text, ("1",)),), [passage("1", source)], "en", equal_weights)
+        assert [(s.citations, s.check) for s in found.spans] == [((), "unconfirmed")]
+    # A source may hold the character itself.
+    whole = "Alpha b\ufffdta gamma delta."
+    assert verify((Span(whole, ("1",)),), [passage("1", whole)], "en", equal_weights).spans[0].check == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "decides"),
+    [
+        (PORTS, "supports", "1"),
+        (PORTS.replace("8080", "9090"), "contradicts", "1"),
+        ("Every penguin inherits golden bicycles from the ministry.", "silent", None),
+    ],
+)
+def test_a_verdict_names_the_passage_that_decides(text: str, outcome: str, decides: str | None) -> None:
+    verifier = Verifier([passage("1", PORTS), passage("2", ALPHA)], "en", equal_weights)
+    (sentence,) = split(text)
+    verdict = verifier.verdict(verifier.check(sentence, ("1", "2")))
+    assert (verdict.outcome, verdict.id, verdict.is_claim) == (outcome, decides, True)
+    assert verdict.quote == (PORTS if decides else "")
+
+
+def test_a_sentence_has_the_citations_of_its_words_and_not_of_the_space_between_them() -> None:
+    spans = [Span("Alpha beta", ("1",)), Span(" ", ("2",)), Span("gamma.", ("3",)), Span(" Delta.", ("4",))]
+    cited = [(sentence.plain_text, ids) for sentence, ids in sentences_with_ids(spans)]
+    assert cited == [("Alpha beta gamma.", ("1", "3")), ("Delta.", ("4",))]
 
 
 def test_confidence_is_the_mean_over_what_claims_something() -> None:

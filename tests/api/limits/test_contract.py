@@ -133,6 +133,15 @@ def test_an_account_is_kept_for_as_long_as_it_says(place: Open) -> None:
     assert limiter.spent_micros("docs#1") == 7
 
 
+def test_what_is_forgotten_may_still_be_settled(place: Open) -> None:
+    limiter = place()
+    late = limiter.reserve("docs#1", 7, 10, MIDNIGHT)
+    assert late
+    assert limiter.reserve("docs#2", 5, 10, MIDNIGHT + ACCOUNT_SECONDS + 1)
+    limiter.settle(late, 3)
+    assert limiter.spent_micros("docs#2") == 5
+
+
 def test_a_clock_that_was_days_ahead_finds_what_was_spent(place: Open) -> None:
     limiter = place()
     assert limiter.reserve("docs#1", 7, 10, MIDNIGHT)
@@ -159,6 +168,12 @@ def test_a_token_is_new_once(place: Open) -> None:
     assert limiter.use_token("u", MIDNIGHT + 300, MIDNIGHT)
     assert limiter.use_token("t", MIDNIGHT + 900, MIDNIGHT + 300)
     assert not limiter.use_token("t", MIDNIGHT + 900, MIDNIGHT + 301)
+
+
+def test_a_token_is_remembered_however_many_come_after_it(place: Open) -> None:
+    limiter, tokens = place(), [f"t{i}" for i in range(12)]
+    assert all(limiter.use_token(token, MIDNIGHT + 300, MIDNIGHT) for token in tokens)
+    assert not any(limiter.use_token(token, MIDNIGHT + 300, MIDNIGHT + 299) for token in tokens)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "ü", "\U0001f600", "a#b@c", "x" * 900, "'; DROP TABLE limiter_tokens; --"])

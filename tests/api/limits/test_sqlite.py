@@ -4,6 +4,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,15 @@ def test_a_file_that_is_removed_meanwhile_is_made_anew(path: Path, limiter: Sqli
     other.close()
 
 
+def test_a_step_that_fails_in_between_leaves_nothing_locked(path: Path, limiter: SqliteLimiter) -> None:
+    # No table can hold half of a surrogate pair.
+    with pytest.raises(UnicodeEncodeError):
+        limiter.spent_micros("\ud800")
+    for each in (SqliteLimiter(path, lock_timeout=0.05), limiter):
+        assert each.reserve("docs", 1, 10, MIDNIGHT)
+        each.close()
+
+
 def test_others_that_write_are_waited_for_and_then_told(path: Path) -> None:
     limiter = SqliteLimiter(path, lock_timeout=0.05)
     assert limiter.spent_micros("docs") == 0
@@ -111,6 +121,22 @@ def test_others_that_write_are_waited_for_and_then_told(path: Path) -> None:
     other.close()
     assert limiter.reserve("docs", 1, 10, MIDNIGHT)
     limiter.close()
+
+
+def test_another_process_that_makes_the_file_at_the_moment_is_waited_for_and_then_told(path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("CREATE TABLE others (name TEXT)")
+    other.execute("BEGIN IMMEDIATE")
+    impatient, patient = SqliteLimiter(path, lock_timeout=0.05), SqliteLimiter(path, lock_timeout=60.0)
+    with pytest.raises(LimiterFault, match="Others are writing to the counters"):
+        impatient.reserve("docs", 1, 10, MIDNIGHT)
+    with ThreadPoolExecutor(1) as pool:
+        reserved = pool.submit(patient.reserve, "docs", 1, 10, MIDNIGHT)
+        assert not wait([reserved], timeout=0.2).done
+        other.execute("COMMIT")
+        assert reserved.result()
+    other.close()
+    patient.close()
 
 
 @pytest.mark.parametrize("content", [b"no database " * 100, b"SQLite format 3\0" + b"\xff" * 4000])

@@ -14,7 +14,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -167,8 +166,8 @@ def client_network(scope: Scope) -> bytes | None:
         return _UNKNOWN_CLIENT
     if scope.get("aws.event") is None and address.is_loopback:
         return None
-    # A household may use all IPv6 addresses of a /64 (RFC 6177).
-    return address.packed if isinstance(address, IPv4Address) else address.packed[:8]
+    # A household may use all IPv6 addresses of a /64 (RFC 6177). An IPv4 address has four bytes.
+    return address.packed[:8]
 
 
 def client_key(source: bytes, salt: bytes, now: float, kind: bytes = _READER) -> str:

@@ -333,6 +333,21 @@ def test_a_key_among_the_secrets_is_taken_from_the_service() -> None:
     assert not admitted(rates)
 
 
+def test_a_key_of_the_settings_opens_no_service() -> None:
+    settings = Settings(secrets_arn="arn:aws:x", signing_key=KEY, rates="1/day")
+    rates = RateLimit(settings, never_opened, clock=Clock(MIDNIGHT))
+    assert [admitted(rates), admitted(rates)] == [True, False]
+
+
+def test_readers_and_programs_of_one_network_are_counted_apart(tmp_path: Path) -> None:
+    limiter = f"sqlite:{tmp_path}/limits.sqlite"
+    settings = Settings(limiter=limiter, rates="1/day", mcp_rates="1/day", signing_key=KEY)
+    readers, programs = (
+        RateLimit(settings, never_opened, programs=programs, clock=Clock(MIDNIGHT)) for programs in (False, True)
+    )
+    assert [admitted(each) for each in (readers, programs, readers, programs)] == [True, True, False, False]
+
+
 @pytest.mark.parametrize("jump", [-400 * DAY, -3600, 3600, 400 * DAY])
 def test_a_clock_that_jumps_locks_nobody_out(jump: float) -> None:
     clock = Clock(MIDNIGHT)
