@@ -23,10 +23,11 @@ from chapterverse_api.answer.turn import Turn
 from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.budget.prices import Prices
 from chapterverse_api.circuit_breaker import CircuitBreaker
-from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.service import Service
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, Answer, Fault, failing
@@ -41,7 +42,7 @@ def cohere() -> Iterator[CohereServer]:
         yield running
 
 
-def service(index: Path, cohere: CohereServer, **chosen: str) -> ServiceSession:
+def service(index: Path, cohere: CohereServer, **chosen: str) -> EvaluationSession:
     """Return a service with a generator and a reranker of Cohere's."""
     settings = Settings(
         store=f"edge:{index}", generator="cohere", reranker="cohere", cohere_url=cohere.url, cohere_api_key=KEY
@@ -49,14 +50,14 @@ def service(index: Path, cohere: CohereServer, **chosen: str) -> ServiceSession:
     return quill.service(settings, reranker=open_offer("reranker", settings))
 
 
-def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSession, Callable[[], int]]:
+def counted(asked: Service, micros: int = 5_000_000) -> tuple[EvaluationSession, Callable[[], int]]:
     """Give a service a budget of one long day; return it, and what tells how much is spent, in microdollars."""
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
     return quill.changed(asked, budget=budget), lambda: limiter.spent_micros("docs#1970-01-01")
 
 
-def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
+def answered(asked: Service, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
     return [
         e
         for e in answer_turn(Turn.open(ChatQuery(query=question), asked.resources, turn_budget=turn_budget))

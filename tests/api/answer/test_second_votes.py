@@ -263,7 +263,7 @@ print(sorted(name for name in sys.modules if "checkers" in name or "second_votes
 
 def test_the_checker_has_a_price(index: Path) -> None:
     def of(**settings: str) -> Price:
-        return Prices.from_settings(Settings(**settings)).checker
+        return Prices.from_settings(Settings().override(**settings)).checker
 
     assert of() == FREE
     assert of(checker="openai:bespoke-minicheck", openai_url="http://localhost:11434") == FREE

@@ -9,8 +9,8 @@ from chapterverse_api.ext.cohere import generator as cohere
 from chapterverse_api.ext.cohere import reranker as cohere_reranker
 
 
-def prices(embedder: float | None = None, **settings: str) -> Prices:
-    return Prices.from_settings(Settings(**settings), embedder)
+def prices(embedder_price: float | None = None, **settings: str) -> Prices:
+    return Prices.from_settings(Settings().override(**settings), embedder_price)
 
 
 def test_a_dollar_for_a_million_tokens_is_a_microdollar_for_one() -> None:
@@ -24,7 +24,7 @@ def test_what_runs_here_costs_nothing() -> None:
 
 
 def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> None:
-    named = prices(generator="cohere", reranker="cohere", embedder=0.1)
+    named = prices(generator="cohere", reranker="cohere", embedder_price=0.1)
     assert named.generator == Price(2.5, 10)
     assert named.reranker == Price(search=2000)
     assert prices(generator=f"cohere:{cohere.DEFAULT_MODEL}").generator == named.generator

@@ -39,11 +39,14 @@ def bedrock() -> Iterator[BedrockServer]:
 
 
 def minicheck(server: OpenAIServer, model: str = "bespoke-minicheck") -> Checker:
-    return open_offer("checker", Settings(checker=f"openai:{model}", openai_url=server.url, openai_api_key=KEY))
+    settings = Settings(checker=f"openai:{model}", openai_url=server.url, openai_api_key=KEY)
+    opened: Checker = open_offer("checker", settings)
+    return opened
 
 
 def guardrail(name: str = "abc123:2") -> Checker:
-    return open_offer("checker", Settings(checker=f"bedrock:guardrail/{name}"))
+    opened: Checker = open_offer("checker", Settings(checker=f"bedrock:guardrail/{name}"))
+    return opened
 
 
 def asked(seconds: float = 20, question: str = "How?", claim: str = CLAIM) -> CheckRequest:

@@ -22,8 +22,8 @@ from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
-from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
-from fakes.openai_server import KEY, OpenAIServer, chunk, event
+from fakes.loopback import LONG, SOON, Fault, failing, rate_limited, sending
+from fakes.openai_server import KEY, OpenAIServer, Script, chunk, event
 
 BROKEN = "The model service broke off in the middle of its answer: try again later."
 NOTHING = "The model answered with nothing: ask in other words."
@@ -189,7 +189,7 @@ def test_a_stream_that_failed_is_one_sentence(server: OpenAIServer, frames: list
 def test_a_stream_may_end_by_its_reason_or_by_its_mark(server: OpenAIServer) -> None:
     ends: tuple[list[bytes], ...] = ([chunk({}, "stop")], [b"data: [DONE]\n\n"], [chunk({"content": ""}, "eos_token")])
     for end in ends:
-        server.play(Fault(change=lambda _, end=end: iter([b": ping\n\n", chunk({"content": "A [2]"}), *end])))
+        server.play(sending(iter([b": ping\n\n", chunk({"content": "A [2]"}), *end])))
         assert cited(drafted(generator(server))) == [("A", ("2",))]
 
 
@@ -245,7 +245,8 @@ def test_a_passing_failure_is_tried_again_before_the_first_word(server: OpenAISe
 
 def test_a_reader_who_leaves_ends_the_wait(server: OpenAIServer) -> None:
     gate = Event()
-    for fault, script in ((Fault(hang=LONG), []), (Fault(), ["A key", lambda: gate.wait(20)])):
+    scripts: list[tuple[Fault, Script]] = [(Fault(hang=LONG), []), (Fault(), ["A key", lambda: gate.wait(20)])]
+    for fault, script in scripts:
         server.left.clear()
         server.play(fault)
         server.scripts.append(script)
@@ -337,7 +338,7 @@ def test_it_writes(server: OpenAIServer) -> None:
 )
 def test_what_is_missing_is_one_sentence(settings: dict[str, str], model: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        OpenAIGenerator.from_settings(Settings(**settings), model)
+        OpenAIGenerator.from_settings(Settings().override(**settings), model)
     assert str(caught.value) == sentence
 
 

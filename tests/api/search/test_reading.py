@@ -16,6 +16,8 @@ from chapterverse_api.answer.resources import Models
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.search import reading
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.search import SearchRequest, retrieve
 from chapterverse_api.service import Service
 
 pytest.importorskip("onnxruntime")
@@ -118,9 +120,7 @@ def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(
     assert late.status().degraded
 
 
-def _retrieval(service: Service) -> reading.Retrieval:
-    from chapterverse_api.search.search import SearchRequest, retrieve
-
+def _retrieval(service: Service) -> Retrieval:
     return retrieve(service.resources.index.snapshot(), None, SearchRequest(QUESTION))
 
 
