@@ -65,8 +65,12 @@ FOUND = RetrievalResponse(
 class Scripted(Service):
     """Plays one script for each question: events to yield and errors to raise. With no script left, a whole answer."""
 
+    # Unlike a service, which is frozen, it keeps notes.
+    __setattr__ = object.__setattr__
+
     def __init__(self, *scripts: Iterable[AnswerEvent | Exception], settings: Settings | None = None) -> None:
-        super().__init__(replace(Resources.open(Settings()), settings=settings or Settings()))
+        settings = settings or Settings()
+        super().__init__(replace(Resources.open(Settings(records=settings.records)), settings=settings))
         self.queue = deque(scripts)
         self.asked: list[ChatQuery | RetrievalRequest] = []
         self.rated: list[Feedback] = []

@@ -65,7 +65,7 @@ def site(unindexed: Path) -> Path:
 
 
 def settings(site: Path, **more: str) -> Settings:
-    return Settings(store=f"edge:{site.parent / 'index'}", **more)
+    return Settings(store=f"edge:{site.parent / 'index'}").override(**more)
 
 
 def index(site: Path) -> None:

@@ -17,7 +17,6 @@ _T = TypeVar("_T")
 
 
 class _Instead:
-
     def __init__(self, real: Any, **others: Any) -> None:
         self._real = real
         self.__dict__.update(others)

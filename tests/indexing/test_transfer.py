@@ -15,6 +15,7 @@ from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger
 from chapterverse.model import EmbedderCard, Scope
+from chapterverse.store import Store
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE, CountingEmbedder, prose
 from indexing.site import Site
@@ -29,7 +30,7 @@ def site(tmp_path: Path) -> Site:
     return made
 
 
-def lines_of(store: EdgeStore, *, canonical: bool = True) -> list[str]:
+def lines_of(store: Store, *, canonical: bool = True) -> list[str]:
     return list(transfer.export(store.snapshot(SCOPE), canonical=canonical))
 
 

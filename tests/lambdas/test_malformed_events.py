@@ -182,6 +182,9 @@ def asking(event: Event, *, method: str | None = None, path: str | None = None, 
     return event
 
 
+NO_BOOLEANS: list[Any] = [None, "false", "true", 1, [], {}]
+
+
 def variations(event: Event) -> Iterator[Event]:
     for path in leaves(event):
         yield from (changed(event, path, wrong) for wrong in WRONG)
@@ -192,7 +195,7 @@ def variations(event: Event) -> Iterator[Event]:
     yield from (event | {"cookies": cookies} for cookies in COOKIES)
     yield from (event | {"body": body} for body in BODIES)
     yield from (event | {"body": body, "isBase64Encoded": True} for body in ENCODED)
-    yield from (event | {"body": BODY, "isBase64Encoded": said} for said in (None, "false", "true", 1, [], {}))
+    yield from (event | {"body": BODY, "isBase64Encoded": said} for said in NO_BOOLEANS)
 
 
 @pytest.fixture

@@ -185,7 +185,7 @@ def test_names_that_no_ledger_can_hold_are_told_in_one_sentence(ledger: Ledger, 
         lambda: ledger.save(DOCS, 2, [B], [], "\udcff"),
     ):
         with pytest.raises(IndexFault, match=r"can.t be stored|can.t store") as caught:
-            use()  # type: ignore[no-untyped-call]
+            use()
         assert one_sentence(caught.value)
     assert ledger.records(DOCS) == {"a.md": A}
 

@@ -45,7 +45,7 @@ MIN_RELATIVE_SCORE = 0.6
 #: Sources of an answer if the docs only perhaps hold one.
 MAX_UNSURE_CHUNKS = 3
 #: Below this probability of a good answer, short quotes of several sections are shown. Chosen on twelve sites: 102 of
-#: 622 questions are below it, and 28 of these were answered from the right section (`benchmarks/reading.py`).
+#: 622 questions are below it, and 28 of these were answered from the right section (`benchmarks/reading_model.py`).
 MIN_CONFIDENCE = 0.35
 #: What the reader is told if a part failed.
 _FAILURE_MESSAGES = {
