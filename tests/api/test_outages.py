@@ -258,14 +258,11 @@ def after_the_search() -> Callable[[Request], bool]:
 @pytest.fixture
 def bucket(tmp_path: Path) -> Iterator[Bucket]:
     with shared().entered(tmp_path) as entered:
-        yield Bucket.open(f"s3://{entered.bucket()}/index")
+        yield Bucket(entered.bucket(), "index", GIVEN_UP)
 
 
 @pytest.mark.slow
-def test_a_bucket_that_hangs_is_waited_for_once(
-    bucket: Bucket, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chapterverse.ext.s3.bucket._REQUEST_SECONDS", float(GIVEN_UP))
+def test_a_bucket_that_hangs_is_waited_for_once(bucket: Bucket, clock: Clock, tmp_path: Path) -> None:
     publish_s3(bucket, "a")
     over = threading.Event()
 

@@ -8,26 +8,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from chapterverse.indexing.target import Target
 from chapterverse.model import EmbedderCard, Head, Scope
-
-_T = TypeVar("_T")
-
-
-class _Instead:
-    def __init__(self, real: Any, **others: Any) -> None:
-        self._real = real
-        self.__dict__.update(others)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-
-def instead(real: _T, **others: Any) -> _T:
-    """Return an object with some of its attributes replaced."""
-    return cast(_T, _Instead(real, **others))
+from fakes.instead import instead
 
 
 def _publishing(target: Target, change: Callable[[Any], Any]) -> Target:

@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from api.draft.drafts import check_leaving, cited, damaged, drafted, make_request, outcome
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.ext.openai.service import OpenAIService
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft import prompts
@@ -22,6 +22,7 @@ from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
+from fakes.instead import instead
 from fakes.loopback import LONG, SOON, Fault, failing, rate_limited, sending
 from fakes.openai_server import KEY, OpenAIServer, Script, chunk, event
 
@@ -121,9 +122,8 @@ def test_openai_itself_is_asked_by_the_new_name() -> None:
 
 
 def test_a_server_that_refuses_the_new_name_is_asked_by_the_old_one(server: OpenAIServer) -> None:
-    made = generator(server, "strict-model")
-    made._dialect = replace(made._dialect, limit="max_completion_tokens")
-    assert drafted(made)
+    service = instead(OpenAIService(server.url, {"Authorization": f"Bearer {KEY}"}), is_openai=True)
+    assert drafted(OpenAIGenerator("strict-model", service))
     assert [("max_tokens" in r.body) for r in server.history] == [False, True]
 
 
