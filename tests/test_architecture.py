@@ -437,3 +437,66 @@ def test_a_module_that_cannot_be_imported_by_itself_is_seen(tmp_path: Path) -> N
     (tmp_path / "second.py").write_text("from first import value", encoding="utf-8")
     with pytest.raises(AssertionError, match="first can't be imported by itself"):
         loaded_by_each(["second", "first"], tmp_path)
+
+
+# Nothing of ours is patched
+
+#: By file of the tests, what of ours is replaced all the same.
+PATCHED = {
+    # The system's names of this boot and of its processes: a test can't have others.
+    "ext/test_presence.py": {
+        "chapterverse.ext.leases.presence._BOOT_ID", "chapterverse.ext.leases.presence._NAMESPACE",
+    },
+    # A publisher with a mistake that no argument makes.
+    "faults/planted.py": {"publication._writer"},
+}  # fmt: skip
+
+
+def patches(source: str) -> set[str]:
+    """Return what a module replaces: a library's parts don't count, our own and those of objects do."""
+    nodes = [*ast.walk(ast.parse(source))]
+    foreign, found = {*sys.stdlib_module_names, "qdrant_edge"}, set[str]()
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
+            found |= {"mock"} & {*module.split("."), *(name.name for name in node.names)}
+            if module.partition(".")[0] not in (LIBRARY.name, SERVICE.name):
+                foreign |= {(name.asname or name.name).partition(".")[0] for name in node.names} - {"mock"}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("setattr", "delattr", "setitem", "delitem"):
+                found |= {_target(node.args[0])}
+        elif isinstance(node, ast.Assign):
+            found |= {ast.unparse(target) for target in node.targets if _is_private_to_another(target)}
+    return {name for name in found if name.partition(".")[0] not in foreign}
+
+
+def _target(place: ast.expr) -> str:
+    return place.value if isinstance(place, ast.Constant) and isinstance(place.value, str) else ast.unparse(place)
+
+
+def _is_private_to_another(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr.startswith("_") and ast.unparse(target.value) != "self"
+
+
+def test_nothing_of_ours_is_patched() -> None:
+    tests = ROOT / "tests"
+    files = {file.relative_to(tests).as_posix(): file.read_text("utf-8") for file in tests.rglob("*.py")}
+    assert {name: found for name, text in files.items() if (found := patches(text))} == PATCHED
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('m.setattr("chapterverse.reading.X", 1)', {"chapterverse.reading.X"}),
+        ("from chapterverse import reading\nm.setattr(reading, 'X', 1)", {"reading"}),
+        ("from chapterverse_api.http import server\nm.delattr(server.app, 'X')", {"server.app"}),
+        ("m.setattr(store, 'heads', list)", {"store"}),
+        ("store._heads = []", {"store._heads"}),
+        ("from unittest import mock", {"mock"}),
+        ("import time\nm.setattr(time, 'time', int)", set()),
+        ("m.setattr('tempfile.tempdir', None)\nself._heads = []", set()),
+    ],
+)
+def test_a_patch_is_found(line: str, found: set[str]) -> None:
+    assert patches(line) == found

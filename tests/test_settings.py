@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
 
 import pytest
@@ -44,8 +44,8 @@ def test_every_setting_is_described() -> None:
 @pytest.mark.parametrize(
     "field", [f for f in fields(Settings) if f.metadata and "str" in str(f.type)], ids=lambda f: f.name
 )
-def test_a_variable_sets_its_setting(field: object) -> None:
-    name, variable = field.name, field.metadata["env"]  # type: ignore[attr-defined]
+def test_a_variable_sets_its_setting(field: Field[object]) -> None:
+    name, variable = field.name, field.metadata["env"]
     settings = Settings.from_environment({variable: "value"})
     assert getattr(settings, name) == "value"
     others = [f.name for f in fields(Settings) if f.metadata and f.name != name]

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 from urllib.parse import quote
 
 import pytest
@@ -73,8 +73,8 @@ def index(site: Path) -> None:
     sync.index(reading.sources, Target.open(settings(site), Scope("tea"), reading.base_url))
 
 
-def found(site: Path, environ: Mapping[str, str] = {}, **more: object) -> Findings:
-    return check(site, settings(site), environ=environ, **more)  # type: ignore[arg-type]
+def found(site: Path, environ: Mapping[str, str] = {}, **more: Any) -> Findings:
+    return check(site, settings(site), environ=environ, **more)
 
 
 def says(findings: Findings) -> dict[str, list[str]]:

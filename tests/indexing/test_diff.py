@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,9 +77,9 @@ def test_the_time_of_indexing_is_no_difference_but_a_stated_date_is() -> None:
     assert not compute_diff([replace(chunk_, created_at="2020-01-01T00:00:00Z")], [stored], ()).empty
 
 
-def record(path: str, **fields: object) -> LedgerRow:
+def record(path: str, **fields: Any) -> LedgerRow:
     made = LedgerRow(path, "a" * 64, 1, "pipeline", 1, "now")
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 def offered_page(path: str, content_hash: str, context: str = "") -> Source:

@@ -62,7 +62,8 @@ def packs(bucket: Bucket) -> list[int]:
 def head_document(bucket: Bucket) -> dict[str, Any]:
     found = bucket.read(f"{PLACE}/head.json")
     assert found
-    return json.loads(found.body)  # type: ignore[no-any-return]
+    document: dict[str, Any] = json.loads(found.body)
+    return document
 
 
 def put(server: S3Server, bucket: Bucket, name: str, body: bytes, **fields: Any) -> None:
@@ -72,7 +73,8 @@ def put(server: S3Server, bucket: Bucket, name: str, body: bytes, **fields: Any)
 
 def get(server: S3Server, bucket: Bucket, name: str) -> bytes:
     key = f"{bucket.prefix}{PLACE}/{name}"
-    return server.client().get_object(Bucket=bucket.name, Key=key)["Body"].read()  # type: ignore[no-any-return]
+    body: bytes = server.client().get_object(Bucket=bucket.name, Key=key)["Body"].read()
+    return body
 
 
 def live_pack(bucket: Bucket) -> str:

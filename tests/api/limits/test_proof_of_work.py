@@ -76,15 +76,15 @@ def test_less_work_counts_for_nothing() -> None:
 
 
 def test_a_challenge_from_when_less_was_asked_counts_for_nothing() -> None:
-    assert check_solution(KEY, SITE, READER, tried(signed(ITERATIONS)), NOW) is not None
-    assert check_solution(KEY, SITE, READER, tried(signed(1)), NOW) is None
+    given = make_challenge(KEY, SITE, READER, NOW)
+    assert signed(given, ITERATIONS) == given
+    assert check_solution(KEY, SITE, READER, tried(signed(given, 1)), NOW) is None
 
 
-def signed(iterations: int) -> str:
-    """Return a challenge of our key that asks for so many iterations: each part of its MAC has its length before it."""
-    expiry, nonce = str(int(NOW) + LIFETIME_SECONDS), "0" * 32
-    texts = (SITE, READER, expiry, nonce)
-    parts = (b"chapterverse/work/1", iterations.to_bytes(4, "big"), *(text.encode() for text in texts))
+def signed(given: str, iterations: int) -> str:
+    """Return the challenge as one that asks for so many iterations: each part of its MAC has its length before it."""
+    _, expiry, nonce, _ = given.split(".")
+    parts = (b"chapterverse/work/1", iterations.to_bytes(4, "big"), *map(str.encode, (SITE, READER, expiry, nonce)))
     mac = hmac.new(KEY, b"".join(len(part).to_bytes(4, "big") + part for part in parts), "sha256")
     return f"v1.{expiry}.{nonce}.{mac.hexdigest()}"
 
