@@ -62,11 +62,7 @@ VENDORS = {"cohere", "qdrant_client", "fastembed", "sphinx"}
 #: What many modules load, rightly: imported once for all of them, as it takes nine tenths of the time.
 WARM = ("fastapi", "markdown_it", "mdit_py_plugins", "opentelemetry", "pydantic", "typer", "yaml")
 
-#: Modules may be named for a noun; these are names for a drawer.
-DRAWERS = {"base", "helper", "helpers", "manager", "managers", "util", "utils"}
-
 MOST_FOLDERS = 18
-MOST_LINES_OF_PLUGIN = 200
 
 
 def module_name(package: Path, file: Path) -> str:
@@ -174,12 +170,6 @@ def circle(arrows: dict[str, set[str]]) -> list[str]:
         ring: list[str] = error.args[1]
         return ring
     return []
-
-
-def drawers(*packages: Path) -> list[str]:
-    """Return every file that is named for a drawer."""
-    files = (file for package in packages for file in sorted(package.rglob("*.py")))
-    return [f"{f.parent.name}/{f.name} is named for a drawer" for f in files if {f.stem, f.parent.name} & DRAWERS]
 
 
 def loaded_by(module: str, *path: Path) -> set[str]:
@@ -317,11 +307,6 @@ def test_the_service_loads_nothing_of_the_command_line() -> None:
     ]
 
 
-def test_files_are_named_for_a_noun() -> None:
-    assert drawers(LIBRARY, SERVICE, ROOT / "scripts") == []
-    assert len((LIBRARY / "mkdocs.py").read_text(encoding="utf-8").splitlines()) < MOST_LINES_OF_PLUGIN
-
-
 def test_the_library_alone_loads_nothing() -> None:
     assert loaded_by("chapterverse") == {"chapterverse"}
 
@@ -400,14 +385,6 @@ def test_a_relative_import_is_resolved(planted: tuple[Path, Path]) -> None:
         "chapterverse.model",
         "chapterverse.store.edge",
     ]
-
-
-@pytest.mark.parametrize("file", ["utils.py", "base/noun.py"])
-def test_a_drawer_is_reported(planted: tuple[Path, Path], file: str) -> None:
-    place = planted[0] / file
-    place.parent.mkdir(exist_ok=True)
-    place.write_text("", encoding="utf-8")
-    assert len(drawers(*planted)) == 1
 
 
 def test_a_circle_that_only_a_type_checker_sees_is_found(planted: tuple[Path, Path]) -> None:
