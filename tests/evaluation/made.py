@@ -15,21 +15,21 @@ INDEX = IndexInfo("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2
 
 def row(name: str, *ranks: int | None, page: Sequence[int | None] | None = None, **fields: Any) -> QuestionResult:
     """Return an answerable question whose expected sections were found at these ranks, and its pages there too."""
-    made = QuestionResult(
-        id=name,
-        question=f"What of {name}?",
-        answerable=True,
-        expected=tuple(f"brew/#{n}" for n in range(len(ranks))),
-        missing=(),
-        chapter="Brewing",
-        anchor_ranks=ranks,
-        page_ranks=ranks if page is None else tuple(page),
-        evidence=0.9,
-        refused=False,
-        seconds={"search": 0.001, "total": 0.002},
-        results=(Result(1, 0.9, "https://tea.example/brew/#0", "Brewing", "Green tea", "anchor"),),
-    )
-    return replace(made, **fields)
+    made: dict[str, Any] = {
+        "id": name,
+        "question": f"What of {name}?",
+        "answerable": True,
+        "expected": tuple(f"brew/#{n}" for n in range(len(ranks))),
+        "missing": (),
+        "chapter": "Brewing",
+        "anchor_ranks": ranks,
+        "page_ranks": ranks if page is None else tuple(page),
+        "evidence": 0.9,
+        "refused": False,
+        "seconds": {"search": 0.001, "total": 0.002},
+        "results": (Result(1, 0.9, "https://tea.example/brew/#0", "Brewing", "Green tea", "anchor"),),
+    }
+    return QuestionResult(**{**made, **fields})
 
 
 def unanswerable(name: str, *, refused: bool, evidence: float = 0.1, **fields: Any) -> QuestionResult:
