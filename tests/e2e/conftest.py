@@ -43,7 +43,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Callable[[str], Page]]:
     """Open an address in a new window, and check at the end that no other server was contacted."""
-    contexts, requests, errors = list[BrowserContext](), list[str](), list[str]()
+    contexts: list[BrowserContext] = []
+    requests, errors = list[str](), list[str]()
 
     def open_page(url: str, **options: Any) -> Page:
         context = chromium.new_context(viewport={"width": 1280, "height": 800}, **options)
